@@ -1,0 +1,353 @@
+"""What is asked of a chat model and what it answers: plain values, their canonical form, and the key.
+
+Two requests have the same key exactly when nothing that can change the answer differs between them. Time-outs, retries, keys,
+headers and file names are not part of a request, so they cannot enter its key. Fields at their default are left out of the
+canonical form: a field that is added later, at its default, orphans no recorded answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Literal, TypeAlias
+
+from askance.images import CLEAN, Image, ImagePolicy
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+JsonObject: TypeAlias = dict[str, Any]
+
+Outcome = Literal["answered", "invalid", "refused", "filtered", "truncated", "failed", "skipped"]
+OUTCOMES: tuple[Outcome, ...] = ("answered", "invalid", "refused", "filtered", "truncated", "failed", "skipped")
+"""The closed set in which every call, link and sample ends."""
+
+Role = Literal["system", "user", "assistant", "tool"]
+FinishReason = Literal["stop", "length", "content_filter", "refusal", "tool_calls"]
+Detail = Literal["auto", "low", "high", "original"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A piece of text in a message."""
+
+    text: str
+
+    def canonical(self) -> JsonObject:
+        return {"type": "text", "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """A picture in a message, known by its source bytes and the policy that prepares it."""
+
+    image: Image
+    policy: ImagePolicy = CLEAN
+    detail: Detail = "auto"
+    """Resolution hint of the provider."""
+
+    def canonical(self) -> JsonObject:
+        form: JsonObject = {"type": "image", "sha256": self.image.sha256, "policy": self.policy.canonical()}
+        if self.detail != "auto":
+            form["detail"] = self.detail
+        return form
+
+
+Part: TypeAlias = TextPart | ImagePart
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that the model asks for; `arguments` is the JSON text as written."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def canonical(self) -> JsonObject:
+        return {"id": self.id, "name": self.name, "arguments": self.arguments}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    """For role `tool`: the call that this message answers."""
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    def canonical(self) -> JsonObject:
+        form: JsonObject = {"role": self.role, "parts": [part.canonical() for part in self.parts]}
+        if self.tool_calls:
+            form["tool_calls"] = [call.canonical() for call in self.tool_calls]
+        if self.tool_call_id is not None:
+            form["tool_call_id"] = self.tool_call_id
+        return form
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the model may call; `parameters` is a JSON Schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+    def canonical(self) -> JsonObject:
+        return {"name": self.name, "description": self.description, "parameters": self.parameters}
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFormat:
+    """The form that the endpoint is asked to hold the answer to."""
+
+    kind: Literal["json_object", "json_schema"]
+    name: str | None = None
+    schema: Mapping[str, Any] | None = None
+
+    def canonical(self) -> JsonObject:
+        form: JsonObject = {"kind": self.kind}
+        if self.name is not None:
+            form["name"] = self.name
+        if self.schema is not None:
+            form["schema"] = self.schema
+        return form
+
+
+@dataclass(frozen=True, slots=True)
+class ModelId:
+    """Which model answers: a name, not an address."""
+
+    provider: str
+    model: str
+    endpoint: str | None = None
+    """Address as given by the caller; None is the provider's own."""
+    name: str | None = None
+    """A name from the configuration; it then stands for provider, model and endpoint, so that a moved server keeps its answers."""
+    api: Literal["chat", "responses"] = "chat"
+
+    def canonical(self) -> JsonObject:
+        if self.name is not None:
+            return {"name": self.name}
+        form: JsonObject = {"provider": self.provider, "model": self.model}
+        if self.endpoint is not None:
+            form["endpoint"] = self.endpoint
+        if self.api != "chat":
+            form["api"] = self.api
+        return form
+
+    def __str__(self) -> str:
+        if self.name is not None:
+            return self.name
+        return f"{self.provider}:{self.model}" + (f"@{self.endpoint}" if self.endpoint else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How the answer is drawn; None leaves it to the endpoint."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+    """Most tokens of the answer, thinking included where the endpoint counts it so."""
+    stop: tuple[str, ...] = ()
+    logprobs: int | None = None
+    """How many alternatives a token, 0 for the chosen token alone."""
+
+    def canonical(self) -> JsonObject:
+        form: JsonObject = {}
+        for name in ("temperature", "top_p", "seed", "max_tokens", "logprobs"):
+            value = getattr(self, name)
+            if value is not None:
+                form[name] = value
+        if self.stop:
+            form["stop"] = list(self.stop)
+        return form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """Exactly what can change the answer."""
+
+    model: ModelId
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    response: ResponseFormat | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Provider extras that enter the body as they are (`reasoning_effort`, `extra_body` fields)."""
+    draw: int = 0
+    """Tells repeated draws of one sampled request apart; never sent."""
+
+    def canonical(self) -> JsonObject:
+        """The request as JSON values, with fields at their default left out."""
+        form: JsonObject = {
+            "model": self.model.canonical(),
+            "messages": [message.canonical() for message in self.messages],
+        }
+        if self.tools:
+            form["tools"] = [tool.canonical() for tool in self.tools]
+        if self.response is not None:
+            form["response"] = self.response.canonical()
+        sampling = self.sampling.canonical()
+        if sampling:
+            form["sampling"] = sampling
+        if self.extra:
+            form["extra"] = dict(self.extra)
+        if self.draw:
+            form["draw"] = self.draw
+        return form
+
+    @property
+    def key(self) -> str:
+        """sha256 of the canonical JSON, 64 hex digits."""
+        return key_of("chat", self.canonical())
+
+    @property
+    def images(self) -> tuple[ImagePart, ...]:
+        """The pictures of all messages, in order."""
+        return tuple(part for message in self.messages for part in message.parts if isinstance(part, ImagePart))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the endpoint counted them; None where it did not say."""
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    """Of `input`: read from the provider's prompt cache."""
+    image: int | None = None
+    """Of `input`: spent on pictures."""
+    thinking: int | None = None
+    """Of `output`: spent on thinking."""
+
+    def canonical(self) -> JsonObject:
+        form: JsonObject = {}
+        for name in ("input", "output", "cached", "image", "thinking"):
+            value = getattr(self, name)
+            if value is not None:
+                form[name] = value
+        return form
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt at a call."""
+
+    at: float
+    """Start, seconds since the epoch."""
+    seconds: float
+    error: str | None = None
+    """Name of the error class and its message; None where it answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallMeta:
+    """All that is volatile about a call: never compared, never recorded."""
+
+    replayed: bool = False
+    stored: bool = False
+    """Whether the answer stands in a store."""
+    tries: tuple[Try, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatResponse:
+    """What the model answered."""
+
+    text: str = ""
+    thinking: str = ""
+    """Thinking text, where the endpoint gives it; never part of `text`."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish: FinishReason = "stop"
+    refusal: str | None = None
+    """The model's own words where it declined."""
+    usage: Usage = field(default_factory=Usage)
+    model: str | None = None
+    """Model name as served."""
+    logprobs: tuple[Mapping[str, Any], ...] = ()
+    """One mapping a token: `token`, `logprob`, and `top` (token → logprob) where asked for."""
+    meta: CallMeta = field(default_factory=CallMeta, compare=False)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The call's outcome before anyone reads the text: `answered`, `refused`, `filtered` or `truncated`."""
+        if self.refusal is not None or self.finish == "refusal":
+            return "refused"
+        if self.finish == "content_filter":
+            return "filtered"
+        if self.finish == "length":
+            return "truncated"
+        return "answered"
+
+    def canonical(self) -> JsonObject:
+        """The response as JSON values, without `meta` and without fields at their default."""
+        form: JsonObject = {"text": self.text, "finish": self.finish}
+        if self.thinking:
+            form["thinking"] = self.thinking
+        if self.tool_calls:
+            form["tool_calls"] = [call.canonical() for call in self.tool_calls]
+        if self.refusal is not None:
+            form["refusal"] = self.refusal
+        usage = self.usage.canonical()
+        if usage:
+            form["usage"] = usage
+        if self.model is not None:
+            form["model"] = self.model
+        if self.logprobs:
+            form["logprobs"] = [dict(token) for token in self.logprobs]
+        return form
+
+    @classmethod
+    def from_canonical(cls, form: Mapping[str, Any], *, meta: CallMeta | None = None) -> ChatResponse:
+        """The response that `form` was made from; `meta` is the caller's."""
+        return cls(
+            text=form.get("text", ""),
+            thinking=form.get("thinking", ""),
+            tool_calls=tuple(ToolCall(**call) for call in form.get("tool_calls", ())),
+            finish=form.get("finish", "stop"),
+            refusal=form.get("refusal"),
+            usage=Usage(**form.get("usage", {})),
+            model=form.get("model"),
+            logprobs=tuple(form.get("logprobs", ())),
+            meta=meta or CallMeta(),
+        )
+
+
+def canonical_json(form: Any) -> str:
+    """JSON text that is equal for equal values: sorted keys, no blanks, whole floats as integers.
+
+    Raises:
+        ValueError: a number that JSON cannot hold (NaN, infinity).
+        TypeError: a value that is not JSON.
+    """
+    return json.dumps(_plain(form), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def key_of(kind: str, form: Any) -> str:
+    """sha256, 64 hex digits, of the kind of record and the canonical JSON of what was asked."""
+    return sha256(f"{kind}\n{canonical_json(form)}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _plain(form: Any) -> Any:
+    """`form` with whole floats as integers (0.0 and 0 ask the same) and any mapping or sequence as dict or list."""
+    if isinstance(form, str) or form is None or isinstance(form, (bool, int)):
+        return form
+    if isinstance(form, float):
+        return int(form) if form.is_integer() else form
+    if isinstance(form, Mapping):
+        return {key: _plain(value) for key, value in form.items()}
+    if isinstance(form, Sequence):
+        return [_plain(item) for item in form]
+    msg = f"{type(form).__name__} is not a JSON value"
+    raise TypeError(msg)

@@ -1,0 +1,211 @@
+"""Every error that askance raises, as one drawn tree.
+
+```
+AskanceError
+├── UsageError                what was asked for cannot be done: mend the call, the file or the setting
+│   ├── ConfigError           a model name, a spec or a settings file
+│   ├── PromptError           a prompt file, its variables or its name
+│   ├── BadImage              a picture that cannot be used
+│   ├── BadOptions            the options to choose from
+│   └── MissingExtra          an optional package is not installed
+├── StoreError                the record store cannot be opened, read or written
+│   └── CassetteError         a cassette line that is no record
+├── ReplayMiss                replay was asked for and the answer is not on record
+└── CallError                 one call ended without an answer
+    ├── ModelError            the call itself failed (outcome `failed`)
+    │   ├── Unreachable       no connection, or it broke
+    │   ├── CallTimeout       no answer within the time limit
+    │   ├── AuthError         no key, or a wrong one
+    │   ├── ModelNotFound     the endpoint does not know the model
+    │   ├── RateLimited       the endpoint asks to slow down
+    │   ├── ServerFault       the endpoint failed (5xx)
+    │   ├── MalformedReply    a reply of the wrong shape
+    │   └── BadRequest        the endpoint rejects the request
+    │       ├── ContextExceeded   longer than the model can read
+    │       └── ImagesRejected    the model takes no images
+    ├── Refused               the model declined (outcome `refused`)
+    ├── Filtered              a content filter stopped it (outcome `filtered`)
+    ├── Truncated             cut off at the token limit (outcome `truncated`)
+    ├── InvalidOutput         a reply that cannot be read as what was asked (outcome `invalid`)
+    └── Skipped               a link that it needs has no answer (outcome `skipped`)
+```
+
+`UsageError` is the caller's to mend, `StoreError` the machine's, `CallError` is one sample's outcome and never stops the others.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class AskanceError(Exception):
+    """The root; `str(error)` is one message for a person, `hint` the way out."""
+
+    retryable: ClassVar[bool] = False
+    """Whether asking the very same again may succeed."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+
+class UsageError(AskanceError):
+    """What was asked for cannot be done as it stands."""
+
+
+class ConfigError(UsageError):
+    """A model name, a spec or a settings file that cannot be used."""
+
+
+class PromptError(UsageError):
+    """A prompt file, one of its variables, or its name."""
+
+
+class BadImage(UsageError):
+    """A picture that cannot be used; the message names the file and the reason."""
+
+
+class BadOptions(UsageError):
+    """Options that cannot be chosen from: none, one, or repeated."""
+
+
+class MissingExtra(UsageError):
+    """An optional package is not installed; the hint says which extra brings it."""
+
+
+class StoreError(AskanceError):
+    """The record store cannot be opened, read or written."""
+
+
+class CassetteError(StoreError):
+    """A cassette line that is no record; the message has file and line number."""
+
+
+class ReplayMiss(AskanceError):
+    """Replay was asked for and the answer is not on record."""
+
+    def __init__(self, message: str, *, key: str, nearest: str | None = None, diff: str = "", hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.key = key
+        self.nearest = nearest
+        """Key of the nearest recorded request, if the store holds any of that kind."""
+        self.diff = diff
+        """Unified diff from the nearest recorded request to this one, first difference only."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.diff}" if self.diff else super().__str__()
+
+
+class CallError(AskanceError):
+    """One call ended without an answer."""
+
+    outcome: ClassVar[str] = "failed"
+    """The outcome that this error stands for; one of `askance.chat.OUTCOMES`."""
+
+    def __init__(self, message: str, *, hint: str | None = None, raw: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.raw = raw
+        """What the model wrote, where it wrote anything."""
+
+
+class ModelError(CallError):
+    """The call itself failed."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        raw: str | None = None,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, raw=raw)
+        self.status = status
+        """HTTP status, where there was one."""
+        self.retry_after = retry_after
+        """Seconds that the endpoint asks to wait, where it said so."""
+
+
+class Unreachable(ModelError):
+    """No connection to the endpoint, or it broke."""
+
+    retryable = True
+
+
+class CallTimeout(ModelError):
+    """No answer within the time limit."""
+
+    retryable = True
+
+
+class AuthError(ModelError):
+    """No key, or one that the endpoint does not accept."""
+
+
+class ModelNotFound(ModelError):
+    """The endpoint does not know the model."""
+
+
+class RateLimited(ModelError):
+    """The endpoint asks to slow down (429)."""
+
+    retryable = True
+
+
+class ServerFault(ModelError):
+    """The endpoint failed (408, 409, 425, 5xx)."""
+
+    retryable = True
+
+
+class MalformedReply(ModelError):
+    """A reply that is cut off, not JSON, or of the wrong shape."""
+
+    retryable = True
+
+
+class BadRequest(ModelError):
+    """The endpoint rejects the request (4xx)."""
+
+
+class ContextExceeded(BadRequest):
+    """The request is longer than the model can read."""
+
+
+class ImagesRejected(BadRequest):
+    """The model takes no images and was given one."""
+
+
+class Refused(CallError):
+    """The model declined to answer."""
+
+    outcome = "refused"
+
+
+class Filtered(CallError):
+    """A content filter stopped the answer."""
+
+    outcome = "filtered"
+
+
+class Truncated(CallError):
+    """The answer was cut off at the token limit."""
+
+    outcome = "truncated"
+
+
+class InvalidOutput(CallError):
+    """A reply that cannot be read as what was asked; `raw` keeps the text."""
+
+    outcome = "invalid"
+
+
+class Skipped(CallError):
+    """A link that this one needs has no answer; the message says which."""
+
+    outcome = "skipped"
