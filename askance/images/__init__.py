@@ -1,0 +1,10 @@
+"""Pictures: lazy, frozen, guarded, known by the digest of their bytes."""
+
+from __future__ import annotations
+
+from askance.images.image import Image
+from askance.images.info import SUFFIXES, ImageInfo
+from askance.images.policy import CLEAN, ORIGINAL, ImagePolicy, policy
+from askance.images.prepare import PreparedImage
+
+__all__ = ["CLEAN", "ORIGINAL", "SUFFIXES", "Image", "ImageInfo", "ImagePolicy", "PreparedImage", "policy"]
