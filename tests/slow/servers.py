@@ -1,0 +1,131 @@
+"""Start a real server on a free loopback port, wait until it answers, and stop it surely."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .environments import HERE, unavailable
+
+STARTS_WITHIN = 240.0
+STOPS_WITHIN = 30.0
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+
+
+@dataclass(kw_only=True)
+class Server:
+    """A running server: `url` ends in `/v1`."""
+
+    url: str
+    model: str
+    """The model's name as the server knows it."""
+    log: Path
+    process: subprocess.Popen[bytes] = field(repr=False)
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def stop(self) -> None:
+        """Stop the server with all its processes; again is harmless."""
+        if self.process.stdin and not self.process.stdin.closed:
+            self.process.stdin.close()
+        try:
+            self.process.wait(STOPS_WITHIN)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextmanager
+def vllm_server(python: Path, model: Path, *, log: Path, context: int = 4096) -> Iterator[Server]:
+    """vLLM on the CPU with the model in the folder `model`, of which it reads `context` tokens."""
+    port = free_port()
+    options = {
+        "--host": "127.0.0.1",
+        "--port": str(port),
+        "--model": str(model),
+        "--served-model-name": model.name,
+        "--dtype": "bfloat16",
+        "--max-model-len": str(context),
+        # Without this, a model that has nothing to say writes blanks between two JSON tokens until the limit.
+        "--structured-outputs-config": '{"disable_any_whitespace":true,"backend":"xgrammar"}',
+    }
+    # The installed command `vllm` looks for a distribution of that name and dies; the module does not.
+    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager"]
+    command += [word for pair in options.items() for word in pair]
+    settings = {"VLLM_CPU_KVCACHE_SPACE": "1"}
+    with _running(command, settings=settings, port=port, model=model.name, log=log) as server:
+        yield server
+
+
+@contextmanager
+def transformers_server(python: Path, model: Path, *, log: Path) -> Iterator[Server]:
+    """`transformers serve`; a client names the model by its folder, and the first such call loads it."""
+    port = free_port()
+    command = [str(python.with_name("transformers")), "serve", "--host", "127.0.0.1", "--port", str(port)]
+    with _running(command, settings={}, port=port, model=str(model), log=log) as server:
+        yield server
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _running(
+    command: Sequence[str], *, settings: Mapping[str, str], port: int, model: str, log: Path
+) -> Iterator[Server]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ASKANCE_", "PYTEST_"))}
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, str(HERE / "leash.py"), *command],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**environment, **OFFLINE, **settings},
+            start_new_session=True,
+        )
+    server = Server(url=f"http://127.0.0.1:{port}/v1", model=model, log=log, process=process)
+    try:
+        _wait(server, f"http://127.0.0.1:{port}/health")
+        yield server
+    finally:
+        server.stop()
+
+
+def _wait(server: Server, health: str) -> None:
+    """Return when `health` answers; skip, or fail under `CI=true`, when the server ends or takes too long."""
+    deadline = time.monotonic() + STARTS_WITHIN
+    while time.monotonic() < deadline:
+        if not server.running:
+            unavailable(f"The server ended with exit code {server.process.returncode}:\n{last_lines(server.log)}")
+        if _answers(health):
+            return
+        time.sleep(0.5)
+    unavailable(f"The server did not answer within {STARTS_WITHIN:.0f} s:\n{last_lines(server.log)}")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as reply:
+            return reply.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def last_lines(log: Path, *, count: int = 25) -> str:
+    """The end of a log, for a message."""
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:])
