@@ -1,0 +1,148 @@
+"""What holds for every test: nothing leaves the machine or litters the sources, and nothing slow runs unasked."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import random
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import hypothesis
+import pytest
+from hypothesis.database import DirectoryBasedExampleDatabase
+
+ROOT = Path(__file__).resolve().parent.parent
+
+MARKS = {
+    "slow": "takes more than a few seconds: real servers, fresh virtual environments, OCR",
+    "live": "asks a real endpoint: needs the network and a key, and costs money",
+    "gpu": "needs an accelerator",
+    "model": "needs model weights on the disk",
+}
+"""One list for the flag `--run-MARK`, the registered mark, and the skip."""
+
+SECRETS = ("_API_KEY", "_API_TOKEN", "_ACCESS_KEY", "_SECRET")
+"""Endings of variables that open an account."""
+
+VENDORS = ("ANTHROPIC_", "ASKANCE_", "AZURE_OPENAI_", "HF_", "HUGGING", "LANGCHAIN_", "LANGSMITH_", "OPENAI_")
+"""Beginnings of variables that change what a client does or where it sends."""
+
+PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+
+hypothesis.settings.register_profile(
+    "askance",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    database=None if "CI" in os.environ else DirectoryBasedExampleDatabase(ROOT / ".hypothesis"),
+)
+hypothesis.settings.load_profile("askance")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("askance")
+    for mark, meaning in MARKS.items():
+        group.addoption(f"--run-{mark}", action="store_true", help=f"also run what {meaning}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for mark, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{mark}: {meaning}; runs with --run-{mark}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    off = [mark for mark in MARKS if not config.getoption(f"--run-{mark}")]
+    for item in items:
+        for mark in off:
+            if item.get_closest_marker(mark):
+                item.add_marker(pytest.mark.skip(reason=f"{MARKS[mark]}; run it with --run-{mark}"))
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, no tracing, no proxy, no hub. Live tests keep keys, slow ones the proxies that installing may need."""
+    keep_keys = request.node.get_closest_marker("live") is not None
+    keep_proxies = keep_keys or request.node.get_closest_marker("slow") is not None
+    for name in list(os.environ):
+        if _opens_a_door(name.upper(), keep_keys=keep_keys, keep_proxies=keep_proxies):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("TRANSFORMERS_OFFLINE", "1")
+
+
+def _opens_a_door(name: str, *, keep_keys: bool, keep_proxies: bool) -> bool:
+    if name in PROXIES:
+        return not keep_proxies
+    return not keep_keys and (name.endswith(SECRETS) or name.startswith(VENDORS))
+
+
+@pytest.fixture(autouse=True)
+def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking up or connecting to any host but this one fails the test, whatever the library catches.
+
+    `pytest.fail` raises what no `except Exception` swallows. Child processes are out of its reach: they get a clean
+    environment.
+    """
+    if request.node.get_closest_marker("live") is not None:
+        return
+    for owner, name, position in (
+        (socket, "getaddrinfo", 0),
+        (socket.socket, "connect", 1),
+        (socket.socket, "connect_ex", 1),
+        (socket.socket, "sendto", -1),
+    ):
+        monkeypatch.setattr(owner, name, _guarded(getattr(owner, name), position))
+
+
+def _guarded(function: Any, position: int) -> Any:
+    """`function`, which takes a host or an address at `position`, for this machine alone."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        address: Any = args[position] if args[position:] else kwargs.get("host")
+        if isinstance(args[0], socket.socket) and args[0].family not in (socket.AF_INET, socket.AF_INET6):
+            return function(*args, **kwargs)
+        host = cast("tuple[str, int]", address)[0] if isinstance(address, tuple) else address
+        if not is_this_machine(host):
+            _refuse(host)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def is_this_machine(host: str | bytes | None) -> bool:
+    """Whether `host` is a name or an address of the loopback interface."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in (None, "", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _refuse(host: object) -> NoReturn:
+    pytest.fail(f"A test tried to reach {host!r}. Script the model, or serve on 127.0.0.1.", pytrace=True)
+
+
+@pytest.fixture(autouse=True)
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory and a store of its own for each test."""
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("ASKANCE_STORE", str(tmp_path / "store"))
+    return work
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> Iterator[None]:
+    """Global generators start alike in every test and are left as they were."""
+    state = random.getstate()
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+    yield
+    random.setstate(state)
