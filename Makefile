@@ -1,0 +1,46 @@
+# One word runs everything: on a machine with Python 3.11 or newer and make, nothing else.
+# $PYTHON chooses the interpreter; uv is used where it works, pip otherwise.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+run := .venv/bin/python
+
+.PHONY: help demo test test-slow check format bench clean
+
+help: ## what there is to say
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/.ready ## the main job on the pictures that come along, offline
+	@.venv/bin/askance demo
+
+test: .venv/.ready-dev ## the tests that take seconds
+	$(run) -m pytest
+
+test-slow: .venv/.ready-dev,ocr ## the tests with real servers and fresh environments (minutes)
+	$(run) -m pytest --run-slow -m slow
+
+check: .venv/.ready-dev ## lint, format and types
+	$(run) -m ruff check
+	$(run) -m ruff format --check
+	$(run) -m pyright --pythonpath $(run)
+
+format: .venv/.ready-dev ## mend what ruff can mend
+	$(run) -m ruff check --fix
+	$(run) -m ruff format
+
+bench: .venv/.ready ## speed of a replay beside a bare script
+	$(run) benchmarks/replay.py
+
+clean: ## take away what was made here, records excepted
+	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp for each set of extras, so that a second call starts at once.
+.venv/.ready: pyproject.toml scripts/setup
+	@scripts/setup
+	@touch $@
+
+.venv/.ready-%: pyproject.toml scripts/setup
+	@scripts/setup $*
+	@touch $@
