@@ -186,6 +186,7 @@ class ChatRequest:
     """Provider extras that enter the body as they are (`reasoning_effort`, `extra_body` fields)."""
     draw: int = 0
     """Tells repeated draws of one sampled request apart; never sent."""
+    _key: str | None = field(default=None, init=False, repr=False, compare=False)
 
     def canonical(self) -> JsonObject:
         """The request as JSON values, with fields at their default left out."""
@@ -208,8 +209,10 @@ class ChatRequest:
 
     @property
     def key(self) -> str:
-        """sha256 of the canonical JSON, 64 hex digits."""
-        return key_of("chat", self.canonical())
+        """sha256 of the canonical JSON, 64 hex digits; worked out once."""
+        if self._key is None:
+            object.__setattr__(self, "_key", key_of("chat", self.canonical()))
+        return self._key or ""
 
     @property
     def images(self) -> tuple[ImagePart, ...]:
@@ -257,6 +260,8 @@ class CallMeta:
     replayed: bool = False
     stored: bool = False
     """Whether the answer stands in a store."""
+    shared: bool = False
+    """Whether an equal request that was on its way brought the answer, so that it was paid for there."""
     tries: tuple[Try, ...] = ()
     seconds: float = 0.0
 

@@ -110,6 +110,8 @@ class CallError(AskanceError):
         super().__init__(message, hint=hint)
         self.raw = raw
         """What the model wrote, where it wrote anything."""
+        self.tries: tuple[object, ...] = ()
+        """The attempts at the call, each an `askance.chat.Try`, where any was made."""
 
 
 class ModelError(CallError):
