@@ -140,12 +140,17 @@ def all_statements(objects: Sequence[str]) -> tuple[Statement, ...]:
     """
     if isinstance(objects, str):
         raise UsageError(f"{_short(objects)!r} is one text, not a list of objects.", hint="Put the names into a list.")
-    names: dict[str, str] = {}
-    for name in objects:
-        if folded := _folded(name):
-            names.setdefault(folded, name)
-    pairs = permutations(names.values(), 2)
+    pairs = permutations(distinct(objects), 2)
     return tuple(Statement(relation, primary, secondary) for primary, secondary in pairs for relation in RELATIONS)
+
+
+def distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """`names` in their order, each object once, spelled as first seen; names without a visible character are passed over."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if folded := _folded(name):
+            seen.setdefault(folded, name)
+    return tuple(seen.values())
 
 
 def _folded(name: str) -> str:

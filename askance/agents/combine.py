@@ -1,0 +1,54 @@
+"""T_V: one text from what the tools said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from askance.agents.questions import Verbalizations
+from askance.nodes import Node
+from askance.tools import TextValue, text_field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Description(TextValue):
+    """One description of a picture, combined from its verbalizations (T_V) or given."""
+
+
+class Combiner(Node[Verbalizations, Description]):
+    """Combines the verbalizations of one picture into one description (section 3.2, step i).
+
+    Takes `Verbalizations`; those that are None are left out of the prompt.
+    """
+
+    prompt = "combine"
+
+    def accept(self, given: Any) -> Verbalizations:
+        return given if isinstance(given, Verbalizations) else Verbalizations.model_validate(given)
+
+    def variables(self, subject: Verbalizations) -> Mapping[str, Any]:
+        said = {
+            "objects": None if subject.objects is None else list(subject.objects.names),
+            "scene_text": None if subject.scene_text is None else str(subject.scene_text),
+            "narration": subject.narration,
+            "unusual": subject.unusual,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+    def schema(self, subject: Verbalizations) -> Mapping[str, Any]:
+        return {
+            "type": "object",
+            "properties": {"description": {"type": "string", "minLength": 1}},
+            "required": ["description"],
+            "additionalProperties": False,
+        }
+
+    def read_json(self, data: Mapping[str, Any], subject: Verbalizations) -> Description:
+        return Description(text=text_field(data, "description").strip())
+
+    def read_text(self, text: str, subject: Verbalizations) -> Description:
+        return Description(text=text.strip())
+
+
+combine = Combiner

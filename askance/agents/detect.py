@@ -1,0 +1,58 @@
+"""ŝ: which atypicality statement holds, of all that the objects allow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from askance.agents.answers import read_answer, read_numbers
+from askance.agents.questions import StatementQuestion
+from askance.atypicality import Statement, all_statements
+from askance.nodes import Node, Result, skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class StatementDetector(Node[StatementQuestion, Statement]):
+    """Chooses the atypicality statement that holds among every relation over every ordered pair of objects (section 3.2, step ii).
+
+    Takes a `StatementQuestion`. With fewer than two different objects no statement is possible: the outcome is `skipped`, no call
+    is made, and what depends on the statement goes on without it.
+    """
+
+    prompt = "detect_statement"
+
+    def accept(self, given: Any) -> StatementQuestion:
+        return given if isinstance(given, StatementQuestion) else StatementQuestion.model_validate(given)
+
+    def unasked(self, subject: StatementQuestion) -> Result[Statement] | None:
+        if all_statements(subject.objects):
+            return None
+        seen = ", ".join(subject.objects) or "none"
+        return skipped(f"no statement is possible with fewer than two objects (seen: {seen})", absent=True)
+
+    def variables(self, subject: StatementQuestion) -> Mapping[str, Any]:
+        options = [statement.text for statement in all_statements(subject.objects)]
+        return {"description": subject.description, "options": options}
+
+    def schema(self, subject: StatementQuestion) -> Mapping[str, Any]:
+        number = {"type": "integer", "minimum": 1, "maximum": len(all_statements(subject.objects))}
+        return {
+            "type": "object",
+            "properties": {"statement": number},
+            "required": ["statement"],
+            "additionalProperties": False,
+        }
+
+    def read_json(self, data: Mapping[str, Any], subject: StatementQuestion) -> Statement:
+        statements = all_statements(subject.objects)
+        (number,) = read_numbers(data, "statement", len(statements), single=True)
+        return statements[number - 1]
+
+    def read_text(self, text: str, subject: StatementQuestion) -> Statement:
+        statements = all_statements(subject.objects)
+        (number,) = read_answer(text, [statement.text for statement in statements], single=True)
+        return statements[number - 1]
+
+
+detect_statement = StatementDetector

@@ -1,0 +1,281 @@
+"""The chain: nodes that fill in the links of a reading, each as soon as what it needs is there.
+
+A chain is a LangChain `Runnable`: `|`, `batch`, callbacks, `astream_events` and `get_graph` work as everywhere. When nobody listens
+it runs its own nodes straight, which costs a small part of what combinators do; both ways give equal readings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, cast
+
+from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables.config import (
+    get_async_callback_manager_for_config,
+    get_config_list,
+    patch_config,
+)
+from langchain_core.runnables.graph import Graph
+
+from askance.chains.reading import LINKS, Given, Link, Reading, as_value, reading_of
+from askance.errors import BadImage, CallError, ReplayMiss, Skipped, UsageError
+from askance.models import run_sync
+from askance.nodes import Node, Result, skipped
+from askance.nodes.listening import listened, quiet
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+CONCURRENCY = 16
+"""Pictures under way at once where the caller does not say."""
+
+NodeLike = Runnable[Any, Any] | Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One link of a chain and the node that fills it in."""
+
+    link: Link
+    node: NodeLike
+    needs: tuple[Link, ...] = ()
+    """Links that must have an answer first, as far as the chain has them."""
+    subject: Callable[[Reading], Any]
+    """The node's input; raises `Skipped` where something that it cannot do without is not there."""
+
+    @property
+    def name(self) -> str:
+        """How the step shows up in traces and graphs."""
+        return self.node.get_name() if isinstance(self.node, Runnable) else getattr(self.node, "__name__", self.link)
+
+    async def run(self, reading: Reading, config: RunnableConfig | None) -> Result[Any]:
+        """The link's result, given what `reading` holds so far."""
+        for need in self.needs:
+            result = cast("Result[Any] | None", getattr(reading, need))
+            if result is not None and not result.answered and not result.absent:
+                return skipped(f"{need} has no answer ({result.outcome})")
+        try:
+            subject = self.subject(reading)
+            if isinstance(self.node, Node):
+                return await self.node.ask(subject, config)  # pyright: ignore[reportUnknownMemberType]
+            return Result(outcome="answered", value=as_value(self.link, await _call(self.node, subject, config)))
+        except (CallError, ReplayMiss, BadImage) as error:
+            outcome = error.outcome if isinstance(error, CallError) else "failed"
+            return Result(outcome=outcome, reason=str(error))  # pyright: ignore[reportArgumentType]
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a caller's own node: one picture's failure never stops the others
+            return Result(outcome="failed", reason=f"{self.name} raised {type(error).__name__}: {error}")
+
+
+async def _call(node: NodeLike, subject: Any, config: RunnableConfig | None) -> Any:
+    if isinstance(node, Runnable):
+        return await node.ainvoke(subject, config)
+    found = node(subject)
+    return await cast("Awaitable[Any]", found) if isawaitable(found) else found
+
+
+class Chain(Runnable["Given", Reading]):
+    """Nodes wired by the links that they fill in and need.
+
+    Takes a picture, a mapping with `image`, `options` and given links, or a `Reading`; gives a `Reading`. A link that is given is not
+    asked. A link whose need has no answer is `skipped`, and what is there is shown; a call that fails never raises.
+
+    Args:
+        name: how the chain shows up in traces.
+        target: the link that it is after.
+        steps: one for each link that it fills in.
+        mode: the replay mode of its models, which decides what tracers may do.
+    """
+
+    def __init__(self, name: str, *, target: Link, steps: Iterable[Step], mode: str = "auto") -> None:
+        self.name = name
+        self.target: Link = target
+        self.steps = tuple(sorted(steps, key=lambda step: LINKS.index(step.link)))
+        self.mode = mode
+
+    def __getitem__(self, link: Link) -> NodeLike:
+        """The node that fills in `link`."""
+        return self._step(link).node
+
+    def with_nodes(self, **nodes: NodeLike | None) -> Chain:
+        """This chain with other nodes for the links named; None drops the link.
+
+        A node is anything callable or runnable that takes what the present one takes (`chain["scene_text"]` takes an `Image`) and
+        gives the link's value, or plain text or lists that stand for it.
+
+        Raises:
+            UsageError: a name that is no link of this chain.
+        """
+        kept = {step.link: step for step in self.steps}
+        for link, node in nodes.items():
+            step = self._step(link)
+            if node is None:
+                del kept[step.link]
+            else:
+                kept[step.link] = replace(step, node=node)
+        return Chain(self.name, target=self.target, steps=kept.values(), mode=self.mode)
+
+    def _step(self, link: str) -> Step:
+        for step in self.steps:
+            if step.link == link:
+                return step
+        known = ", ".join(step.link for step in self.steps)
+        raise UsageError(f"The chain {self.name!r} has no link {link!r}.", hint=f"It has {known}.")
+
+    async def read(self, source: Given, config: RunnableConfig | None = None) -> Reading:
+        """The reading of one input; with `config` None on the straight path, which calls no handler."""
+        reading = reading_of(source, self.target)
+        if self.target == "answers" and reading.options is None and reading.answers is None:
+            raise UsageError("There are no options to choose from.", hint="Give `options`, a list of texts, with the image.")
+        if config is None:
+            return await self._run(reading, None)
+        return await self._listened_read(reading, config)
+
+    async def ainvoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
+        """The reading of one input."""
+        with quiet(self.mode):
+            return await self.read(input, listened(config, self.mode))
+
+    def invoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
+        """As `ainvoke`, from anywhere: scripts, threads, notebooks."""
+        return run_sync(self.ainvoke(input, config))
+
+    def __call__(self, source: Given) -> Reading:
+        """As `invoke`."""
+        return self.invoke(source)
+
+    async def abatch(
+        self,
+        inputs: list[Given],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **_: Any,
+    ) -> list[Reading]:
+        """The readings of all inputs, in their order; `max_concurrency` of the configuration bounds how many are under way."""
+        configs = get_config_list(config, len(inputs))
+        places = asyncio.Semaphore((configs[0].get("max_concurrency") if configs else None) or CONCURRENCY)
+
+        async def one(source: Given, own: RunnableConfig) -> Reading:
+            async with places:
+                return await self.ainvoke(source, own)
+
+        tasks = [one(source, own) for source, own in zip(inputs, configs, strict=True)]
+        return cast("list[Reading]", await asyncio.gather(*tasks, return_exceptions=return_exceptions))
+
+    def batch(
+        self,
+        inputs: list[Given],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **_: Any,
+    ) -> list[Reading]:
+        """As `abatch`, from anywhere."""
+        return run_sync(self.abatch(inputs, config, return_exceptions=return_exceptions))
+
+    async def read_all(self, sources: Iterable[Given], *, concurrency: int = CONCURRENCY) -> AsyncIterator[Reading]:
+        """The readings of a stream of inputs, in its order, with at most `concurrency` under way and none held back.
+
+        What is left is cancelled when the caller stops reading.
+        """
+        with quiet(self.mode):
+            config = listened(None, self.mode)
+            under_way: list[asyncio.Task[Reading]] = []
+            try:
+                for source in sources:
+                    under_way.append(asyncio.create_task(self.read(source, config)))
+                    if len(under_way) >= concurrency:
+                        yield await under_way.pop(0)
+                while under_way:
+                    yield await under_way.pop(0)
+            finally:
+                for task in under_way:
+                    task.cancel()
+                await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _run(self, reading: Reading, config: RunnableConfig | None) -> Reading:
+        """Every link that is not given, each as soon as its needs are there."""
+        known = dict(reading.links)
+        tasks: dict[Link, asyncio.Task[Result[Any]]] = {}
+
+        async def fill(step: Step) -> Result[Any]:
+            for need in step.needs:
+                if need in tasks:
+                    known[need] = await tasks[need]
+            return await step.run(reading.with_links(known), config)
+
+        for step in self.steps:
+            if step.link not in known:
+                tasks[step.link] = asyncio.ensure_future(fill(step))
+        try:
+            for link, task in tasks.items():
+                known[link] = await task
+        finally:
+            for task in tasks.values():
+                task.cancel()
+        return reading.with_links(known)
+
+    async def _listened_read(self, reading: Reading, config: RunnableConfig) -> Reading:
+        manager = get_async_callback_manager_for_config(config)
+        name = config.get("run_name") or self.get_name()
+        seen = {"image": reading.name, "sha256": reading.image.sha256 if reading.image else None, "options": reading.options}
+        run = await manager.on_chain_start(None, seen, name=name, run_id=config.get("run_id"))
+        child = patch_config(config, callbacks=run.get_child())
+        child.pop("run_id", None)
+        child.pop("run_name", None)
+        try:
+            read = await self._run(reading, child)
+        except BaseException as error:
+            await run.on_chain_error(error)
+            raise
+        await run.on_chain_end({link: result.value for link, result in read.links.items()})
+        return read
+
+    def get_graph(self, config: RunnableConfig | None = None) -> Graph:
+        """The wiring: a node a step, an edge from each link to what needs it."""
+        graph = Graph()
+        start, end = graph.add_node(RunnableLambda(reading_of), id="image"), None
+        places: dict[Link, Any] = {}
+        for step in self.steps:
+            data = step.node if isinstance(step.node, Runnable) else RunnableLambda(step.node)
+            places[step.link] = graph.add_node(cast("Runnable[Any, Any]", data), id=step.name)
+            sources = [places[need] for need in step.needs if need in places]
+            for source in sources or [start]:
+                graph.add_edge(source, places[step.link])
+            end = places[step.link] if step.link == self.target else end
+        return graph
+
+
+def required(reading: Reading, link: Link) -> Any:
+    """The value of `link`.
+
+    Raises:
+        Skipped: the chain has no such link, or it has no answer.
+    """
+    result = cast("Result[Any] | None", getattr(reading, link))
+    if result is None:
+        raise Skipped(f"{link} is neither asked nor given")
+    return result.unwrap()
+
+
+def optional(reading: Reading, link: Link) -> Any:
+    """The value of `link`, None where there is none."""
+    result = cast("Result[Any] | None", getattr(reading, link))
+    return result.value if result is not None else None
+
+
+def picture(reading: Reading) -> Any:
+    """The picture of `reading`.
+
+    Raises:
+        BadImage: it cannot be used, or there is none.
+    """
+    if reading.image is None:
+        raise BadImage(reading.problem or f"There is no image for {reading.name!r}.", hint=None if reading.problem else "Give `image`.")
+    return reading.image
+

@@ -1,0 +1,296 @@
+"""The node: one prompt, one model, one parser, and the ladder of output forms.
+
+A node asks in the highest form that its endpoint can do: a JSON Schema that the endpoint enforces, a JSON object, JSON that is
+only asked for, or (by the caller's choice) the text protocol of the paper. A reply that cannot be read is asked again once, with
+what was wrong; after that the outcome is `invalid` and keeps the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.config import patch_config
+
+from askance.chat import Message, ResponseFormat, TextPart
+from askance.errors import AskanceError, BadImage, CallError, ReplayMiss
+from askance.models import get_model, run_sync
+from askance.nodes.listening import listened, quiet, traced_chat
+from askance.nodes.result import Call, Result
+from askance.prompts import Prompt, PromptLibrary
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from langchain_core.runnables import RunnableConfig
+
+    from askance.chat import ChatRequest, ChatResponse, Outcome
+    from askance.images import Image
+    from askance.models import Model, ModelLike, Rung
+
+    Chat = Callable[[ChatRequest, bool], Awaitable[ChatResponse]]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+_FENCED_JSON = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+
+
+class Unreadable(Exception):
+    """A reply that a parser cannot read; the message is what the model is told when it is asked again."""
+
+
+class Node(Runnable[In, Out], ABC, Generic[In, Out]):
+    """One act of asking: `ask` gives a `Result` for every input, `invoke` the value or the error that stands for the outcome.
+
+    A subclass names its prompt and says what goes in, which JSON is wanted, and how each form is read.
+
+    Args:
+        model: a spec or configured name (`openai:gpt-4o`), a `Model`, a chat model of LangChain, or any `ChatModel`.
+        prompt: name of the prompt to use in place of the node's own.
+        prompts: where prompts are looked up; by default the overlay folder in use and the package's own.
+        name: how the node shows up in traces and graphs.
+    """
+
+    prompt: ClassVar[str]
+    """Name of the node's prompt."""
+    max_tokens: ClassVar[int | None] = None
+    """Most tokens of an answer, where the model's settings give none."""
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        prompt: str | None = None,
+        prompts: PromptLibrary | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.model: Model = get_model(model)
+        self.prompts = prompts if prompts is not None else PromptLibrary()
+        self.prompt_name = prompt or self.prompt
+        self.name = name or self.prompt_name
+        self._prompts: dict[str, Prompt] = {}
+        self._rung: Rung | None = None
+        self._prompt_for("text" if self.model.protocol == "paper" else "json")
+
+    @abstractmethod
+    def accept(self, given: Any) -> In:
+        """The typed input that `given` stands for."""
+
+    @abstractmethod
+    def schema(self, subject: In) -> Mapping[str, Any]:
+        """JSON Schema of the answer wanted for `subject`."""
+
+    @abstractmethod
+    def read_json(self, data: Mapping[str, Any], subject: In) -> Out:
+        """The answer in a JSON reply.
+
+        Raises:
+            Unreadable: the reply is not what was asked for.
+        """
+
+    @abstractmethod
+    def read_text(self, text: str, subject: In) -> Out:
+        """The answer in a reply to the paper's text protocol.
+
+        Raises:
+            Unreadable: the reply is not what was asked for.
+        """
+
+    def variables(self, subject: In) -> Mapping[str, Any]:
+        """Values for the prompt's variables."""
+        return {}
+
+    def pictures(self, subject: In) -> tuple[Image, ...]:
+        """Pictures that stand before the text of the first user turn."""
+        return ()
+
+    def unasked(self, subject: In) -> Result[Out] | None:
+        """The result for an input that there is nothing to ask about, else None."""
+        return None
+
+    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[Out]:
+        """The outcome for one input; every `CallError`, `ReplayMiss` and `BadImage` becomes a result with its reason.
+
+        Args:
+            given: the node's input, or anything that `accept` takes.
+            config: a LangChain configuration whose handlers listen; None takes the straight path.
+        """
+        if config is None:
+            return await self._ask(given, self._chat)
+        return await self._listened_ask(given, config)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Out:  # noqa: A002
+        """The value for one input.
+
+        Raises:
+            CallError: of the class that stands for the outcome, where there is no answer.
+        """
+        with quiet(self.model.mode):
+            return (await self.ask(input, listened(config, self.model.mode))).unwrap()
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Out:  # noqa: A002
+        """As `ainvoke`, from anywhere: scripts, threads, notebooks."""
+        return run_sync(self.ainvoke(input, config))
+
+    def __call__(self, given: Any) -> Out:
+        """As `invoke`."""
+        return self.invoke(given)
+
+    def request(self, subject: In, rung: Rung) -> ChatRequest:
+        """The request that asks about `subject` on `rung`."""
+        prompt = self._prompt_for("text" if rung == "paper" else "json")
+        pictures = tuple(self.model.image(picture) for picture in self.pictures(subject))
+        messages: list[Message] = []
+        for turn in prompt.render(**self.variables(subject)):
+            text = TextPart(turn.text)
+            first_user = bool(pictures) and turn.role == "user"
+            messages.append(Message(turn.role, (*pictures, text) if first_user else (text,)))
+            if first_user:
+                pictures = ()
+        return self.model.request(
+            tuple(messages), response=self._response_format(subject, rung), max_tokens=self.max_tokens
+        )
+
+    def _response_format(self, subject: In, rung: Rung) -> ResponseFormat | None:
+        if rung == "json_schema":
+            return ResponseFormat("json_schema", name=self.prompt, schema=self.schema(subject))
+        return ResponseFormat("json_object") if rung == "json_object" else None
+
+    def _prompt_for(self, form: str) -> Prompt:
+        if form not in self._prompts:
+            self._prompts[form] = self.prompts.find(self.prompt_name, form=form, family=self.model.family)
+        return self._prompts[form]
+
+    async def _chat(self, request: ChatRequest, again: bool) -> ChatResponse:  # noqa: FBT001
+        return await self.model.generate(request, again=again)
+
+    async def _listened_ask(self, given: Any, config: RunnableConfig) -> Result[Out]:
+        from langchain_core.runnables.config import get_async_callback_manager_for_config
+
+        manager = get_async_callback_manager_for_config(config)
+        name = config.get("run_name") or self.get_name()
+        run = await manager.on_chain_start(None, {"input": str(given)}, name=name, run_id=config.get("run_id"))
+        models = run.get_child()
+
+        async def chat(request: ChatRequest, again: bool) -> ChatResponse:  # noqa: FBT001
+            return await traced_chat(request, lambda asked: self._chat(asked, again), models, str(self.model.id))
+
+        try:
+            result = await self._ask(given, chat)
+        except BaseException as error:
+            await run.on_chain_error(error)
+            raise
+        await run.on_chain_end({"outcome": result.outcome, "output": result.value, "reason": result.reason})
+        return result
+
+    async def _ask(self, given: Any, chat: Chat) -> Result[Out]:
+        calls: list[Call] = []
+        rung: Rung | None = self._rung
+        try:
+            subject = self.accept(given)
+            unasked = self.unasked(subject)
+            if unasked is not None:
+                return unasked
+            if rung is None:
+                rung = self._rung = await self.model.rung()
+            result = await self._converse(subject, rung, chat, calls, again=False)
+            if result.outcome == "invalid" and self.model.asks_again("invalid") and _any_replayed(calls):
+                calls.clear()
+                result = await self._converse(subject, rung, chat, calls, again=True)
+        except (CallError, ReplayMiss, BadImage) as error:
+            return _no_answer(error, rung, calls)
+        return result
+
+    async def _converse(
+        self, subject: In, rung: Rung, chat: Chat, calls: list[Call], *, again: bool
+    ) -> Result[Out]:
+        """Asks; where the reply cannot be read, asks once more with what was wrong."""
+        request = self.request(subject, rung)
+        for last in (False, True):
+            response = await chat(request, again)
+            calls.append(
+                Call(
+                    key=request.key,
+                    model=str(self.model.id),
+                    usage=response.usage,
+                    cost=self.model.cost(response.usage),
+                    meta=response.meta,
+                )
+            )
+            if response.outcome != "answered":
+                return _unanswered(response, rung, calls)
+            try:
+                value = self._read(response.text, subject, rung)
+            except Unreadable as error:
+                if last:
+                    return Result(
+                        outcome="invalid", reason=str(error), raw=response.text, calls=tuple(calls), rung=rung
+                    )
+                request = self._asked_again(request, response.text, str(error))
+            else:
+                return Result(outcome="answered", value=value, calls=tuple(calls), rung=rung)
+        raise AssertionError  # pragma: no cover  # the last round always returns
+
+    def _read(self, text: str, subject: In, rung: Rung) -> Out:
+        if not text.strip():
+            raise Unreadable("the reply is empty")
+        if rung == "paper":
+            return self.read_text(text, subject)
+        return self.read_json(json_object(text), subject)
+
+    def _asked_again(self, request: ChatRequest, reply: str, error: str) -> ChatRequest:
+        from dataclasses import replace
+
+        form = "text" if self._rung == "paper" else "json"
+        turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=error)
+        told = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
+        answer = Message("assistant", (TextPart(reply),))
+        return replace(request, messages=(*request.messages, answer, *told))
+
+
+def json_object(text: str) -> Mapping[str, Any]:
+    """The JSON object in a reply: the whole of it, the content of a code fence, or the first object that parses.
+
+    Raises:
+        Unreadable: there is none.
+    """
+    fenced = _FENCED_JSON.search(text)
+    for candidate in (text, fenced.group(1) if fenced else "", text[text.find("{") :] if "{" in text else ""):
+        try:
+            found, _ = _DECODER.raw_decode(candidate.strip())
+        except ValueError:
+            continue
+        if isinstance(found, dict):
+            return found  # pyright: ignore[reportUnknownVariableType]
+    raise Unreadable("the reply is not one JSON object")
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def _any_replayed(calls: Sequence[Call]) -> bool:
+    return any(call.meta.replayed for call in calls)
+
+
+def _unanswered(response: ChatResponse, rung: Rung, calls: Sequence[Call]) -> Result[Any]:
+    reasons: dict[Outcome, str] = {
+        "refused": f"the model declined: {response.refusal}" if response.refusal else "the model declined",
+        "filtered": "a content filter of the endpoint stopped the answer",
+        "truncated": "the answer was cut off at the token limit; raise `max_tokens`",
+    }
+    outcome = response.outcome
+    return Result(outcome=outcome, reason=reasons[outcome], raw=response.text, calls=tuple(calls), rung=rung)
+
+
+def _no_answer(error: AskanceError, rung: Rung | None, calls: Sequence[Call]) -> Result[Any]:
+    outcome: Outcome = error.outcome if isinstance(error, CallError) else "failed"  # pyright: ignore[reportAssignmentType]
+    raw = error.raw if isinstance(error, CallError) else None
+    return Result(outcome=outcome, reason=str(error), raw=raw, calls=tuple(calls), rung=rung)

@@ -1,0 +1,82 @@
+"""What one node came to: an answer, or a named outcome with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from askance.chat import CallMeta, Outcome, Usage
+from askance.errors import CallError, Filtered, InvalidOutput, ModelError, Refused, Skipped, Truncated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T_co = TypeVar("T_co", covariant=True)
+
+_ERRORS: Mapping[Outcome, type[CallError]] = {
+    "invalid": InvalidOutput,
+    "refused": Refused,
+    "filtered": Filtered,
+    "truncated": Truncated,
+    "failed": ModelError,
+    "skipped": Skipped,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One recorded (or recordable) request that a node made."""
+
+    key: str
+    """Key of the record that holds request and answer."""
+    model: str
+    kind: str = "chat"
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    """US dollars at the configured price; None where no price is known."""
+    meta: CallMeta = field(default_factory=CallMeta, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(Generic[T_co]):
+    """The outcome of a node for one input; `value` is there exactly when the outcome is `answered`."""
+
+    outcome: Outcome
+    value: T_co | None = None
+    reason: str | None = None
+    """Why there is no answer, in words for a person."""
+    raw: str | None = None
+    """What the model wrote, where it could not be used."""
+    calls: tuple[Call, ...] = ()
+    rung: str | None = None
+    """Output form that was asked for: `json_schema`, `json_object`, `prompted` or `paper`."""
+    given: bool = False
+    """Whether the caller brought the value, so that nobody was asked."""
+    absent: bool = False
+    """For `skipped`: there was nothing to ask, and what depends on this link goes on without it."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a value."""
+        return self.outcome == "answered"
+
+    def unwrap(self) -> T_co:
+        """The value.
+
+        Raises:
+            CallError: of the class that stands for the outcome, where there is none.
+        """
+        if self.outcome == "answered":
+            return self.value  # pyright: ignore[reportReturnType]  # answered means that a value is there
+        raise _ERRORS[self.outcome](self.reason or f"no answer: {self.outcome}", raw=self.raw)
+
+
+def given(value: T_co) -> Result[T_co]:
+    """A result that the caller brings, as if a node had answered it."""
+    return Result(outcome="answered", value=value, given=True)
+
+
+def skipped(reason: str, *, absent: bool = False) -> Result[Any]:
+    """A result that nobody was asked for."""
+    return Result(outcome="skipped", reason=reason, absent=absent)

@@ -1,0 +1,43 @@
+"""Image tools as tools that an agent of LangChain can call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_core.tools import StructuredTool
+from pydantic import create_model
+
+from askance.images import Image
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langchain_core.runnables import Runnable
+    from langchain_core.tools import BaseTool
+
+
+def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> BaseTool:
+    """A tool named after `node`; an agent names one of `images`, or nothing where there is only one."""
+    description = (type(node).__doc__ or "").strip().split("\n")[0]
+    if isinstance(images, Image):
+        only = images
+
+        async def ask() -> str:
+            return str(await node.ainvoke(only))
+
+        def ask_sync() -> str:
+            return str(node.invoke(only))
+
+        return StructuredTool.from_function(ask_sync, coroutine=ask, name=node.get_name(), description=description)
+    known = dict(images)
+
+    async def ask_about(image: str) -> str:
+        return str(await node.ainvoke(known[image]))
+
+    def ask_about_sync(image: str) -> str:
+        return str(node.invoke(known[image]))
+
+    arguments = create_model("Picture", image=(Literal[tuple(known)], ...))  # pyright: ignore[reportCallIssue, reportArgumentType]
+    return StructuredTool.from_function(
+        ask_about_sync, coroutine=ask_about, name=node.get_name(), description=description, args_schema=arguments
+    )

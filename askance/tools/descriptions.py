@@ -1,0 +1,46 @@
+"""IN, UH and the caption: free texts about a picture."""
+
+from __future__ import annotations
+
+from askance.tools.tool import TextTool, TextValue
+
+
+class Narration(TextValue):
+    """A detailed description of a picture (IN)."""
+
+
+class Unusual(TextValue):
+    """What is unusual about a picture (UH)."""
+
+
+class Caption(TextValue):
+    """One sentence that says what a picture shows."""
+
+
+class Narrator(TextTool[Narration]):
+    """Describes the image in detail."""
+
+    prompt = "narration"
+    value = Narration
+    field = "description"
+
+
+class UnusualHighlighter(TextTool[Unusual]):
+    """Says what is unusual about the image."""
+
+    prompt = "unusual"
+    value = Unusual
+    field = "unusual"
+
+
+class Captioner(TextTool[Caption]):
+    """Writes a caption of one sentence for the image."""
+
+    prompt = "caption"
+    value = Caption
+    field = "description"
+
+
+narration = Narrator
+unusual = UnusualHighlighter
+caption = Captioner

@@ -1,0 +1,62 @@
+"""V: the objects in a picture."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from askance.atypicality import distinct
+from askance.nodes import Unreadable
+from askance.tools.tool import ImageTool, Value, text_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from askance.images import Image
+
+MOST_OBJECTS = 5
+"""The paper asks for up to five (section 3.2)."""
+
+_BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+")
+
+
+class Objects(Value):
+    """The main objects in a picture, most important first: one to five names, each once."""
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+
+class ObjectList(ImageTool[Objects]):
+    """Lists the main objects that are visible in the image, at most five."""
+
+    prompt = "objects"
+
+    def schema(self, subject: Image) -> Mapping[str, Any]:
+        names = {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": MOST_OBJECTS}
+        return {
+            "type": "object",
+            "properties": {"objects": names},
+            "required": ["objects"],
+            "additionalProperties": False,
+        }
+
+    def read_json(self, data: Mapping[str, Any], subject: Image) -> Objects:
+        return _objects(text_list(data, "objects"))
+
+    def read_text(self, text: str, subject: Image) -> Objects:
+        lines = [_BULLET.sub("", line) for line in text.strip().splitlines()]
+        names = [name.strip().rstrip(".") for line in lines for name in line.split(",")]
+        return _objects([name for name in names if name])
+
+
+def _objects(names: Sequence[str]) -> Objects:
+    found = distinct(names)
+    if not found:
+        raise Unreadable("no object is named; name at least one")
+    return Objects(names=tuple(found[:MOST_OBJECTS]))
+
+
+objects = ObjectList
