@@ -1,0 +1,262 @@
+"""The drawing of the house, and how code is held against it.
+
+The tables say which room stands on which floor and where each vendor may be imported. `read_package` and `arrows_of`
+turn a folder of sources into arrows, one for each import; the checks are functions from arrows to what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Literal
+
+PACKAGE = "askance"
+
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "statistics"),
+    ("images", "atypicality"),
+    ("chat",),
+    ("replay", "prompts"),
+    ("models",),
+    ("nodes",),
+    ("tools",),
+    ("agents",),
+    ("chains",),
+    ("demo", "evals"),
+    ("cli",),
+    ("__main__",),
+)
+"""From the ground up. A room imports from its own floor and those below."""
+
+BESIDE = {"testing": "models"}
+"""Rooms that no other room imports, and the floor they stand beside: they import what may be imported there, and it."""
+
+RUNNABLE_ROOMS = tuple(f"{PACKAGE}.{room}*" for room in ("nodes", "tools", "agents", "chains"))
+
+VENDORS: dict[str, tuple[str, ...]] = {
+    "PIL": ("askance.images*",),
+    "diskcache": ("askance.replay*",),
+    "jinja2": ("askance.prompts*",),
+    "langchain": ("askance.models.*langchain*",),
+    "langchain_core": (
+        "askance.models.*langchain*",
+        *(f"askance.{room}*" for room in ("nodes", "tools", "agents", "chains")),
+    ),
+    "langchain_openai": ("askance.models.*langchain*",),
+    "langsmith": ("askance.nodes*",),
+    "llama_index": (),
+    "numpy": (),
+    "onnxruntime": (),
+    "openai": ("askance.models.*openai*",),
+    "pydantic": RUNNABLE_ROOMS,
+    "rapidocr": ("askance.tools.*ocr*",),
+    "ray": (),
+    "rich": ("askance.cli*",),
+    "tenacity": ("askance.models*",),
+    "torch": (),
+    "transformers": (),
+    "typer": ("askance.cli*",),
+    "vllm": (),
+    "yaml": ("askance.prompts*",),
+}
+"""Where each vendor's package may be imported, as patterns of module names; typing-only imports are free."""
+
+SPOKEN = frozenset({"rich", "typer"})
+"""Of the vendors, those that `askance.cli` may load at once; nothing else loads any."""
+
+When = Literal["load", "typing", "call", "lazy"]
+"""An import runs as its module loads, never (typing only), as a function is called, or in a module's `__getattr__`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """One import."""
+
+    source: str
+    target: str
+    line: int
+    when: When
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line} imports {self.target}"
+
+    @property
+    def inside(self) -> bool:
+        """Whether the target is first-party."""
+        return _within(self.target, PACKAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One source file of a package."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def is_face(self) -> bool:
+        return self.path.name == "__init__.py"
+
+    def borrowed(self) -> list[ast.alias]:
+        """Names that it takes from other first-party modules as it loads."""
+        imports = (node for node in self.tree.body if isinstance(node, ast.ImportFrom))
+        return [alias for node in imports if node.level or _within(node.module or "", PACKAGE) for alias in node.names]
+
+
+def read_package(folder: Path) -> dict[str, Module]:
+    """The modules of the package in `folder`, by name."""
+    modules = (_read(path, folder) for path in sorted(folder.rglob("*.py")))
+    return {module.name: module for module in modules}
+
+
+def _read(path: Path, folder: Path) -> Module:
+    parts = path.relative_to(folder.parent).with_suffix("").parts
+    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    return Module(name=name, path=path, tree=ast.parse(path.read_text(encoding="utf-8"), filename=str(path)))
+
+
+def arrows_of(modules: dict[str, Module]) -> list[Arrow]:
+    """Every import in `modules`."""
+    return [arrow for module in modules.values() for arrow in _Imports(module, known=modules.keys()).arrows]
+
+
+class _Imports(ast.NodeVisitor):
+    """Collects the arrows of one module."""
+
+    def __init__(self, module: Module, *, known: Iterable[str]) -> None:
+        self.arrows: list[Arrow] = []
+        self._module = module
+        self._known = frozenset(known)
+        self._when: When = "load"
+        self.visit(module.tree)
+
+    def visit_If(self, node: ast.If) -> None:
+        is_typing = ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+        self._walk(node.body, "typing" if is_typing else self._when)
+        self._walk(node.orelse, self._when)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        at_top = node in self._module.tree.body
+        inner: When = "lazy" if at_top and node.name == "__getattr__" else "call"
+        self._walk(node.body, inner if self._when == "load" else self._when)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self.visit_FunctionDef(node)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._add(alias.name, node.lineno)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        base = self._absolute(node)
+        for alias in node.names:
+            if (base, alias.name) == (PACKAGE, "__version__"):
+                continue
+            inner = f"{base}.{alias.name}"
+            self._add(inner if inner in self._known else base, node.lineno)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        """`import_module("name")` is an import too."""
+        is_import = ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__")
+        name = node.args[0] if node.args else None
+        if is_import and isinstance(name, ast.Constant) and isinstance(name.value, str):
+            self._add(name.value, node.lineno)
+        self.generic_visit(node)
+
+    def _walk(self, nodes: Iterable[ast.AST], when: When) -> None:
+        before, self._when = self._when, when
+        for node in nodes:
+            self.visit(node)
+        self._when = before
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        parts = self._module.name.split(".")
+        above = parts[: len(parts) - node.level + self._module.is_face]
+        return ".".join([*above, *([node.module] if node.module else [])])
+
+    def _add(self, target: str, line: int) -> None:
+        self.arrows.append(Arrow(self._module.name, target, line, self._when))
+
+
+def running_back(arrows: Iterable[Arrow]) -> list[str]:
+    """Imports of a room on a higher floor, of a room that nobody imports, or of the package's own face."""
+    return [f"{arrow}, {why}" for arrow in arrows if arrow.inside and (why := _why_back(arrow))]
+
+
+def _why_back(arrow: Arrow) -> str | None:
+    source, target = _room(arrow.source), _room(arrow.target)
+    for room in (source, target):
+        if room and room not in _LEVELS:
+            return f"and `{room}` has no floor: give it one in tests/house.py"
+    if source in ("", target):
+        return None
+    if not target:
+        return "the face of the whole package: import the room itself"
+    if target in BESIDE:
+        return "which is for those who write backends: no room builds on it"
+    return "which stands on a higher floor" if _LEVELS[source] < _LEVELS[target] else None
+
+
+def _levels() -> dict[str, float]:
+    floors: dict[str, float] = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+    return floors | {room: floors[neighbour] + 0.5 for room, neighbour in BESIDE.items()}
+
+
+_LEVELS = _levels()
+
+
+def _room(module: str) -> str:
+    """The room that a module belongs to; empty for the package itself."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def circle(arrows: Iterable[Arrow]) -> str | None:
+    """One circle of modules that import each other as they load, if there is any."""
+    graph: dict[str, set[str]] = {}
+    for arrow in arrows:
+        if arrow.inside and arrow.when == "load":
+            graph.setdefault(arrow.source, set()).update(_loaded_by(arrow))
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return " ← ".join(error.args[1])
+    return None
+
+
+def _loaded_by(arrow: Arrow) -> Iterator[str]:
+    """The target and, from outside its sub-package, the face that loads before it."""
+    yield arrow.target
+    face = arrow.target.rpartition(".")[0]
+    if face not in ("", PACKAGE) and not _within(arrow.source, face):
+        yield face
+
+
+def hidden(arrows: Iterable[Arrow]) -> list[str]:
+    """First-party imports inside functions, where neither a command nor a lazy face stands."""
+    return [
+        f"{arrow} inside a function"
+        for arrow in arrows
+        if arrow.inside and arrow.when == "call" and not _within(arrow.source, f"{PACKAGE}.cli")
+    ]
+
+
+def astray(arrows: Iterable[Arrow]) -> list[str]:
+    """Imports of vendors' packages outside the modules that adapt them."""
+    return [
+        f"{arrow}, which belongs to {' or '.join(VENDORS[vendor]) or 'nobody yet'}"
+        for arrow in arrows
+        if arrow.when != "typing"
+        and (vendor := arrow.target.partition(".")[0]) in VENDORS
+        and not any(fnmatchcase(arrow.source, pattern) for pattern in VENDORS[vendor])
+    ]
+
+
+def _within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")

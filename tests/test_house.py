@@ -1,0 +1,268 @@
+"""The house is as it is drawn: floors, circles, vendors, faces, and what its files say; and each check can fail."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house import (
+    PACKAGE,
+    SPOKEN,
+    VENDORS,
+    Arrow,
+    arrows_of,
+    astray,
+    circle,
+    hidden,
+    read_package,
+    running_back,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = read_package(ROOT / PACKAGE)
+ARROWS = arrows_of(MODULES)
+FACES = sorted(name for name, module in MODULES.items() if module.is_face)
+
+CHECKS: dict[str, Callable[[list[Arrow]], object]] = {
+    "no arrow runs back": running_back,
+    "no circle at load time": circle,
+    "no first-party import hides in a function": hidden,
+    "vendors stay with their adapters": astray,
+}
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_the_house_is_as_drawn(check: Callable[[list[Arrow]], object]) -> None:
+    assert not check(ARROWS)
+
+
+BROKEN = {
+    "higher floor": (running_back, {"chat.py": "from askance.models import Model"}),
+    "higher floor, typing only": (running_back, {"chat.py": "if TYPE_CHECKING:\n    from askance import chains"}),
+    "higher floor, sideways": (running_back, {"chat.py": "from .cli import main"}),
+    "own face": (running_back, {"chat.py": "from askance import Image"}),
+    "what is for backends": (running_back, {"models/__init__.py": "import askance.testing"}),
+    "unknown room": (running_back, {"helpers.py": "from askance import chat"}),
+    "two modules": (circle, {"nodes/a.py": "import askance.nodes.b", "nodes/b.py": "from askance.nodes import a"}),
+    "module and face": (
+        circle,
+        {"replay/__init__.py": "from .a import x", "replay/a.py": "from askance.replay import y"},
+    ),
+    "two faces": (
+        circle,
+        {"replay/__init__.py": "import askance.prompts.a", "prompts/__init__.py": "import askance.replay"},
+    ),
+    "in a function": (hidden, {"chat.py": "def f():\n    from askance.images import Image"}),
+    "in a method": (hidden, {"chat.py": "class C:\n    async def f(self):\n        import askance.images"}),
+    "by name": (hidden, {"chat.py": "def f():\n    importlib.import_module('askance.images')"}),
+    "vendor": (astray, {"chat.py": "import openai.types"}),
+    "vendor in a function": (astray, {"models/seam.py": "def f():\n    from langchain_core.messages import AIMessage"}),
+    "vendor without a place": (astray, {"models/openai.py": "import torch"}),
+}
+
+
+@pytest.mark.parametrize(("check", "sources"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_house_is_seen(
+    check: Callable[[list[Arrow]], object], sources: dict[str, str], package: Callable[[dict[str, str]], list[Arrow]]
+) -> None:
+    assert check(package(sources))
+
+
+SOUND = {
+    "own floor": {"replay/store.py": "from askance.prompts import Prompt"},
+    "version": {"chat.py": "from askance import __version__"},
+    "command": {"cli/run.py": "def run():\n    from askance.chains import action_reason"},
+    "lazy face": {
+        "models/__init__.py": "def __getattr__(name):\n    from askance.models import openai",
+        "models/openai.py": "",
+    },
+    "typing circle": {
+        "replay/a.py": "import askance.replay.b",
+        "replay/b.py": "if TYPE_CHECKING:\n    import askance.replay.a",
+    },
+    "members behind a face": {
+        "replay/__init__.py": "from askance.replay.a import x",
+        "replay/a.py": "from .b import x",
+        "replay/b.py": "",
+    },
+    "adapter": {
+        "models/openai.py": "import openai",
+        "models/langchain.py": "def f():\n    import langchain_core.messages",
+    },
+    "vendor's types": {"models/seam.py": "if TYPE_CHECKING:\n    import openai"},
+    "beside": {"testing.py": "from askance.models import ScriptedModel"},
+}
+
+
+@pytest.mark.parametrize("sources", SOUND.values(), ids=SOUND)
+def test_a_sound_house_passes(sources: dict[str, str], package: Callable[[dict[str, str]], list[Arrow]]) -> None:
+    arrows = package(sources)
+
+    assert arrows or sources == SOUND["version"]
+    assert [check(arrows) or None for check in CHECKS.values()] == [None] * len(CHECKS)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Callable[[dict[str, str]], list[Arrow]]:
+    """Arrows of a package made up of the given files."""
+
+    def write(sources: dict[str, str]) -> list[Arrow]:
+        folder = tmp_path / PACKAGE
+        for name, text in sources.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        return arrows_of(read_package(folder))
+
+    return write
+
+
+# --- what loads with what ---
+
+LIGHT = (
+    "askance",
+    "askance.errors",
+    "askance.chat",
+    "askance.replay",
+    "askance.prompts",
+    "askance.models",
+    "askance.cli",
+)
+
+
+@pytest.mark.parametrize("name", [name for name in LIGHT if name in MODULES])
+def test_loading_brings_no_vendor(name: str) -> None:
+    allowed = SPOKEN if name == "askance.cli" else frozenset[str]()
+
+    assert loaded_vendors(f"import {name}") - allowed == set()
+
+
+def test_a_loaded_vendor_is_seen() -> None:
+    assert loaded_vendors("import yaml") == {"yaml"}
+
+
+def loaded_vendors(statement: str) -> set[str]:
+    """Vendors' packages in a fresh interpreter after `statement`."""
+    script = f"import sys\n{statement}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    return set(done.stdout.split()) & VENDORS.keys()
+
+
+# --- faces ---
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_a_face_shows_what_it_says(name: str) -> None:
+    face = importlib.import_module(name)
+    shown: list[str] = face.__all__
+    borrowed = {alias.asname or alias.name for alias in MODULES[name].borrowed()}
+
+    assert shown == sorted(shown, key=reading_order)
+    assert [entry for entry in shown if not hasattr(face, entry)] == []
+    assert {entry for entry in borrowed if not entry.startswith("_")} - set(shown) == set()
+
+
+def reading_order(name: str) -> tuple[int, str]:
+    """CONSTANTS, then Classes, then functions, as ruff sorts them."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+
+# --- the metadata ---
+
+
+def declared() -> dict[str, set[str]]:
+    """Distributions that pyproject.toml asks for: `core`, and each extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = {"core": project["dependencies"], **project["optional-dependencies"]}
+    return {group: {plain(line) for line in lines} - {PACKAGE} for group, lines in groups.items()}
+
+
+def plain(requirement: str) -> str:
+    """The name in a requirement, in its normal form."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement, maxsplit=1)[0]).lower()
+
+
+def used() -> set[str]:
+    """Distributions that the package imports."""
+    owners = importlib.metadata.packages_distributions()
+    tops = {arrow.target.partition(".")[0] for arrow in ARROWS if not arrow.inside}
+    return {plain(owners.get(top, [top])[0]) for top in tops - sys.stdlib_module_names}
+
+
+def test_what_is_imported_is_declared() -> None:
+    groups = declared()
+
+    assert used() - groups["core"].union(*(groups[extra] for extra in groups.keys() - {"dev"})) == set()
+
+
+@pytest.mark.skipif(f"{PACKAGE}.cli" not in MODULES, reason="not all rooms are there yet")
+def test_what_is_declared_is_imported() -> None:
+    assert declared()["core"] - used() == set()
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    first = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert first
+    assert first[1] == importlib.import_module(PACKAGE).__version__
+
+
+# --- what the files say ---
+
+FORBIDDEN = {
+    "a folder of one machine": r"(?<![\w.$}])/(?:work|root)/",
+    "a registry's host": r"\b(?:pypi|pythonhosted|npmjs|crates|golang|debian|anaconda|pytorch)\.(?:org|com|io)\b",
+    "a mark of unfinished work": r"\b(?:TODO|FIXME)\b|raise NotImplementedError",
+    "a folder outside the repository": r"\.\./shared\b",
+    "a number that only its writers know": r"\b[Ii]ssue #?\d+",
+}
+"""Patterns that no file holds but this one."""
+
+
+@pytest.mark.parametrize("pattern", FORBIDDEN.values(), ids=FORBIDDEN)
+def test_the_project_speaks_only_of_itself(pattern: str) -> None:
+    wanted = re.compile(pattern)
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}"
+        for path, text in texts()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if wanted.search(line)
+    ]
+
+    assert found == []
+
+
+SAYINGS = ["/work/main/x", "see /root/.ssh", "pypi.org", "# TODO: later", "(Issue #12)", "../shared/style.md"]
+
+
+@pytest.mark.parametrize("line", SAYINGS)
+def test_a_line_that_speaks_of_something_else_is_seen(line: str) -> None:
+    assert any(re.search(pattern, line) for pattern in FORBIDDEN.values())
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Every file of the repository that is text."""
+    for path in files():
+        try:
+            yield path, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def files() -> list[Path]:
+    """What git tracks or would track; in an unpacked source archive, everything outside hidden folders."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split("\0")
+    paths = [ROOT / name for name in listed if name]
+    if not paths:
+        paths = [path for path in ROOT.rglob("*") if not any(part[0] == "." for part in path.relative_to(ROOT).parts)]
+    return [path for path in paths if path.is_file() and not path.is_symlink() and path != Path(__file__)]
