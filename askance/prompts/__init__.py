@@ -1,0 +1,25 @@
+"""The prompts: one file each, found in the package or in the user's own folder, checked when read, rendered in a sandbox."""
+
+from __future__ import annotations
+
+from askance.prompts.fencing import fence, oneline
+from askance.prompts.files import FORMS, Form, TurnRole
+from askance.prompts.frontmatter import Input, InputKind, Value
+from askance.prompts.library import PromptLibrary
+from askance.prompts.problems import Problem
+from askance.prompts.prompt import Prompt, Turn
+
+__all__ = [
+    "FORMS",
+    "Form",
+    "Input",
+    "InputKind",
+    "Problem",
+    "Prompt",
+    "PromptLibrary",
+    "Turn",
+    "TurnRole",
+    "Value",
+    "fence",
+    "oneline",
+]

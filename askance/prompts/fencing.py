@@ -1,0 +1,68 @@
+"""Filters for text that others wrote: `fenced` quotes it so that it cannot pass for the prompt, `oneline` folds it.
+
+A fence is two lines around the text that carry a marker made from the digest of the text:
+
+    <<scene text 5f70bf18
+    Buy one, get one free
+    5f70bf18>>
+
+The marker is stable, so equal text gives an equal prompt and an equal key. It never occurs in the text: where it does, more
+digits are taken, so whoever writes the text cannot write the line that closes the fence.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Final
+
+from askance.errors import PromptError
+
+DIGITS: Final = 8
+"""Fewest hex digits of a marker."""
+
+LABEL: Final = re.compile(r"[a-z][a-z0-9 _-]{0,39}")
+
+_LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Controls, direction overrides, lone surrogates, annotation and tag characters: nothing that a picture can show."""
+
+
+def fence(text: str, label: str) -> str:
+    """`text` between two marker lines that the text cannot forge.
+
+    Args:
+        text: What is quoted; characters that cannot be seen are replaced by U+FFFD, line ends become newlines.
+        label: What the text is, for the reader: lower-case words such as `scene text`.
+
+    Raises:
+        PromptError: a label that is not lower-case words.
+    """
+    if not LABEL.fullmatch(label):
+        raise PromptError(f"A fence cannot be labelled {label!r}.", hint="Use lower-case words, at most 40 characters.")
+    text = visible(text)
+    mark = marker(text)
+    return f"<<{label} {mark}\n{text}\n{mark}>>"
+
+
+def oneline(text: str) -> str:
+    """`text` with every run of white space folded to one blank and unseen characters replaced."""
+    return " ".join(visible(text).split())
+
+
+def visible(text: str) -> str:
+    """`text` with newlines as line ends and characters that cannot be seen replaced by U+FFFD."""
+    return _UNSEEN.sub("\ufffd", _LINE_ENDS.sub("\n", text))
+
+
+def marker(text: str, *, digits: int = DIGITS) -> str:
+    """The shortest digest of `text`, at least `digits` hex digits, that does not occur in it."""
+    lowered = text.lower()
+    digest = ""
+    while True:
+        digest += sha256(f"{digest}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
+        for end in range(digits, len(digest) + 1):
+            if digest[:end] not in lowered:
+                return digest[:end]

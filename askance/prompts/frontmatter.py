@@ -1,0 +1,182 @@
+"""The front matter of a prompt file: what the prompt is for and what it takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from askance.prompts.problems import Problem
+
+if TYPE_CHECKING:
+    import yaml
+
+InputKind = Literal["text", "list", "number", "flag"]
+Value: TypeAlias = str | int | bool | Sequence[str]
+
+SCHEMA = Path(__file__).with_name("front_matter.schema.json")
+"""The JSON Schema of the front matter."""
+
+FIRST_LINE = 2
+"""Line of the file on which the front matter begins, after its `---`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One variable of a prompt."""
+
+    name: str
+    description: str
+    kind: InputKind = "text"
+    optional: bool = False
+    """Whether it may be left out; the template then sees something that is false."""
+    untrusted: bool | None = None
+    """Whether it may carry text that was read off an image; None where the file does not say."""
+    default: Value | None = None
+    """The value where none is given."""
+    example: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontMatter:
+    """The head of a prompt file."""
+
+    name: str
+    summary: str
+    output: str
+    source: str
+    images: int
+    inputs: Mapping[str, Input]
+
+
+def read_front_matter(text: str, *, path: Path, validate: bool) -> tuple[FrontMatter | None, list[Problem]]:
+    """The front matter in `text`, or what is wrong with it.
+
+    Args:
+        text: The YAML between the two `---` lines.
+        path: The file, for the problems.
+        validate: Check it first; files of the package are checked by its tests.
+    """
+    import yaml
+
+    try:
+        problems = [Problem(path, line, message) for line, message in _violations(text)] if validate else []
+        return (None, problems) if problems else (_front_matter(_load(text)), [])
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + FIRST_LINE if mark else FIRST_LINE
+        return None, [Problem(path, line, f"the front matter is not YAML: {error.problem or error.context}.")]
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        return None, [Problem(path, FIRST_LINE, f"the front matter is not YAML: {error}.".replace("\n", " "))]
+
+
+def line_of(text: str, keys: Sequence[str | int]) -> int:
+    """Line of the file on which the entry at `keys` begins, or the nearest entry around it."""
+    import yaml
+
+    node = yaml.compose(text, Loader=_loader())
+    line = FIRST_LINE
+    for key in keys:
+        entry = _entry(node, key)
+        if entry is None:
+            break
+        line, node = entry[0] + FIRST_LINE, entry[1]
+    return line
+
+
+def _front_matter(data: Mapping[str, Any]) -> FrontMatter:
+    inputs = {name: _input(name, entry) for name, entry in (data.get("inputs") or {}).items()}
+    return FrontMatter(
+        name=data["name"],
+        summary=data["summary"],
+        output=data["output"],
+        source=data.get("source", ""),
+        images=data.get("images", 0),
+        inputs=MappingProxyType(inputs),
+    )
+
+
+def _input(name: str, entry: Mapping[str, Any]) -> Input:
+    default = _frozen(entry.get("default"))
+    return Input(
+        name=name,
+        description=entry["description"],
+        kind=entry.get("type", "text"),
+        optional=entry.get("optional", False) or default is not None,
+        untrusted=entry.get("untrusted"),
+        default=default,
+        example=_frozen(entry.get("example")),
+    )
+
+
+def _frozen(value: Any) -> Value | None:
+    return tuple(cast("list[str]", value)) if isinstance(value, list) else value
+
+
+def _violations(text: str) -> Iterator[tuple[int, str]]:
+    """Line and message for each thing that the schema, or common sense, forbids."""
+    import yaml
+
+    for event in yaml.parse(text, Loader=_loader()):
+        if isinstance(event, yaml.AliasEvent):
+            yield event.start_mark.line + FIRST_LINE, "the front matter takes no YAML aliases (`*name`)."
+            return
+    yield from _repeated(yaml.compose(text, Loader=_loader()))
+    for error in sorted(
+        _validator().iter_errors(_load(text)), key=lambda error: [str(key) for key in error.absolute_path]
+    ):
+        where = ".".join(str(key) for key in error.absolute_path) or "front matter"
+        yield line_of(text, list(error.absolute_path)), f"`{where}`: {error.message}."
+
+
+def _repeated(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
+    """Keys that stand twice in one mapping: YAML would silently keep the last."""
+    import yaml
+
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, value in _pairs(node):
+        if key.value in seen:
+            yield key.start_mark.line + FIRST_LINE, f"`{key.value}` stands twice."
+        seen.add(key.value)
+        yield from _repeated(value)
+
+
+def _entry(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | None:
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        return next(((name.start_mark.line, value) for name, value in _pairs(node) if name.value == key), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(key, int):
+        item = cast("list[yaml.Node]", node.value)[key]
+        return item.start_mark.line, item
+    return None
+
+
+def _pairs(node: yaml.MappingNode) -> Iterable[tuple[yaml.ScalarNode, yaml.Node]]:
+    return cast("Iterable[tuple[yaml.ScalarNode, yaml.Node]]", node.value)
+
+
+def _load(text: str) -> Any:
+    import yaml
+
+    return yaml.load(text, Loader=_loader())
+
+
+@lru_cache(maxsize=1)
+def _loader() -> Any:
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@lru_cache(maxsize=1)
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))

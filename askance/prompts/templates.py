@@ -1,0 +1,170 @@
+"""One role block as a template: parsed and checked once, compiled once, rendered within limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Final
+
+from askance.errors import PromptError
+from askance.prompts.fencing import fence, oneline
+from askance.prompts.files import RoleBlock
+from askance.prompts.frontmatter import Input
+from askance.prompts.grammar import FILTERS, TESTS, Findings, examine
+from askance.prompts.problems import Problem
+
+if TYPE_CHECKING:
+    import jinja2
+    from jinja2 import nodes
+    from jinja2.sandbox import SandboxedEnvironment
+
+MAX_RENDERED: Final = 1_000_000
+"""Most characters of a rendered prompt."""
+MAX_ROUNDS: Final = 100_000
+"""Most rounds of all loops while one prompt is rendered."""
+
+
+class Budget:
+    """What is left of the limits while one prompt is rendered."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.characters = MAX_RENDERED
+        self.rounds = MAX_ROUNDS
+
+    def write(self, chunk: str) -> str:
+        self.characters -= len(chunk)
+        if self.characters < 0:
+            raise PromptError(
+                f"{self.where} gives more than {MAX_RENDERED} characters.", hint="Give it shorter values."
+            )
+        return chunk
+
+    def turn(self) -> None:
+        self.rounds -= 1
+        if self.rounds < 0:
+            raise PromptError(f"{self.where} loops more than {MAX_ROUNDS} times.", hint="Give it shorter lists.")
+
+
+class Items(tuple[str, ...]):
+    """A list input that counts the rounds made over it."""
+
+    budget: Budget
+
+    def __iter__(self) -> Iterator[str]:
+        for item in super().__iter__():
+            self.budget.turn()
+            yield item
+
+
+def items(values: tuple[str, ...], budget: Budget) -> Items:
+    """`values`, counted on `budget`."""
+    counted = Items(values)
+    counted.budget = budget
+    return counted
+
+
+class Template:
+    """The text of one role block, ready to be rendered."""
+
+    def __init__(self, block: RoleBlock, *, path: Path, inputs: Mapping[str, Input]) -> None:
+        self.role = block.role
+        self.text = block.text
+        self.path = path
+        self.uses: Mapping[str, int] = {}
+        """Input → line of its first use."""
+        self.problems: tuple[Problem, ...] = ()
+        self._tree: nodes.Template | None = None
+        if any(mark in block.text for mark in ("{{", "{%", "{#")):
+            self._read(block, inputs)
+
+    def _read(self, block: RoleBlock, inputs: Mapping[str, Input]) -> None:
+        from jinja2 import TemplateSyntaxError
+
+        try:
+            self._tree = _parse(block)
+            found = examine(self._tree, inputs=inputs, role=block.role)
+        except TemplateSyntaxError as error:
+            line = error.lineno + block.line - 1
+            found = Findings(problems=[(line, f"the template cannot be read: {error.message}")])
+        except (ValueError, RecursionError) as error:
+            found = Findings(problems=[(block.line, f"the template cannot be read: {error}.")])
+        self.uses = found.uses
+        self.problems = tuple(Problem(self.path, line, message) for line, message in found.problems)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the text is what it is: nothing to render."""
+        return self._tree is None
+
+    @cached_property
+    def _compiled(self) -> jinja2.Template | None:
+        if self._tree is None:
+            return None
+        environment = _environment()
+        code = environment.compile(self._tree, filename=str(self.path))
+        return environment.template_class.from_code(environment, code, {})
+
+    def compile(self) -> list[Problem]:
+        """Compile now rather than when first rendered; what Python has against it."""
+        try:
+            _ = self._compiled
+        except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
+            return [Problem(self.path, 1, f"the template cannot be compiled: {error}.")]
+        return []
+
+    def render(self, values: Mapping[str, object], budget: Budget) -> str:
+        """The text with `values` in it, without white space around it.
+
+        Raises:
+            PromptError: an optional input that was not given is printed, or a limit is reached.
+        """
+        if self._compiled is None:
+            return budget.write(self.text)
+        from jinja2 import UndefinedError
+
+        try:
+            return "".join(budget.write(chunk) for chunk in self._compiled.generate(values)).strip()
+        except UndefinedError as error:
+            frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename == str(self.path)]
+            line = frames[-1].lineno if frames else 1
+            raise PromptError(
+                f"{budget.where} uses an input that was not given in {str(self.path)!r}, line {line}: {error.message}.",
+                hint="Put what needs an optional input between `{% if name %}` and `{% endif %}`.",
+            ) from None
+
+
+def _parse(block: RoleBlock) -> nodes.Template:
+    """The syntax tree of `block`, its lines counted as in the file."""
+    from jinja2 import nodes
+
+    tree = _environment().parse(block.text)
+    for node in (tree, *tree.find_all(nodes.Node)):
+        node.lineno += block.line - 1
+    return tree
+
+
+@lru_cache(maxsize=1)
+def _environment() -> SandboxedEnvironment:
+    """Jinja without anything that the grammar does not list; the sandbox stands behind the grammar, not in its place."""
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Absent(StrictUndefined):
+        """An optional input that was not given: false, and an error where it is printed."""
+
+        __slots__ = ()
+
+        def __bool__(self) -> bool:
+            return False
+
+    environment = ImmutableSandboxedEnvironment(
+        undefined=Absent, autoescape=False, trim_blocks=True, lstrip_blocks=True
+    )
+    own = {"fenced": lambda text, label: fence(str(text), str(label)), "oneline": lambda text: oneline(str(text))}
+    environment.globals.clear()
+    environment.filters = {name: own.get(name) or environment.filters[name] for name in FILTERS}
+    environment.tests = {name: environment.tests[name] for name in TESTS}
+    return environment
