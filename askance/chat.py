@@ -1,8 +1,8 @@
 """What is asked of a chat model and what it answers: plain values, their canonical form, and the key.
 
-Two requests have the same key exactly when nothing that can change the answer differs between them. Time-outs, retries, keys,
-headers and file names are not part of a request, so they cannot enter its key. Fields at their default are left out of the
-canonical form: a field that is added later, at its default, orphans no recorded answer.
+Two requests have the same key exactly when nothing that can change the answer differs between them. Time-outs,
+retries, keys, headers and file names are not part of a request, so they cannot enter its key. Fields at their default
+are left out of the canonical form: a field that is added later, at its default, orphans no recorded answer.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ class ModelId:
     endpoint: str | None = None
     """Address as given by the caller; None is the provider's own."""
     name: str | None = None
-    """A name from the configuration; it then stands for provider, model and endpoint, so that a moved server keeps its answers."""
+    """A name from the configuration; it then stands for provider, model and endpoint, so that a moved server keeps its
+    answers."""
     api: Literal["chat", "responses"] = "chat"
 
     def canonical(self) -> JsonObject:

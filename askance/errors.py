@@ -30,7 +30,8 @@ AskanceError
     └── Skipped               a link that it needs has no answer (outcome `skipped`)
 ```
 
-`UsageError` is the caller's to mend, `StoreError` the machine's, `CallError` is one sample's outcome and never stops the others.
+`UsageError` is the caller's to mend, `StoreError` the machine's; a `CallError` is one sample's outcome and never stops the
+others.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ class CassetteError(StoreError):
 class ReplayMiss(AskanceError):
     """Replay was asked for and the answer is not on record."""
 
-    def __init__(self, message: str, *, key: str, nearest: str | None = None, diff: str = "", hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, key: str, nearest: str | None = None, diff: str = "", hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.key = key
         self.nearest = nearest

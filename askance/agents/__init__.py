@@ -1,5 +1,7 @@
 """One act of LLM reasoning each: combine, detect a statement, choose among options."""
 
+from __future__ import annotations
+
 from askance.agents.answers import read_answer
 from askance.agents.choose import Choice, Mode, choose_action_reasons, choose_from_picture
 from askance.agents.combine import Description, combine

@@ -1,7 +1,7 @@
 """Which options a reply chooses: the reader of `Answer: 3, 7, 12` and of its JSON form.
 
-A number counts only where an answer is given. Digits inside the options ("buy 7up"), inside reasoning before the answer, and
-inside the text that a model repeats after an index are no answers.
+A number counts only where an answer is given. Digits inside the options ("buy 7up"), inside reasoning before the
+answer, and inside the text that a model repeats after an index are no answers.
 """
 
 from __future__ import annotations
@@ -18,8 +18,28 @@ _MARKER = re.compile(r"\b(?:final\s+)?(?:answers?|indices|index(?:es)?)\b\s*(?:(
 _WORDS = {
     word: number
     for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen twenty".split(),
+        [
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ],
         start=1,
     )
 }
@@ -35,8 +55,8 @@ _MARKUP = re.compile(r"[*_`]+|\\(?:boxed|text)\b")
 def read_answer(text: str, options: Sequence[str], *, single: bool = False) -> tuple[int, ...]:
     """The numbers of the options that `text` chooses, from 1, best first, each once.
 
-    The last answer marker (`Answer:`) counts; without one the whole reply must be a list of numbers, or lines that begin with one.
-    Ranges (`3-5`) and words (`three`) are read.
+    The last answer marker (`Answer:`) counts; without one the whole reply must be a list of numbers, or lines that
+    begin with one. Ranges (`3-5`) and words (`three`) are read.
 
     Args:
         text: the model's reply.
@@ -46,12 +66,12 @@ def read_answer(text: str, options: Sequence[str], *, single: bool = False) -> t
     Raises:
         Unreadable: no answer, one beyond the options, or several where one was asked for.
     """
-    plain = _MARKUP.sub("", text).strip()
+    plain = _without_options(_MARKUP.sub("", text).strip(), options)
     markers = [*_MARKER.finditer(plain)]
     if markers:
-        numbers = _numbers(_without_options(plain[markers[-1].end() :], options))
+        numbers = _numbers(plain[markers[-1].end() :])
     elif _begins_with_index(plain):
-        numbers = _numbers(_without_options(plain, options))
+        numbers = _numbers(plain)
     else:
         numbers = []
     if not numbers:
@@ -105,9 +125,9 @@ def _is_answer_line(line: str) -> bool:
 
 
 def _without_options(text: str, options: Sequence[str]) -> str:
-    """`text` with the options' own wording blanked, longest first, so that only indexes are left of a repeated option."""
+    """`text` with the options' own wording blanked, so that only indexes are left of a repeated option."""
     for option in sorted({option.strip() for option in options}, key=len, reverse=True):
-        if len(option) > 3 and re.search(r"[^\W\d]", option):  # a bare number as option must not blank the answer
+        if len(option) > 3 and option.lower() not in _WORDS and re.search(r"[^\W\d]", option):  # never blank a number
             text = re.sub(re.escape(option), " ", text, flags=re.IGNORECASE)
     return text
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from typing_extensions import override
+
 from askance.agents.answers import read_answer, read_numbers
 from askance.agents.questions import OptionsQuestion, PictureQuestion, check_options
 from askance.nodes import Node
@@ -61,6 +63,7 @@ class Chooser(Node[Asked, Choice]):
         """Name of the prompt for `mode`."""
         raise NotImplementedError
 
+    @override
     def schema(self, subject: Asked) -> Mapping[str, Any]:
         numbers = {
             "type": "array",
@@ -75,10 +78,12 @@ class Chooser(Node[Asked, Choice]):
             "additionalProperties": False,
         }
 
+    @override
     def read_json(self, data: Mapping[str, Any], subject: Asked) -> Choice:
         count = len(subject.options)
         return Choice(numbers=read_numbers(data, "answers", count, single=self.mode == "single"))
 
+    @override
     def read_text(self, text: str, subject: Asked) -> Choice:
         return Choice(numbers=read_answer(text, subject.options, single=self.mode == "single"))
 
@@ -99,12 +104,15 @@ class ActionReasonChooser(Chooser[OptionsQuestion]):
     prompt = "choose_action_reasons"
 
     @staticmethod
+    @override
     def prompt_of(mode: Mode) -> str:
         return "choose_action_reason" if mode == "single" else "choose_action_reasons"
 
+    @override
     def accept(self, given: Any) -> OptionsQuestion:
         return given if isinstance(given, OptionsQuestion) else OptionsQuestion.model_validate(given)
 
+    @override
     def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
         return self._wanted(subject)
 
@@ -133,19 +141,24 @@ class PictureChooser(Chooser[PictureQuestion]):
         super().__init__(model, mode=mode, count=count, prompt=prompt, prompts=prompts, name=name)
 
     @staticmethod
+    @override
     def prompt_of(mode: Mode) -> str:
         return f"end_to_end_{mode}"
 
+    @override
     def accept(self, given: Any) -> PictureQuestion:
         return given if isinstance(given, PictureQuestion) else PictureQuestion.model_validate(given)
 
+    @override
     def pictures(self, subject: PictureQuestion) -> tuple[Image, ...]:
         return (subject.image,)
 
+    @override
     def variables(self, subject: PictureQuestion) -> Mapping[str, Any]:
         values = self._wanted(subject)
         return {**values, "step_by_step": True} if self.step_by_step else values
 
+    @override
     def schema(self, subject: PictureQuestion) -> Mapping[str, Any]:
         schema = dict(super().schema(subject))
         if self.step_by_step:

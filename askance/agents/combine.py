@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from askance.agents.questions import Verbalizations
 from askance.nodes import Node
 from askance.tools import TextValue, text_field
@@ -24,9 +26,11 @@ class Combiner(Node[Verbalizations, Description]):
 
     prompt = "combine"
 
+    @override
     def accept(self, given: Any) -> Verbalizations:
         return given if isinstance(given, Verbalizations) else Verbalizations.model_validate(given)
 
+    @override
     def variables(self, subject: Verbalizations) -> Mapping[str, Any]:
         said = {
             "objects": None if subject.objects is None else list(subject.objects.names),
@@ -36,6 +40,7 @@ class Combiner(Node[Verbalizations, Description]):
         }
         return {name: value for name, value in said.items() if value is not None}
 
+    @override
     def schema(self, subject: Verbalizations) -> Mapping[str, Any]:
         return {
             "type": "object",
@@ -44,9 +49,11 @@ class Combiner(Node[Verbalizations, Description]):
             "additionalProperties": False,
         }
 
+    @override
     def read_json(self, data: Mapping[str, Any], subject: Verbalizations) -> Description:
         return Description(text=text_field(data, "description").strip())
 
+    @override
     def read_text(self, text: str, subject: Verbalizations) -> Description:
         return Description(text=text.strip())
 

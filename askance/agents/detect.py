@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from askance.agents.answers import read_answer, read_numbers
 from askance.agents.questions import StatementQuestion
 from askance.atypicality import Statement, all_statements
@@ -14,27 +16,31 @@ if TYPE_CHECKING:
 
 
 class StatementDetector(Node[StatementQuestion, Statement]):
-    """Chooses the atypicality statement that holds among every relation over every ordered pair of objects (section 3.2, step ii).
+    """Chooses the atypicality statement that holds, of every relation over every ordered pair of objects.
 
-    Takes a `StatementQuestion`. With fewer than two different objects no statement is possible: the outcome is `skipped`, no call
-    is made, and what depends on the statement goes on without it.
+    The paper's section 3.2, step ii. Takes a `StatementQuestion`. With fewer than two different objects no statement is possible: the outcome is
+    `skipped`, no call is made, and what depends on the statement goes on without it.
     """
 
     prompt = "detect_statement"
 
+    @override
     def accept(self, given: Any) -> StatementQuestion:
         return given if isinstance(given, StatementQuestion) else StatementQuestion.model_validate(given)
 
+    @override
     def unasked(self, subject: StatementQuestion) -> Result[Statement] | None:
         if all_statements(subject.objects):
             return None
         seen = ", ".join(subject.objects) or "none"
         return skipped(f"no statement is possible with fewer than two objects (seen: {seen})", absent=True)
 
+    @override
     def variables(self, subject: StatementQuestion) -> Mapping[str, Any]:
         options = [statement.text for statement in all_statements(subject.objects)]
         return {"description": subject.description, "options": options}
 
+    @override
     def schema(self, subject: StatementQuestion) -> Mapping[str, Any]:
         number = {"type": "integer", "minimum": 1, "maximum": len(all_statements(subject.objects))}
         return {
@@ -44,11 +50,13 @@ class StatementDetector(Node[StatementQuestion, Statement]):
             "additionalProperties": False,
         }
 
+    @override
     def read_json(self, data: Mapping[str, Any], subject: StatementQuestion) -> Statement:
         statements = all_statements(subject.objects)
         (number,) = read_numbers(data, "statement", len(statements), single=True)
         return statements[number - 1]
 
+    @override
     def read_text(self, text: str, subject: StatementQuestion) -> Statement:
         statements = all_statements(subject.objects)
         (number,) = read_answer(text, [statement.text for statement in statements], single=True)

@@ -1,5 +1,7 @@
 """Compositions: a picture in; its verbalization, its atypicality statement, what it argues for out."""
 
+from __future__ import annotations
+
 from askance.chains.chain import Chain, Step
 from askance.chains.factories import Context, action_reason, atypicality, concatenate, end_to_end, verbalize
 from askance.chains.reading import LINKS, Given, Link, Reading

@@ -1,7 +1,8 @@
 """The chain: nodes that fill in the links of a reading, each as soon as what it needs is there.
 
-A chain is a LangChain `Runnable`: `|`, `batch`, callbacks, `astream_events` and `get_graph` work as everywhere. When nobody listens
-it runs its own nodes straight, which costs a small part of what combinators do; both ways give equal readings.
+A chain is a LangChain `Runnable`: `|`, `batch`, callbacks, `astream_events` and `get_graph` work as everywhere. When
+nobody listens it runs its own nodes straight, which costs a small part of what combinators do; both ways give equal
+readings.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ async def _call(node: NodeLike, subject: Any, config: RunnableConfig | None) -> 
 class Chain(Runnable["Given", Reading]):
     """Nodes wired by the links that they fill in and need.
 
-    Takes a picture, a mapping with `image`, `options` and given links, or a `Reading`; gives a `Reading`. A link that is given is not
-    asked. A link whose need has no answer is `skipped`, and what is there is shown; a call that fails never raises.
+    Takes a picture, a mapping with `image`, `options` and given links, or a `Reading`; gives a `Reading`. A link that
+    is given is not asked. A link whose need has no answer is `skipped`, and what is there is shown; a call that fails
+    never raises.
 
     Args:
         name: how the chain shows up in traces.
@@ -104,8 +106,8 @@ class Chain(Runnable["Given", Reading]):
     def with_nodes(self, **nodes: NodeLike | None) -> Chain:
         """This chain with other nodes for the links named; None drops the link.
 
-        A node is anything callable or runnable that takes what the present one takes (`chain["scene_text"]` takes an `Image`) and
-        gives the link's value, or plain text or lists that stand for it.
+        A node is anything callable or runnable that takes what the present one takes (`chain["scene_text"]` takes an
+        `Image`) and gives the link's value, or plain text or lists that stand for it.
 
         Raises:
             UsageError: a name that is no link of this chain.
@@ -130,7 +132,9 @@ class Chain(Runnable["Given", Reading]):
         """The reading of one input; with `config` None on the straight path, which calls no handler."""
         reading = reading_of(source, self.target)
         if self.target == "answers" and reading.options is None and reading.answers is None:
-            raise UsageError("There are no options to choose from.", hint="Give `options`, a list of texts, with the image.")
+            raise UsageError(
+                "There are no options to choose from.", hint="Give `options`, a list of texts, with the image."
+            )
         if config is None:
             return await self._run(reading, None)
         return await self._listened_read(reading, config)
@@ -156,7 +160,9 @@ class Chain(Runnable["Given", Reading]):
         return_exceptions: bool = False,
         **_: Any,
     ) -> list[Reading]:
-        """The readings of all inputs, in their order; `max_concurrency` of the configuration bounds how many are under way."""
+        """The readings of all inputs, in their order; `max_concurrency` of the configuration bounds how many are under
+        way.
+        """
         configs = get_config_list(config, len(inputs))
         places = asyncio.Semaphore((configs[0].get("max_concurrency") if configs else None) or CONCURRENCY)
 
@@ -223,7 +229,11 @@ class Chain(Runnable["Given", Reading]):
     async def _listened_read(self, reading: Reading, config: RunnableConfig) -> Reading:
         manager = get_async_callback_manager_for_config(config)
         name = config.get("run_name") or self.get_name()
-        seen = {"image": reading.name, "sha256": reading.image.sha256 if reading.image else None, "options": reading.options}
+        seen = {
+            "image": reading.name,
+            "sha256": reading.image.sha256 if reading.image else None,
+            "options": reading.options,
+        }
         run = await manager.on_chain_start(None, seen, name=name, run_id=config.get("run_id"))
         child = patch_config(config, callbacks=run.get_child())
         child.pop("run_id", None)
@@ -236,7 +246,7 @@ class Chain(Runnable["Given", Reading]):
         await run.on_chain_end({link: result.value for link, result in read.links.items()})
         return read
 
-    def get_graph(self, config: RunnableConfig | None = None) -> Graph:
+    def get_graph(self, config: RunnableConfig | None = None) -> Graph:  # noqa: ARG002  # LangChain's signature
         """The wiring: a node a step, an edge from each link to what needs it."""
         graph = Graph()
         start, end = graph.add_node(RunnableLambda(reading_of), id="image"), None
@@ -276,6 +286,8 @@ def picture(reading: Reading) -> Any:
         BadImage: it cannot be used, or there is none.
     """
     if reading.image is None:
-        raise BadImage(reading.problem or f"There is no image for {reading.name!r}.", hint=None if reading.problem else "Give `image`.")
+        raise BadImage(
+            reading.problem or f"There is no image for {reading.name!r}.",
+            hint=None if reading.problem else "Give `image`.",
+        )
     return reading.image
-

@@ -1,7 +1,7 @@
 """The chains that ship: verbalize, atypicality, action-reason, end to end.
 
-Each is a wiring of the nodes in `askance.tools` and `askance.agents`. A model is asked for what its role says: the VLM sees the
-picture, the LLM reads words. `with_nodes` exchanges or drops any link.
+Each is a wiring of the nodes in `askance.tools` and `askance.agents`. A model is asked for what its role says: the VLM
+sees the picture, the LLM reads words. `with_nodes` exchanges or drops any link.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from askance.prompts import PromptLibrary
 
 Context = Literal["T_V", "T_V-UH", "V+T", "IN", "UH", "V+T+IN", "V+T+IN+UH"]
-"""What the description is made of: combined by the LLM (`T_V`, and without what is unusual `T_V-UH`), or set one after the other."""
+"""What the description is made of: combined by the LLM (`T_V`, and without what is unusual `T_V-UH`), or set one after
+the other."""
 
 _ASKED: Mapping[Context, tuple[Link, ...]] = {
     "T_V": ("objects", "scene_text", "narration", "unusual"),
@@ -59,7 +60,7 @@ def verbalize(
     context: Context = "T_V",
     prompts: PromptLibrary | None = None,
 ) -> Chain:
-    """A picture to one description: the tools side by side, then `combine`, or their plain concatenation (section 3.2, step i).
+    """A picture to one description: the tools side by side, then `combine` (section 3.2, step i).
 
     Args:
         vlm: sees the picture.
@@ -68,12 +69,12 @@ def verbalize(
         prompts: where prompts are looked up.
     """
     see, think = _roles(vlm, llm)
-    steps = _description_steps(see, think, context, prompts)
+    steps = _description_steps(see, think, context, prompts=prompts)
     return Chain("verbalize", target="description", steps=steps, mode=see.mode)
 
 
 def atypicality(vlm: ModelLike, llm: ModelLike | None = None, *, prompts: PromptLibrary | None = None) -> Chain:
-    """A picture to the atypicality statement that holds: objects and narration, then `detect_statement` (section 3.2, step ii)."""
+    """A picture to the atypicality statement that holds: objects, narration, then the choice (section 3.2, ii)."""
     see, think = _roles(vlm, llm)
     steps = [_tool(link, see, prompts) for link in ("objects", "narration")]
     return Chain("atypicality", target="statement", steps=[*steps, _statement_step(think, prompts)], mode=see.mode)
@@ -89,7 +90,9 @@ def action_reason(
     count: int = COUNT,
     prompts: PromptLibrary | None = None,
 ) -> Chain:
-    """A picture and options to the action-reasons that it argues for (section 3.2): seven calls, four to the VLM, three to the LLM.
+    """A picture and options to the action-reasons that it argues for (section 3.2).
+
+    Seven calls: four to the VLM, three to the LLM.
 
     Args:
         vlm: sees the picture.
@@ -100,7 +103,7 @@ def action_reason(
         prompts: where prompts are looked up.
     """
     see, think = _roles(vlm, llm)
-    steps = _description_steps(see, think, context, prompts)
+    steps = _description_steps(see, think, context, prompts=prompts)
     if statement:
         have = {step.link for step in steps}
         steps += [_tool(link, see, prompts) for link in ("objects", "narration") if link not in have]
@@ -133,7 +136,7 @@ def end_to_end(
         prompts: where prompts are looked up.
     """
     see, think = _roles(vlm, llm)
-    steps = _description_steps(see, think, context, prompts) if context else []
+    steps = _description_steps(see, think, context, prompts=prompts) if context else []
     if statement:
         have = {step.link for step in steps}
         steps += [_tool(link, see, prompts) for link in ("objects", "narration") if link not in have]
@@ -158,7 +161,7 @@ def _tool(link: Link, vlm: Model, prompts: PromptLibrary | None) -> Step:
     return Step(link=link, node=makers[link](vlm, prompts=prompts), subject=picture)
 
 
-def _description_steps(vlm: Model, llm: Model, context: Context, prompts: PromptLibrary | None) -> list[Step]:
+def _description_steps(vlm: Model, llm: Model, context: Context, *, prompts: PromptLibrary | None) -> list[Step]:
     if context not in _ASKED:
         raise UsageError(f"There is no context {context!r}.", hint=f"Choose one of {', '.join(get_args(Context))}.")
     asked = _ASKED[context]

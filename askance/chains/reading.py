@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance.agents import Choice, Description, check_options
 from askance.atypicality import Statement
-from askance.chat import Outcome
 from askance.errors import BadImage, UsageError
 from askance.images import Image
 from askance.nodes import Call, Result, given
 from askance.tools import Narration, Objects, SceneText, Unusual
+
+if TYPE_CHECKING:
+    from askance.chat import Outcome
 
 Link = Literal["objects", "scene_text", "narration", "unusual", "description", "statement", "answers"]
 LINKS: tuple[Link, ...] = ("objects", "scene_text", "narration", "unusual", "description", "statement", "answers")
@@ -86,8 +88,8 @@ def reading_of(source: Given, target: Link) -> Reading:
     """The state that a chain starts from.
 
     Args:
-        source: a picture (anything that `Image.load` takes), a mapping with `image`, `name`, `options` and given links, or a
-            `Reading` whose answered links are kept.
+        source: a picture (anything that `Image.load` takes), a mapping with `image`, `name`, `options` and given
+            links, or a `Reading` whose answered links are kept.
         target: the link that the chain is after.
 
     Raises:

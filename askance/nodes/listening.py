@@ -1,8 +1,8 @@
 """Who listens to a run: callback handlers of LangChain, and what they get to see.
 
-When nobody listens a node takes a straight path. When somebody does, handlers see every node by name and every chat call with its
-tokens; pictures reach them as digests. In `replay` no tracer may open a connection, so tracing that the environment switches on
-is off for the length of the run; in other modes it is announced once.
+When nobody listens a node takes a straight path. When somebody does, handlers see every node by name and every chat
+call with its tokens; pictures reach them as digests. In `replay` no tracer may open a connection, so tracing that the
+environment switches on is off for the length of the run; in other modes it is announced once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from langchain_core.callbacks import AsyncCallbackManager
     from langchain_core.runnables import RunnableConfig
 
     from askance.chat import ChatRequest, ChatResponse
@@ -81,7 +81,7 @@ def _local_only(manager: AsyncCallbackManager) -> AsyncCallbackManager:
     return manager
 
 
-async def traced_chat(request: ChatRequest, chat: Chat, manager: AsyncCallbackManager, name: str) -> ChatResponse:
+async def traced_chat(request: ChatRequest, chat: Chat, *, manager: AsyncCallbackManager, name: str) -> ChatResponse:
     """Runs `chat(request)` between the events of a chat model."""
     invocation = {"model": name, "key": request.key, **request.sampling.canonical()}
     messages = [_visible(message) for message in request.messages]

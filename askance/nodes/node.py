@@ -1,8 +1,8 @@
 """The node: one prompt, one model, one parser, and the ladder of output forms.
 
-A node asks in the highest form that its endpoint can do: a JSON Schema that the endpoint enforces, a JSON object, JSON that is
-only asked for, or (by the caller's choice) the text protocol of the paper. A reply that cannot be read is asked again once, with
-what was wrong; after that the outcome is `invalid` and keeps the text.
+A node asks in the highest form that its endpoint can do: a JSON Schema that the endpoint enforces, a JSON object, JSON
+that is only asked for, or (by the caller's choice) the text protocol of the paper. A reply that cannot be read is
+asked again once, with what was wrong; after that the outcome is `invalid` and keeps the text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from langchain_core.runnables import Runnable
-from langchain_core.runnables.config import patch_config
 
 from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import AskanceError, BadImage, CallError, ReplayMiss
@@ -44,7 +43,7 @@ class Unreadable(Exception):
 
 
 class Node(Runnable[In, Out], ABC, Generic[In, Out]):
-    """One act of asking: `ask` gives a `Result` for every input, `invoke` the value or the error that stands for the outcome.
+    """One act of asking: `ask` gives a `Result` for every input, `invoke` the value or raises.
 
     A subclass names its prompt and says what goes in, which JSON is wanted, and how each form is read.
 
@@ -100,15 +99,15 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             Unreadable: the reply is not what was asked for.
         """
 
-    def variables(self, subject: In) -> Mapping[str, Any]:
+    def variables(self, subject: In) -> Mapping[str, Any]:  # noqa: ARG002  # a subclass may need it
         """Values for the prompt's variables."""
         return {}
 
-    def pictures(self, subject: In) -> tuple[Image, ...]:
+    def pictures(self, subject: In) -> tuple[Image, ...]:  # noqa: ARG002
         """Pictures that stand before the text of the first user turn."""
         return ()
 
-    def unasked(self, subject: In) -> Result[Out] | None:
+    def unasked(self, subject: In) -> Result[Out] | None:  # noqa: ARG002
         """The result for an input that there is nothing to ask about, else None."""
         return None
 
@@ -177,7 +176,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         models = run.get_child()
 
         async def chat(request: ChatRequest, again: bool) -> ChatResponse:  # noqa: FBT001
-            return await traced_chat(request, lambda asked: self._chat(asked, again), models, str(self.model.id))
+            return await traced_chat(
+                request, lambda asked: self._chat(asked, again), manager=models, name=str(self.model.id)
+            )
 
         try:
             result = await self._ask(given, chat)
@@ -197,17 +198,15 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                 return unasked
             if rung is None:
                 rung = self._rung = await self.model.rung()
-            result = await self._converse(subject, rung, chat, calls, again=False)
+            result = await self._converse(subject, rung, chat=chat, calls=calls, again=False)
             if result.outcome == "invalid" and self.model.asks_again("invalid") and _any_replayed(calls):
                 calls.clear()
-                result = await self._converse(subject, rung, chat, calls, again=True)
+                result = await self._converse(subject, rung, chat=chat, calls=calls, again=True)
         except (CallError, ReplayMiss, BadImage) as error:
             return _no_answer(error, rung, calls)
         return result
 
-    async def _converse(
-        self, subject: In, rung: Rung, chat: Chat, calls: list[Call], *, again: bool
-    ) -> Result[Out]:
+    async def _converse(self, subject: In, rung: Rung, *, chat: Chat, calls: list[Call], again: bool) -> Result[Out]:
         """Asks; where the reply cannot be read, asks once more with what was wrong."""
         request = self.request(subject, rung)
         for last in (False, True):

@@ -1,5 +1,7 @@
 """One question about one picture each: objects, scene text, narration, what is unusual, a caption."""
 
+from __future__ import annotations
+
 from askance.tools.descriptions import Caption, Narration, Unusual, caption, narration, unusual
 from askance.tools.object_list import Objects, objects
 from askance.tools.text_reader import NO_TEXT, SceneText, scene_text

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from askance.atypicality import distinct
 from askance.nodes import Unreadable
 from askance.tools.tool import ImageTool, Value, text_list
@@ -34,6 +36,7 @@ class ObjectList(ImageTool[Objects]):
 
     prompt = "objects"
 
+    @override
     def schema(self, subject: Image) -> Mapping[str, Any]:
         names = {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": MOST_OBJECTS}
         return {
@@ -43,9 +46,11 @@ class ObjectList(ImageTool[Objects]):
             "additionalProperties": False,
         }
 
+    @override
     def read_json(self, data: Mapping[str, Any], subject: Image) -> Objects:
         return _objects(text_list(data, "objects"))
 
+    @override
     def read_text(self, text: str, subject: Image) -> Objects:
         lines = [_BULLET.sub("", line) for line in text.strip().splitlines()]
         names = [name.strip().rstrip(".") for line in lines for name in line.split(",")]

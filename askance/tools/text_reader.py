@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from askance.tools.tool import ImageTool, Value, text_list
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class SceneTextReader(ImageTool[SceneText]):
 
     prompt = "scene_text"
 
+    @override
     def schema(self, subject: Image) -> Mapping[str, Any]:
         return {
             "type": "object",
@@ -40,9 +43,11 @@ class SceneTextReader(ImageTool[SceneText]):
             "additionalProperties": False,
         }
 
+    @override
     def read_json(self, data: Mapping[str, Any], subject: Image) -> SceneText:
         return scene_text_of(text_list(data, "lines"))
 
+    @override
     def read_text(self, text: str, subject: Image) -> SceneText:
         return scene_text_of([line.strip() for line in text.splitlines() if line.strip()])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+from typing_extensions import override
 
 from askance.images import Image
 from askance.nodes import Node, Unreadable
@@ -35,9 +36,11 @@ class TextValue(Value):
 class ImageTool(Node[Image, Out]):
     """One question about one picture; takes an `Image` or anything that `Image.load` takes but a URL."""
 
+    @override
     def accept(self, given: Any) -> Image:
         return Image.load(given)
 
+    @override
     def pictures(self, subject: Image) -> tuple[Image, ...]:
         return (subject,)
 
@@ -45,8 +48,8 @@ class ImageTool(Node[Image, Out]):
         """A LangChain tool that an agent can call on the pictures given here, and on no others.
 
         Args:
-            images: one picture (the tool then takes no argument), or pictures by the names that the agent may use. A name is
-                never a path: what an agent writes gives no permission to read a file.
+            images: one picture (the tool then takes no argument), or pictures by the names that the agent may use. A
+                name is never a path: what an agent writes gives no permission to read a file.
         """
         from askance.tools.calling import tool_of
 
@@ -60,6 +63,7 @@ class TextTool(ImageTool[Out]):
     field: str
     """Name of the text in the JSON form."""
 
+    @override
     def schema(self, subject: Image) -> Mapping[str, Any]:
         return {
             "type": "object",
@@ -68,9 +72,11 @@ class TextTool(ImageTool[Out]):
             "additionalProperties": False,
         }
 
+    @override
     def read_json(self, data: Mapping[str, Any], subject: Image) -> Out:
         return self.read_text(text_field(data, self.field), subject)
 
+    @override
     def read_text(self, text: str, subject: Image) -> Out:
         return self.value(text=text.strip())
 
