@@ -1,0 +1,50 @@
+"""Every answer on record, so that any run can be played again without a network.
+
+`Record` is one request and its answer; a `Store` keeps records on disk, a `MemoryStore` in memory. Cassettes carry them from
+machine to machine. `explain_miss` says why a request is not on record.
+"""
+
+from __future__ import annotations
+
+from askance.replay.cassette import (
+    MAX_LINE,
+    ImportCounts,
+    export_cassette,
+    import_cassette,
+    read_cassette,
+    read_pictures,
+)
+from askance.replay.lines import Picture
+from askance.replay.location import STORE_VARIABLE, find_store
+from askance.replay.memory import MemoryStore
+from askance.replay.miss import Difference, differences, explain_miss
+from askance.replay.records import KINDS, Mode, Record, RecordKind, Records
+from askance.replay.selection import Stats, select, stats
+from askance.replay.store import Store
+from askance.replay.visible import visible
+
+__all__ = [
+    "KINDS",
+    "MAX_LINE",
+    "STORE_VARIABLE",
+    "Difference",
+    "ImportCounts",
+    "MemoryStore",
+    "Mode",
+    "Picture",
+    "Record",
+    "RecordKind",
+    "Records",
+    "Stats",
+    "Store",
+    "differences",
+    "explain_miss",
+    "export_cassette",
+    "find_store",
+    "import_cassette",
+    "read_cassette",
+    "read_pictures",
+    "select",
+    "stats",
+    "visible",
+]

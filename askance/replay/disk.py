@@ -1,0 +1,201 @@
+"""The file that a store lives in: diskcache's tables, holding JSON text and nothing else.
+
+What stands in a row is data, whoever wrote it. diskcache takes from a row how to read it (`mode`, which may say "unpickle")
+and which file to read or delete (`filename`), and from a table which settings to apply. So here a row of any other mode is
+refused, no file name is ever followed, every value stays in its row, and a file with other settings is not opened.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from askance.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DATABASE = "cache.db"
+FORMAT = 1
+"""Version of what rows hold; kept in the file as `user_version`."""
+
+APPLICATION = 0x41534B4E
+"""`ASKN`: marks the file as a store of askance's, as `application_id`."""
+
+BUSY_SECONDS = 60.0
+"""How long to wait for another process that is writing."""
+
+RAW = 1
+"""diskcache's mode of a value that stands in its row as it is."""
+
+SETTINGS: Mapping[str, int | str] = {
+    "statistics": 0,
+    "tag_index": 1,
+    "eviction_policy": "none",
+    "size_limit": 2**62,
+    "cull_limit": 0,
+    "sqlite_auto_vacuum": 0,
+    "sqlite_cache_size": 2**11,
+    "sqlite_journal_mode": "wal",
+    "sqlite_mmap_size": 0,
+    "sqlite_synchronous": 1,
+    "disk_min_file_size": 2**62,
+    "disk_pickle_protocol": 0,
+}
+"""No eviction, no size limit, no expiry; a write survives the death of the process at any instant."""
+
+_COUNTERS = frozenset({"count", "size", "hits", "misses"})
+
+
+class _Cache(Protocol):
+    """The part of `diskcache.Cache` that is used."""
+
+    def set(self, key: str, value: str, *, tag: str) -> bool: ...
+    def close(self) -> None: ...
+
+
+class Writer:
+    """The store's file, open for writing, from any thread."""
+
+    def __init__(self, cache: _Cache, busy: type[Exception]) -> None:
+        self._cache = cache
+        self._busy = busy
+
+    def set(self, key: str, text: str, *, kind: str) -> None:
+        """Write one row; it is on disk, whole, when this returns.
+
+        Raises:
+            sqlite3.Error: it cannot be written, or another process has held the file for `BUSY_SECONDS`.
+        """
+        try:
+            self._cache.set(key, text, tag=kind)
+        except self._busy as error:
+            msg = f"another process has held it for {BUSY_SECONDS:.0f} s"
+            raise sqlite3.OperationalError(msg) from error
+
+    def close(self) -> None:
+        self._cache.close()
+
+
+def text_of(mode: object, filename: object, value: object) -> str:
+    """The JSON text of a row, which is refused unless it is plain text that stands in the row itself.
+
+    Raises:
+        StoreError: any other mode, a file name, or no text.
+    """
+    if mode == RAW and filename is None and type(value) is str:
+        return value
+    msg = f"A row of the store does not hold JSON text (mode {mode!r}); it was not read."
+    raise StoreError(msg, hint="No version of askance writes such a row: do not trust the file that it came from.")
+
+
+@cache
+def json_disk() -> type:
+    """The `diskcache.Disk` that holds JSON text only; made when first needed, so that a replay does not load diskcache."""
+    from diskcache import Disk
+
+    class JsonDisk(Disk):
+        """JSON text by text key, in the row itself; never a pickle, never a file."""
+
+        def put(self, key: object) -> tuple[str, bool]:
+            if type(key) is not str:
+                msg = f"The key {key!r} is no text."
+                raise StoreError(msg)
+            return key, True
+
+        def get(self, key: object, raw: object) -> str:
+            if type(key) is not str or not raw:
+                msg = "A row of the store has a key that is no text; it was not read."
+                raise StoreError(msg)
+            return key
+
+        def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, None, str]:
+            if type(value) is not str or read:
+                msg = f"A {type(value).__name__} is no JSON text."
+                raise StoreError(msg)
+            return 0, RAW, None, value
+
+        def fetch(self, mode: object, filename: object, value: object, read: bool) -> str:
+            return text_of(mode, filename, value)
+
+        def remove(self, file_path: object) -> None:
+            """Nothing: no row of ours names a file, so a name in a row is somebody else's."""
+
+    return JsonDisk
+
+
+def open_writer(folder: Path) -> Writer:
+    """The store's file, opened for writing; folder and file are made if they are missing.
+
+    Raises:
+        StoreError: the file is no store, or of another version.
+        OSError, sqlite3.Error: it cannot be written.
+    """
+    from diskcache import Cache, Timeout
+
+    _make_folder(folder)
+    with closing(sqlite3.connect(folder / DATABASE, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if not _tables(connection) and _pragma(connection, "application_id") == 0:
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+        check_file(connection, folder)
+    return Writer(Cache(str(folder), timeout=BUSY_SECONDS, disk=json_disk(), **SETTINGS), Timeout)
+
+
+def fold_journal(folder: Path) -> None:
+    """Move what stands in the journal into the file itself, so that the file can be copied alone."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def check_file(connection: sqlite3.Connection, folder: Path) -> bool:
+    """Whether the tables are there; another process may be about to make them.
+
+    Raises:
+        StoreError: the file is no store of askance's, or of another version.
+    """
+    if _pragma(connection, "application_id") != APPLICATION:
+        msg = f"{str(folder / DATABASE)!r} is no record store of askance's."
+        raise StoreError(
+            msg, hint="Name another folder with ASKANCE_STORE; records from elsewhere come in as a cassette."
+        )
+    version = _pragma(connection, "user_version")
+    if version != FORMAT:
+        msg = f"The record store {str(folder)!r} has format {version}, and this askance reads format {FORMAT}."
+        raise StoreError(
+            msg,
+            hint="Export it with the askance that wrote it and import the cassette here, or name another with ASKANCE_STORE.",
+        )
+    tables = _tables(connection)
+    if "Settings" in tables and not _settings(connection) <= {*SETTINGS.items(), *((name, None) for name in _COUNTERS)}:
+        msg = f"The record store {str(folder)!r} carries settings that askance did not write."
+        raise StoreError(msg, hint="Do not trust the file; name another folder with ASKANCE_STORE.")
+    return {"Cache", "Settings"} <= tables
+
+
+def _settings(connection: sqlite3.Connection) -> set[tuple[str, object]]:
+    rows = connection.execute("SELECT key, value FROM Settings").fetchall()
+    return {(key, None if key in _COUNTERS else value) for key, value in rows}
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder, and have git leave it alone; a folder that was there before keeps its own rules."""
+    fresh = not folder.exists() or folder.name == ".askance"
+    os.makedirs(folder, exist_ok=True)
+    if fresh:
+        with suppress(FileExistsError), (folder / ".gitignore").open("x") as file:
+            file.write("*\n")

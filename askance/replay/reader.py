@@ -1,0 +1,124 @@
+"""Reading the store's file, without writing to it and without diskcache."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from threading import Lock
+
+from askance.errors import StoreError
+from askance.replay.disk import BUSY_SECONDS, DATABASE, check_file
+
+Row = tuple[object, ...]
+
+
+class Reader:
+    """One connection for all threads of a process; a file that does not exist is an empty one."""
+
+    def __init__(self, folder: Path, *, read_only: bool) -> None:
+        self._folder = folder
+        self._read_only = read_only
+        self._lock = Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._process = os.getpid()
+        self._inherited: list[sqlite3.Connection] = []
+
+    def one(self, query: str, values: Row = ()) -> Row | None:
+        """The first row, or None.
+
+        Raises:
+            StoreError: the file is no store, is of another version, or cannot be read.
+        """
+        with self._lock:
+            try:
+                connection = self._connection if self._process == os.getpid() else None
+                connection = connection or self._connect()
+                return None if connection is None else connection.execute(query, values).fetchone()
+            except sqlite3.Error as error:
+                raise self._trouble(error) from error
+
+    def all(self, query: str, values: Row = ()) -> list[Row]:
+        """All rows.
+
+        Raises:
+            StoreError: the file is no store, is of another version, or cannot be read.
+        """
+        with self._lock:
+            try:
+                connection = self._connection if self._process == os.getpid() else None
+                connection = connection or self._connect()
+                return [] if connection is None else connection.execute(query, values).fetchall()
+            except sqlite3.Error as error:
+                raise self._trouble(error) from error
+
+    def check(self) -> None:
+        """Open the file if there is one.
+
+        Raises:
+            StoreError: the file is no store, is of another version, or cannot be read.
+        """
+        self.one("SELECT 1")
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> sqlite3.Connection | None:
+        """The connection, once the file and its tables are there."""
+        if self._process != os.getpid():
+            self._leave_to_parent()
+        file = self._folder / DATABASE
+        if not file.exists():
+            return None
+        connection = self._open(file)
+        try:
+            ready = check_file(connection, self._folder)
+        except (StoreError, sqlite3.Error):
+            connection.close()
+            raise
+        if not ready:
+            connection.close()
+            return None
+        self._connection = connection
+        return connection
+
+    def _open(self, file: Path) -> sqlite3.Connection:
+        """SQLite reads a store with a journal only where it may write beside it; elsewhere the journal must be empty."""
+        try:
+            return _open(file, "mode=ro" if self._read_only else "mode=rw")
+        except sqlite3.OperationalError:
+            journal = file.with_name(f"{file.name}-wal")
+            if os.access(file.parent, os.W_OK) or (journal.exists() and journal.stat().st_size):
+                raise
+            return _open(file, "immutable=1")
+
+    def _leave_to_parent(self) -> None:
+        """Forget, unclosed, the connection that a fork has copied: closing it here could spoil the parent's."""
+        if self._connection is not None:
+            self._inherited.append(self._connection)
+        self._connection, self._process = None, os.getpid()
+
+    def _trouble(self, error: sqlite3.Error) -> StoreError:
+        msg = f"The record store {str(self._folder)!r} cannot be read: {error}."
+        return StoreError(msg, hint="Name another folder with ASKANCE_STORE, or bring the records in from a cassette.")
+
+
+def _open(file: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{file.absolute().as_uri()}?{how}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,247 @@
+"""A record, and what any holder of records offers.
+
+A record is one request, in canonical form, and what came back for it. Who asked, how long it took and how often it was tried
+are no part of it: equal requests share one record.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
+
+from askance.chat import ChatResponse, JsonObject, Outcome, key_of
+from askance.errors import StoreError
+
+RecordKind = Literal["chat", "ocr", "endpoint", "embed", "score"]
+KINDS: frozenset[str] = frozenset(get_args(RecordKind))
+
+Mode = Literal["live", "auto", "replay", "refresh"]
+"""`live` never reads, `auto` reads or else calls and records, `replay` only reads, `refresh` calls and overwrites."""
+
+MAX_DEPTH = 100
+"""Deepest nesting of a request or a response, in levels."""
+
+MAX_INTEGER = 2**64
+"""Integers from here on are refused: many readers of JSON would take them for something else."""
+
+_EXACT_FLOATS = 2**53
+"""Below this a whole float and the integer are the same number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One request and what came back for it, both in canonical form."""
+
+    kind: RecordKind
+    key: str
+    """`askance.chat.key_of` of kind and request: 64 hex digits."""
+    request: JsonObject
+    response: JsonObject
+    images: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    """By sha256 of the source bytes: `sent` (sha256 of the bytes sent), `media_type`, `width` and `height` in pixels."""
+    at: str = ""
+    """When it was answered: UTC, `2026-01-31T12:00:00Z`; empty where nobody knows."""
+
+    @classmethod
+    def make(
+        cls,
+        kind: RecordKind,
+        request: Mapping[str, Any],
+        response: Mapping[str, Any],
+        *,
+        images: Mapping[str, Mapping[str, Any]] | None = None,
+        at: str | None = None,
+    ) -> Record:
+        """The record of `response` to `request`, with its key, dated now unless `at` is given.
+
+        Raises:
+            StoreError: a value that cannot be recorded: NaN, an integer beyond 64 bits, nesting without end, no JSON.
+        """
+        plain = plain_object(request)
+        return cls(
+            kind=kind,
+            key=key_of(kind, plain),
+            request=plain,
+            response=plain_object(response),
+            images=plain_object(images or {}),
+            at=_now() if at is None else at,
+        )
+
+    @property
+    def model(self) -> str:
+        """The model that answered, in words; empty where the request names none."""
+        return model_name(self.request)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The call's outcome before anyone reads the text; always `answered` but for chat."""
+        if self.kind != "chat":
+            return "answered"
+        return ChatResponse(finish=self.response.get("finish", "stop"), refusal=self.response.get("refusal")).outcome
+
+    def canonical(self) -> JsonObject:
+        """The record as JSON values, without fields at their default."""
+        form: JsonObject = {"kind": self.kind, "key": self.key, "request": self.request, "response": self.response}
+        if self.images:
+            form["images"] = dict(self.images)
+        if self.at:
+            form["at"] = self.at
+        return form
+
+    @classmethod
+    def from_canonical(cls, form: Mapping[str, Any]) -> Record:
+        """The record that `form` was made from.
+
+        Raises:
+            StoreError: `form` is no record. That the key is right is not checked here.
+        """
+        try:
+            kind, request, response, images = form["kind"], form["request"], form["response"], form.get("images", {})
+            if kind in KINDS and type(request) is dict and type(response) is dict and type(images) is dict:
+                return cls(
+                    kind=kind,
+                    key=form["key"],
+                    request=cast("JsonObject", request),
+                    response=cast("JsonObject", response),
+                    images=cast("dict[str, JsonObject]", images),
+                    at=form.get("at", ""),
+                )
+        except (AttributeError, KeyError, TypeError):
+            pass
+        msg = "These values are no record: a record has a kind, a key, a request and a response."
+        raise StoreError(msg)
+
+    def to_json(self) -> str:
+        """The record as one line of JSON text, equal for equal records."""
+        form = self.canonical()
+        text = json.dumps(form, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+        # A lone half of a surrogate pair, which a model may write, has no UTF-8 form; escaped it is plain JSON.
+        return text if _encodable(text) else json.dumps(form, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+@runtime_checkable
+class Records(Protocol):
+    """A holder of records."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        ...
+
+    @property
+    def writable(self) -> bool:
+        """Whether `put` can be expected to work."""
+        ...
+
+    def get(self, key: str, /) -> Record | None:
+        """The record with this key, or None."""
+        ...
+
+    def put(self, record: Record, /) -> None:
+        """Keep the record; one with the same key is replaced."""
+        ...
+
+    def keys(self) -> Iterator[str]:
+        """The keys, in their order."""
+        ...
+
+    def __iter__(self) -> Iterator[Record]:
+        """The records, in the order of their keys."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
+        """The records of one kind, the first kept first."""
+        ...
+
+
+def model_name(request: Mapping[str, Any]) -> str:
+    """The model that a canonical request is addressed to, in words: its name, or `provider:model@endpoint`."""
+    model = request.get("model")
+    if isinstance(model, str):
+        return model
+    if not isinstance(model, Mapping):
+        return ""
+    parts = {str(name): str(value) for name, value in cast("Mapping[Any, Any]", model).items()}
+    if "name" in parts:
+        return parts["name"]
+    name = ":".join(parts[part] for part in ("provider", "model") if part in parts)
+    return f"{name}@{parts['endpoint']}" if "endpoint" in parts else name
+
+
+def check_key(record: Record) -> None:
+    """Refuse a record whose key does not belong to what was asked.
+
+    Raises:
+        StoreError: the key is another request's, or the request is no JSON.
+    """
+    try:
+        key = key_of(record.kind, record.request)
+    except (TypeError, ValueError, RecursionError) as error:
+        msg = f"The request of record {record.key[:12]!r} is no JSON: {error}."
+        raise StoreError(msg) from error
+    if key != record.key:
+        msg = f"The key {record.key[:12]!r} is not that of the request beside it, {key[:12]!r}."
+        raise StoreError(msg)
+
+
+def plain_object(form: Mapping[str, Any]) -> JsonObject:
+    """`form` as plain dicts, lists and numbers that come back from JSON text as they are.
+
+    Raises:
+        StoreError: a value that cannot be recorded.
+    """
+    return cast("JsonObject", _plain(form, MAX_DEPTH))
+
+
+def _plain(value: object, depth: int) -> object:
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, (int, float)):
+        return _number(value)
+    if not depth:
+        msg = f"A value nested deeper than {MAX_DEPTH} levels cannot be recorded."
+        raise StoreError(msg)
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return {_name(name): _plain(item, depth - 1) for name, item in items}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [_plain(item, depth - 1) for item in cast("Sequence[object]", value)]
+    msg = f"A {type(value).__name__} cannot be recorded: it is no JSON value."
+    raise StoreError(msg)
+
+
+def _number(value: float) -> float:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            msg = f"The number {value!r} cannot be recorded: JSON has no such number."
+            raise StoreError(msg)
+        return int(value) if value.is_integer() and abs(value) < _EXACT_FLOATS else value
+    if abs(value) >= MAX_INTEGER:
+        msg = "An integer beyond 64 bits cannot be recorded."
+        raise StoreError(msg)
+    return value
+
+
+def _name(name: object) -> str:
+    if isinstance(name, str):
+        return name
+    msg = f"The field name {name!r} cannot be recorded: it is no text."
+    raise StoreError(msg)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

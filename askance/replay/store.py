@@ -1,0 +1,184 @@
+"""The record store: one SQLite file, many readers and writers.
+
+Writing goes through diskcache. Reading does not: opening a diskcache writes, which a read-only disk forbids and a pure replay
+has no need of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import cast
+
+from askance.errors import StoreError
+from askance.replay.disk import DATABASE, Writer, fold_journal, open_writer, text_of
+from askance.replay.location import find_store, store_from
+from askance.replay.reader import Reader
+from askance.replay.records import Record, RecordKind, check_key
+
+_OURS = "raw = 1 AND typeof(key) = 'text'"
+_GET = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
+_KEYS = f"SELECT key FROM Cache WHERE key > ? AND {_OURS} ORDER BY key LIMIT 1024"
+_ALL = f"SELECT key, mode, filename, value, key FROM Cache WHERE key > ? AND {_OURS} ORDER BY key LIMIT 64"
+_KIND = f"SELECT key, mode, filename, value, rowid FROM Cache WHERE rowid > ? AND tag = ? AND {_OURS} ORDER BY rowid LIMIT 64"
+_STRANGE = f"SELECT count(*) FROM Cache WHERE NOT ({_OURS})"
+
+
+class Store:
+    """Records on disk, safe with several threads and processes.
+
+    A store that does not exist is empty; folder and file are made by the first `put`. Use one of the constructors
+    `Store.open` and `Store.find`, and close it, or use it as a context manager.
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        self.folder = folder
+        self._read_only = read_only
+        self._reader = Reader(folder, read_only=read_only)
+        self._writer: Writer | None = None
+        self._opening = Lock()
+
+    @classmethod
+    def open(cls, path: Path | str | None = None, *, read_only: bool = False) -> Store:
+        """The store in the folder `path`, or the one that `find_store` finds.
+
+        Raises:
+            StoreError: there is something that is no store, or a store of another version.
+        """
+        store = cls(find_store(path), read_only=read_only)
+        store._reader.check()
+        return store
+
+    @classmethod
+    def find(cls, start: Path | None = None, *, read_only: bool = False) -> Store:
+        """The store that belongs to the folder `start`; without one, what `find_store` finds.
+
+        Raises:
+            StoreError: there is something that is no store, or a store of another version.
+        """
+        return cls.open(None if start is None else store_from(start), read_only=read_only)
+
+    def __repr__(self) -> str:
+        return f"Store({self.name!r})"
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """The folder."""
+        return str(self.folder)
+
+    @property
+    def writable(self) -> bool:
+        """Whether the store was opened for writing and the disk allows it."""
+        if self._read_only:
+            return False
+        file = self.folder / DATABASE
+        folder = next(spot for spot in file.parents if os.path.lexists(spot))
+        return folder.is_dir() and _may_write(folder) and (not file.exists() or _may_write(file))
+
+    def get(self, key: str, /) -> Record | None:
+        """The record with this key, or None.
+
+        Raises:
+            StoreError: the store cannot be read, or the row is no record.
+        """
+        row = self._reader.one(_GET, (key,))
+        return None if row is None else _record(key, *row)
+
+    def put(self, record: Record, /) -> None:
+        """Keep the record; one with the same key is replaced. It is on disk, whole, when this returns.
+
+        Raises:
+            StoreError: the store cannot be written, or the key is not that of the request.
+        """
+        if self._read_only:
+            msg = f"The record store {self.name!r} is open for reading only."
+            raise StoreError(msg, hint="Open it for writing, or replay what it holds.")
+        check_key(record)
+        text = record.to_json()
+        try:
+            writer = self._writer or self._open_writer()
+            writer.set(record.key, text, kind=record.kind)
+        except (OSError, sqlite3.Error) as error:
+            raise self._unwritten(error) from error
+
+    def keys(self) -> Iterator[str]:
+        """The keys, in their order."""
+        last = ""
+        while page := self._reader.all(_KEYS, (last,)):
+            for (key,) in page:
+                last = cast("str", key)
+                yield last
+
+    def __iter__(self) -> Iterator[Record]:
+        """The records, in the order of their keys; a few are held at a time.
+
+        Raises:
+            StoreError: the store cannot be read, or a row is no record.
+        """
+        last: object = ""
+        while page := self._reader.all(_ALL, (last,)):
+            for key, mode, filename, value, last in page:  # noqa: B007
+                yield _record(key, mode, filename, value)
+
+    def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
+        """The records of one kind, the oldest first; a few are held at a time.
+
+        Raises:
+            StoreError: the store cannot be read, or a row is no record.
+        """
+        last: object = -1
+        while page := self._reader.all(_KIND, (last, kind)):
+            for key, mode, filename, value, last in page:  # noqa: B007
+                yield _record(key, mode, filename, value)
+
+    def __len__(self) -> int:
+        row = self._reader.one(f"SELECT count(*) FROM Cache WHERE {_OURS}")
+        return 0 if row is None else cast("int", row[0])
+
+    def close(self) -> None:
+        """Let go of the file; a later call opens it again."""
+        self._reader.close()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+            fold_journal(self.folder)
+
+    def _open_writer(self) -> Writer:
+        with self._opening:
+            if self._writer is None:
+                self._writer = open_writer(self.folder)
+            return self._writer
+
+    def _unwritten(self, error: Exception) -> StoreError:
+        msg = f"The record store {self.name!r} cannot be written: {error}."
+        return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
+
+
+def _record(key: object, mode: object, filename: object, value: object) -> Record:
+    """The record in a row; what the row says about itself is not believed."""
+    try:
+        record = Record.from_canonical(json.loads(text_of(mode, filename, value)))
+    except (ValueError, RecursionError) as error:
+        msg = f"The row {str(key)[:12]!r} of the store is damaged: {error}."
+        raise StoreError(msg) from error
+    if record.key != key:
+        msg = f"The row {str(key)[:12]!r} of the store holds the record {record.key[:12]!r}."
+        raise StoreError(msg)
+    return record
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

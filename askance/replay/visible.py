@@ -1,0 +1,19 @@
+"""Text from outside, made safe to show on a terminal."""
+
+from __future__ import annotations
+
+import re
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed: terminal escapes begin here
+    "\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # bidirectional and invisible ones
+    "\ud800-\udfff\U000e0000-\U000e007f]"  # halves of surrogate pairs, which cannot be printed, and tags
+)
+
+
+def visible(text: str) -> str:
+    """`text` with everything that could move the cursor, reorder or hide other text written as an escape.
+
+    Line feeds and tabs stay, and so do the joiners (U+200C, U+200D) that scripts and emoji need.
+    """
+    return _UNSEEN.sub(lambda match: match.group().encode("ascii", "backslashreplace").decode(), text)
