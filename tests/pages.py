@@ -2,7 +2,7 @@
 
 Fences of two languages run, in order and in one folder for the page:
 
-- `python`, in one namespace; `await` may stand at the top. A `text` fence after `<!-- prints -->` shows what it printed.
+- `python`, in one namespace; `await` may stand at the top. A `text` fence after `<!-- prints -->` shows what it prints.
 - `console`: after each `$ ` a command (a backslash at its end goes on), then what it prints. A command begins with
   `askance`, pipes included, and ends with exit code 0, or with the N of `<!-- exit: N -->`.
 

@@ -1,0 +1,68 @@
+"""What a user installs: a wheel, built from the source archive, in a fresh environment far from the sources."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built by pip from the unpacked source archive: so both have to be whole."""
+    folder = tmp_path_factory.mktemp("wheel")
+    python = fresh_environment(folder / "builder")
+    run(python, "-m", "pip", "install", "--quiet", "build")
+    run(python, "-m", "build", "--outdir", folder / "dist", ROOT)
+    (built,) = (folder / "dist").glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment in which nothing but the wheel was asked for."""
+    python = fresh_environment(tmp_path_factory.mktemp("installed") / "venv")
+    run(python, "-m", "pip", "install", "--quiet", wheel)
+    return python
+
+
+def test_the_wheel_holds_everything_in_the_package_and_nothing_else(wheel: Path) -> None:
+    listed = run("git", "-C", ROOT, "ls-files", "askance").split()
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+    assert held == set(listed)
+
+
+def test_the_demo_runs(installed: Path, own_place: Path) -> None:
+    printed = run(installed.with_name("askance"), "demo", cwd=own_place)
+
+    assert [code for code in ("TR1", "TR2", "OIO", "OR") if code not in printed] == []
+    assert "handwritten" in printed
+
+
+def test_the_core_brings_no_torch_and_no_cuda(installed: Path) -> None:
+    names = {line.split("==")[0].lower() for line in run(installed, "-m", "pip", "freeze").splitlines()}
+
+    assert [name for name in names if name.startswith(("torch", "nvidia", "triton", "cuda"))] == []
+    assert "askance" in {name.split(" ")[0] for name in names}
+
+
+def fresh_environment(folder: Path) -> Path:
+    """The Python of a new virtual environment with pip."""
+    run(sys.executable, "-m", "venv", folder)
+    return folder / "bin" / "python"
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    """What `command` prints; the test fails with all of it where the command does."""
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        pytest.fail(f"{command} ended with exit code {done.returncode}:\n{done.stdout}\n{done.stderr}", pytrace=False)
+    return done.stdout
