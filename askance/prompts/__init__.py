@@ -1,4 +1,4 @@
-"""The prompts: one file each, found in the package or in the user's own folder, checked when read, rendered in a sandbox."""
+"""The prompts: one file each, the package's or the user's own, checked when read, rendered in a sandbox."""
 
 from __future__ import annotations
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from askance.errors import PromptError
 from askance.prompts.files import SUFFIX, FileName
 from askance.prompts.frontmatter import line_of
 from askance.prompts.problems import Problem
-from askance.prompts.prompt import Prompt
 from askance.prompts.reading import LIBRARY, packaged_files, packaged_prompt, read_prompt, untrusted_inputs
+
+if TYPE_CHECKING:
+    from askance.prompts.prompt import Prompt
 
 
 def check_folders(overlays: Sequence[Path]) -> list[Problem]:
@@ -67,7 +70,7 @@ def _other_inputs(prompt: Prompt) -> Iterator[Problem]:
     for name, entry in base.declared.items():
         own = prompt.declared.get(name)
         if own is None:
-            message = f"`{name}` is not declared, and {base.path.name} has it; declare it, with `optional: true` if it is not used."
+            message = f"`{name}` is not declared, and {base.path.name} has it; where it is not used, make it optional."
             yield Problem(prompt.path, line, message)
         elif own.kind != entry.kind:
             where = line_of(prompt.front_matter, ["inputs", name])

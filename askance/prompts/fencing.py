@@ -6,8 +6,8 @@ A fence is two lines around the text that carry a marker made from the digest of
     Buy one, get one free
     5f70bf18>>
 
-The marker is stable, so equal text gives an equal prompt and an equal key. It never occurs in the text: where it does, more
-digits are taken, so whoever writes the text cannot write the line that closes the fence.
+The marker is stable, so equal text gives an equal prompt and an equal key. It never occurs in the text: where it does,
+more digits are taken, so whoever writes the text cannot write the line that closes the fence.
 """
 
 from __future__ import annotations

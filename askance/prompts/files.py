@@ -129,13 +129,13 @@ def _block(role: TurnRole, marker: int, body: _Lines) -> RoleBlock:
 
 def _not_a_marker(line: str) -> str:
     return (
-        f"{line.strip()!r} is no role marker: these are `system:`, `user:` and `assistant:`, in lower case, at the beginning "
-        "of a line; what a model family needs around the words is not written in prompt files."
+        f"{line.strip()!r} is no role marker: these are `system:`, `user:` and `assistant:`, lower case, "
+        "at the beginning of a line; what a model family needs around the words is not written in prompt files."
     )
 
 
 def _disorder(blocks: list[RoleBlock], path: Path, last: int) -> list[Problem]:
-    """What is wrong with the order of the roles: system first or not at all, then user and assistant in turn, user last."""
+    """What is wrong with the order of the roles: system first if at all, then user and assistant in turn, user last."""
     if not blocks:
         return [Problem(path, last, "there is no role block: a line `user:` and the words under it.")]
     problems = [Problem(path, block.line, f"the `{block.role}:` block is empty.") for block in blocks if not block.text]
@@ -143,7 +143,7 @@ def _disorder(blocks: list[RoleBlock], path: Path, last: int) -> list[Problem]:
     for index, block in enumerate(turns):
         expected: TurnRole = ROLES[1 + index % 2]
         if block.role != expected:
-            message = f"here stands `{block.role}:` where `{expected}:` is due (system first, then user and assistant in turn)."
+            message = f"`{block.role}:` stands where `{expected}:` is due after what stands before it."
             return [*problems, Problem(path, block.line, message)]
     if blocks[-1].role != "user":
         problems.append(Problem(path, blocks[-1].line, "the last block is not `user:`."))

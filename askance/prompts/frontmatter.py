@@ -84,12 +84,13 @@ def line_of(text: str, keys: Sequence[str | int]) -> int:
         entry = _entry(node, key)
         if entry is None:
             break
-        line, node = entry[0] + FIRST_LINE, entry[1]
+        line, node = entry
     return line
 
 
 def _front_matter(data: Mapping[str, Any]) -> FrontMatter:
-    inputs = {name: _input(name, entry) for name, entry in (data.get("inputs") or {}).items()}
+    declared: Mapping[str, Mapping[str, Any]] = data.get("inputs") or {}
+    inputs = {name: _input(name, entry) for name, entry in declared.items()}
     return FrontMatter(
         name=data["name"],
         summary=data["summary"],
@@ -123,12 +124,11 @@ def _violations(text: str) -> Iterator[tuple[int, str]]:
 
     for event in yaml.parse(text, Loader=_loader()):
         if isinstance(event, yaml.AliasEvent):
-            yield event.start_mark.line + FIRST_LINE, "the front matter takes no YAML aliases (`*name`)."
+            line = event.start_mark.line + FIRST_LINE if event.start_mark else FIRST_LINE
+            yield line, "the front matter takes no YAML aliases (`*name`)."
             return
     yield from _repeated(yaml.compose(text, Loader=_loader()))
-    for error in sorted(
-        _validator().iter_errors(_load(text)), key=lambda error: [str(key) for key in error.absolute_path]
-    ):
+    for error in _validator().iter_errors(_load(text)):
         where = ".".join(str(key) for key in error.absolute_path) or "front matter"
         yield line_of(text, list(error.absolute_path)), f"`{where}`: {error.message}."
 
@@ -142,7 +142,7 @@ def _repeated(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
     seen: set[str] = set()
     for key, value in _pairs(node):
         if key.value in seen:
-            yield key.start_mark.line + FIRST_LINE, f"`{key.value}` stands twice."
+            yield _line(key), f"`{key.value}` stands twice."
         seen.add(key.value)
         yield from _repeated(value)
 
@@ -151,10 +151,10 @@ def _entry(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | No
     import yaml
 
     if isinstance(node, yaml.MappingNode):
-        return next(((name.start_mark.line, value) for name, value in _pairs(node) if name.value == key), None)
+        return next(((_line(name), value) for name, value in _pairs(node) if name.value == key), None)
     if isinstance(node, yaml.SequenceNode) and isinstance(key, int):
         item = cast("list[yaml.Node]", node.value)[key]
-        return item.start_mark.line, item
+        return _line(item), item
     return None
 
 
@@ -162,10 +162,15 @@ def _pairs(node: yaml.MappingNode) -> Iterable[tuple[yaml.ScalarNode, yaml.Node]
     return cast("Iterable[tuple[yaml.ScalarNode, yaml.Node]]", node.value)
 
 
+def _line(node: yaml.Node) -> int:
+    """Line of the file on which `node` begins."""
+    return node.start_mark.line + FIRST_LINE
+
+
 def _load(text: str) -> Any:
     import yaml
 
-    return yaml.load(text, Loader=_loader())
+    return yaml.load(text, Loader=_loader())  # noqa: S506 - the loader is one of the two safe ones
 
 
 @lru_cache(maxsize=1)

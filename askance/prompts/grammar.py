@@ -1,7 +1,7 @@
 """What a template may say, checked on its syntax tree when the file is read, before anything runs.
 
-The allowed nodes are listed, everything else is refused: printing inputs through a few filters, `if`, and loops over list
-inputs. That leaves no way to an attribute, a call, another file, or a text that grows by itself.
+The allowed nodes are listed, everything else is refused: printing inputs through a few filters, `if`, and loops over
+list inputs. That leaves no way to an attribute, a call, another file, or a text that grows by itself.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from askance.prompts.fencing import LABEL
-from askance.prompts.files import TurnRole
-from askance.prompts.frontmatter import Input
 
 if TYPE_CHECKING:
     from jinja2 import nodes
+
+    from askance.prompts.files import TurnRole
+    from askance.prompts.frontmatter import Input
 
 FILTERS: Final = ("capitalize", "fenced", "first", "join", "last", "length", "lower", "oneline", "trim", "upper")
 LOOP: Final = ("first", "index", "index0", "last", "length", "revindex")

@@ -13,21 +13,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from askance.errors import PromptError
 from askance.prompts.checking import check_folders
 from askance.prompts.files import FORMS, SUFFIX, FileName, Form
-from askance.prompts.problems import Problem
-from askance.prompts.prompt import Prompt
 from askance.prompts.reading import (
     LIBRARY,
+    Edition,
     overlay_prompt,
     packaged_files,
     packaged_prompt,
     prompt_files,
-    untrusted_inputs,
 )
+
+if TYPE_CHECKING:
+    from askance.prompts.problems import Problem
+    from askance.prompts.prompt import Prompt
 
 OVERLAY: Final = Path("prompts")
 """The overlay folder where none is named, if it exists."""
@@ -63,7 +65,7 @@ class PromptLibrary:
             here = prompt_files(folder)
             for file in (*names, f"{name}{SUFFIX}"):
                 if file in here:
-                    return _overlay(folder / file)
+                    return overlay_prompt(Edition.of(folder / file))
         for file in names:
             if file in packaged_files():
                 return packaged_prompt(LIBRARY / file)
@@ -141,14 +143,3 @@ class PromptLibrary:
             )
         near = get_close_matches(name, names, n=3, cutoff=0.5) or names
         return PromptError(f"There is no prompt {name!r}.", hint=f"Nearest: {', '.join(near)}.")
-
-
-def _overlay(path: Path) -> Prompt:
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise PromptError(
-            f"Prompt file {str(path)!r} cannot be read: {error.strerror}.", hint="Mend or remove it."
-        ) from None
-    stamp = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
-    return overlay_prompt(path, stamp, untrusted_inputs(path.name.split(".")[0]))

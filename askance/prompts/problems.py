@@ -29,7 +29,7 @@ class Problem:
 
 def broken(path: Path, problems: Iterable[Problem], *, overlay: bool) -> PromptError:
     """The error that names every problem of one file, and the way out."""
-    lines = "\n".join(f"  {problem}" for problem in sorted(problems))
-    way_out = "Mend the file (`askance prompts check` lists all problems of all files)"
-    remove = ", or remove it to use the package's own prompt." if overlay else ", or install askance again."
-    return PromptError(f"Prompt file {str(path)!r} cannot be used:\n{lines}\n", hint=way_out + remove)
+    faults = "; ".join(f"line {problem.line}: {problem.message.removesuffix('.')}" for problem in sorted(problems))
+    mend = "Mend it (`askance prompts check` names all that is wrong in all files)"
+    way_out = f"{mend}, or remove it: the package's own prompt is then used." if overlay else "Install askance again."
+    return PromptError(f"Prompt file {str(path)!r} cannot be used: {faults}.", hint=way_out)

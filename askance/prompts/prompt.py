@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import PromptError
-from askance.prompts.files import Form, TurnRole
-from askance.prompts.frontmatter import FrontMatter, Input, InputKind, Value, line_of
-from askance.prompts.templates import Budget, Template, items
+from askance.prompts.frontmatter import line_of
+from askance.prompts.templates import Budget, Items
+
+if TYPE_CHECKING:
+    from askance.prompts.files import Form, TurnRole
+    from askance.prompts.frontmatter import Input, InputKind, Value
+    from askance.prompts.templates import Template
 
 _KINDS: Mapping[InputKind, str] = {
     "text": "a text",
@@ -77,7 +81,7 @@ class Prompt:
         """The turns with `values` in them; None stands for a value that is not given.
 
         Raises:
-            PromptError: values that are missing, that the prompt does not take, or of the wrong kind, all at once; a limit.
+            PromptError: values that are missing, not used, or of the wrong kind, all at once; or a limit is reached.
         """
         if not values and self._constant is not None:
             return self._constant
@@ -93,8 +97,7 @@ class Prompt:
     def _render(self, given: Mapping[str, Value]) -> tuple[Turn, ...]:
         budget = Budget(f"Prompt {self.name!r}")
         values: dict[str, object] = {
-            name: items(tuple(value), budget) if isinstance(value, (list, tuple)) else value
-            for name, value in given.items()
+            name: Items(value, budget) if isinstance(value, (list, tuple)) else value for name, value in given.items()
         }
         return tuple(Turn(template.role, template.render(values, budget)) for template in self.templates)
 
@@ -136,8 +139,8 @@ class Prompt:
     def read_values(self, texts: Mapping[str, str]) -> dict[str, Value]:
         """Values as `render` takes them from what a person typed.
 
-        A number in digits, a flag as `true` or `false`, a list as JSON or one item a line; unknown names stay as they are, for
-        `render` to name.
+        A number in digits, a flag as `true` or `false`, a list as JSON or one item a line; unknown names stay as they
+        are, for `render` to name.
 
         Raises:
             PromptError: all texts that cannot be read.
@@ -153,35 +156,6 @@ class Prompt:
         if wrong:
             raise PromptError(f"Prompt {self.name!r} cannot be rendered: {'; '.join(wrong)}.")
         return values
-
-
-def make_prompt(
-    head: FrontMatter,
-    *,
-    form: Form | None,
-    family: str | None,
-    path: Path,
-    overlay: bool,
-    digest: str,
-    templates: tuple[Template, ...],
-    front_matter: str,
-) -> Prompt:
-    """The prompt that a file's parts make."""
-    return Prompt(
-        name=head.name,
-        form=form,
-        family=family,
-        summary=head.summary,
-        output=head.output,
-        images=head.images,
-        source=head.source,
-        path=path,
-        overlay=overlay,
-        digest=digest,
-        declared=head.inputs,
-        templates=templates,
-        front_matter=front_matter,
-    )
 
 
 def _is_a(kind: InputKind, value: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +14,7 @@ from askance.errors import PromptError
 from askance.prompts.files import SUFFIX, FileName, PromptFile, read_text, take_apart
 from askance.prompts.frontmatter import FrontMatter, Input, line_of, read_front_matter
 from askance.prompts.problems import Problem, broken
-from askance.prompts.prompt import Prompt, make_prompt
+from askance.prompts.prompt import Prompt
 from askance.prompts.templates import Template
 
 LIBRARY: Final = Path(__file__).with_name("library")
@@ -31,7 +31,7 @@ def prompt_files(folder: Path) -> list[str]:
         ) from None
 
 
-@lru_cache(maxsize=1)
+@cache
 def packaged_files() -> frozenset[str]:
     """Names of the package's own prompt files."""
     return frozenset(prompt_files(LIBRARY))
@@ -53,12 +53,38 @@ def packaged_prompt(path: Path) -> Prompt:
     return prompt
 
 
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """A user's file as it stands now."""
+
+    path: Path
+    stamp: tuple[int, ...]
+    """Times, size and place on the disk: another when the file was changed."""
+    untrusted: frozenset[str]
+    """Inputs that are untrusted wherever the file does not say otherwise."""
+
+    @classmethod
+    def of(cls, path: Path) -> Edition:
+        """The edition of `path`.
+
+        Raises:
+            PromptError: the file cannot be looked at.
+        """
+        try:
+            stat = path.stat()
+        except OSError as error:
+            problem = Problem(path, 1, f"the file cannot be read: {error.strerror}.")
+            raise broken(path, [problem], overlay=True) from None
+        stamp = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+        return cls(path, stamp, untrusted_inputs(path.name.split(".")[0]))
+
+
 @lru_cache(maxsize=256)
-def overlay_prompt(path: Path, stamp: tuple[int, ...], untrusted: frozenset[str]) -> Prompt:
-    """The prompt in a user's file, read again when its `stamp` (times and size) has changed."""
-    prompt, problems = read_prompt(path, overlay=True, untrusted=untrusted)
+def overlay_prompt(edition: Edition) -> Prompt:
+    """The prompt in a user's file, read again when the file has changed."""
+    prompt, problems = read_prompt(edition.path, overlay=True, untrusted=edition.untrusted)
     if prompt is None or problems:
-        raise broken(path, problems, overlay=True)
+        raise broken(edition.path, problems, overlay=True)
     return prompt
 
 
@@ -83,34 +109,35 @@ def read_prompt(
     file, problems = take_apart(text, path=path)
     if file is None:
         return None, problems
-    head, faults = read_front_matter(file.front_matter, path=path, validate=validate)
-    problems += faults
-    name = FileName.parse(path.name)
-    if head is None or name is None:
+    head, found = read_front_matter(file.front_matter, path=path, validate=validate)
+    problems += found
+    if head is None:
         return None, problems
-    if head.name != name.name:
-        line = line_of(file.front_matter, ["name"])
-        problems.append(Problem(path, line, f"`name` is {head.name!r}, and the file's name says {name.name!r}."))
     head = replace(head, inputs=_inherit(head.inputs, untrusted))
     templates = tuple(Template(block, path=path, inputs=head.inputs) for block in file.blocks)
     problems += [problem for template in templates for problem in template.problems]
-    problems += _idle(head, templates, file, path)
+    problems += _misnamed(head, file, path=path)
+    if not problems:
+        problems += _idle(head, file, path=path, templates=templates)
     if validate and not problems:
         problems += [problem for template in templates for problem in template.compile()]
-    digest = sha256(text.encode("utf-8")).hexdigest()
-    return (
-        make_prompt(
-            head,
-            form=name.form,
-            family=name.family,
-            path=path,
-            overlay=overlay,
-            digest=digest,
-            templates=templates,
-            front_matter=file.front_matter,
-        ),
-        problems,
+    named = FileName.parse(path.name) or FileName(head.name)
+    prompt = Prompt(
+        name=head.name,
+        form=named.form,
+        family=named.family,
+        summary=head.summary,
+        output=head.output,
+        images=head.images,
+        source=head.source,
+        path=path,
+        overlay=overlay,
+        digest=sha256(text.encode("utf-8")).hexdigest(),
+        declared=head.inputs,
+        templates=templates,
+        front_matter=file.front_matter,
     )
+    return prompt, problems
 
 
 def _inherit(inputs: Mapping[str, Input], untrusted: Collection[str]) -> Mapping[str, Input]:
@@ -122,15 +149,19 @@ def _inherit(inputs: Mapping[str, Input], untrusted: Collection[str]) -> Mapping
     )
 
 
-def _idle(head: FrontMatter, templates: tuple[Template, ...], file: PromptFile, path: Path) -> list[Problem]:
+def _misnamed(head: FrontMatter, file: PromptFile, *, path: Path) -> list[Problem]:
+    name = path.name.split(".")[0]
+    if head.name == name:
+        return []
+    line = line_of(file.front_matter, ["name"])
+    return [Problem(path, line, f"`name` is {head.name!r}, and the file's name says {name!r}.")]
+
+
+def _idle(head: FrontMatter, file: PromptFile, *, path: Path, templates: tuple[Template, ...]) -> list[Problem]:
     """Inputs that must be given and are then not used."""
     used = {name for template in templates for name in template.uses}
     return [
-        Problem(
-            path,
-            line_of(file.front_matter, ["inputs", name]),
-            f"`{name}` is declared and not used; say `optional: true`.",
-        )
+        Problem(path, line_of(file.front_matter, ["inputs", name]), f"`{name}` must be given and is not used.")
         for name, entry in head.inputs.items()
         if name not in used and not entry.optional
     ]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast, overload
 
 from askance.errors import PromptError
 from askance.prompts.fencing import fence, oneline
-from askance.prompts.files import RoleBlock
-from askance.prompts.frontmatter import Input
 from askance.prompts.grammar import FILTERS, TESTS, Findings, examine
 from askance.prompts.problems import Problem
 
@@ -19,6 +17,9 @@ if TYPE_CHECKING:
     import jinja2
     from jinja2 import nodes
     from jinja2.sandbox import SandboxedEnvironment
+
+    from askance.prompts.files import RoleBlock, TurnRole
+    from askance.prompts.frontmatter import Input
 
 MAX_RENDERED: Final = 1_000_000
 """Most characters of a rendered prompt."""
@@ -48,29 +49,36 @@ class Budget:
             raise PromptError(f"{self.where} loops more than {MAX_ROUNDS} times.", hint="Give it shorter lists.")
 
 
-class Items(tuple[str, ...]):
+class Items(Sequence[str]):
     """A list input that counts the rounds made over it."""
 
-    budget: Budget
+    __slots__ = ("_budget", "_items")
+
+    def __init__(self, items: Sequence[str], budget: Budget) -> None:
+        self._items = items
+        self._budget = budget
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        return self._items[index]
 
     def __iter__(self) -> Iterator[str]:
-        for item in super().__iter__():
-            self.budget.turn()
+        for item in self._items:
+            self._budget.turn()
             yield item
-
-
-def items(values: tuple[str, ...], budget: Budget) -> Items:
-    """`values`, counted on `budget`."""
-    counted = Items(values)
-    counted.budget = budget
-    return counted
 
 
 class Template:
     """The text of one role block, ready to be rendered."""
 
     def __init__(self, block: RoleBlock, *, path: Path, inputs: Mapping[str, Input]) -> None:
-        self.role = block.role
+        self.role: TurnRole = block.role
         self.text = block.text
         self.path = path
         self.uses: Mapping[str, int] = {}
@@ -148,7 +156,7 @@ def _parse(block: RoleBlock) -> nodes.Template:
 
 @lru_cache(maxsize=1)
 def _environment() -> SandboxedEnvironment:
-    """Jinja without anything that the grammar does not list; the sandbox stands behind the grammar, not in its place."""
+    """Jinja with nothing in it but what the grammar lists; the sandbox is the second wall."""
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -163,8 +171,17 @@ def _environment() -> SandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
         undefined=Absent, autoescape=False, trim_blocks=True, lstrip_blocks=True
     )
-    own = {"fenced": lambda text, label: fence(str(text), str(label)), "oneline": lambda text: oneline(str(text))}
-    environment.globals.clear()
-    environment.filters = {name: own.get(name) or environment.filters[name] for name in FILTERS}
-    environment.tests = {name: environment.tests[name] for name in TESTS}
+    filters = cast("dict[str, object]", environment.filters)
+    filters |= {"fenced": _fenced, "oneline": _oneline}
+    for known, allowed in ((filters, FILTERS), (environment.tests, TESTS), (environment.globals, ())):
+        for name in [name for name in known if name not in allowed]:
+            del known[name]
     return environment
+
+
+def _fenced(text: object, label: str) -> str:
+    return fence(str(text), label)
+
+
+def _oneline(text: object) -> str:
+    return oneline(str(text))
