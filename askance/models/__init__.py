@@ -1,0 +1,63 @@
+"""Models: the seam, the backends behind it, and the wrappers around them.
+
+`get_model` turns a spec, a configured name or an object into a `Model`; an `Engine` holds what the models of one run
+share.
+"""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+from askance.models.capabilities import Capabilities
+from askance.models.config import Config
+from askance.models.engine import Engine
+from askance.models.events import CallEvent
+from askance.models.loop import run_sync
+from askance.models.model import Model
+from askance.models.resolve import ModelLike, get_model
+from askance.models.retry import RetryPolicy
+from askance.models.scripted import ScriptedModel
+from askance.models.seam import ChatModel
+from askance.models.settings import Azure, ModelSettings, Price, Rung
+from askance.models.spec import Spec
+
+if TYPE_CHECKING:
+    from askance.models.langchain import LangChainModel, as_langchain
+    from askance.models.openai import OpenAIModel
+
+_LAZY = {
+    "LangChainModel": "askance.models.langchain:LangChainModel",
+    "OpenAIModel": "askance.models.openai:OpenAIModel",
+    "as_langchain": "askance.models.langchain:as_langchain",
+}
+"""Names whose modules load a vendor's package."""
+
+__all__ = [
+    "Azure",
+    "CallEvent",
+    "Capabilities",
+    "ChatModel",
+    "Config",
+    "Engine",
+    "LangChainModel",
+    "Model",
+    "ModelLike",
+    "ModelSettings",
+    "OpenAIModel",
+    "Price",
+    "RetryPolicy",
+    "Rung",
+    "ScriptedModel",
+    "Spec",
+    "as_langchain",
+    "get_model",
+    "run_sync",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return resolve_name(_LAZY[name])
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -1,0 +1,98 @@
+"""One attempt at a call: held to the time limit and noted down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from askance.chat import Try
+from askance.errors import CallTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from askance.chat import ChatRequest, ChatResponse
+    from askance.models.seam import ChatModel
+
+
+class Journal:
+    """What happened to one call so far.
+
+    The deadline runs from the first attempt: waiting for a turn costs a call nothing.
+    """
+
+    def __init__(self, deadline: float | None) -> None:
+        self.tries: list[Try] = []
+        self._deadline = deadline
+        self._sent: float | None = None
+
+    def sent(self) -> None:
+        if self._sent is None:
+            self._sent = time.monotonic()
+
+    def left(self) -> float | None:
+        """Seconds up to the deadline; None is without end."""
+        if self._deadline is None or self._sent is None:
+            return self._deadline
+        return self._deadline - (time.monotonic() - self._sent)
+
+    def late(self, wait: float = 0.0) -> bool:
+        """Whether the deadline will have passed `wait` seconds from now."""
+        left = self.left()
+        return left is not None and left <= wait
+
+
+journal: ContextVar[Journal | None] = ContextVar("journal", default=None)
+"""The journal of the call that the current task makes."""
+
+
+class Attempt:
+    """Cuts a hung call off and notes each attempt in the journal.
+
+    Args:
+        wrapped: what answers.
+        timeout: seconds that one attempt may take.
+        failed: told of each attempt that gave no answer.
+    """
+
+    def __init__(
+        self, wrapped: ChatModel, *, timeout: float, failed: Callable[[ChatRequest, Try, Exception], None] | None = None
+    ) -> None:
+        self._wrapped = wrapped
+        self._timeout = timeout
+        self._failed = failed
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer.
+
+        Raises:
+            CallTimeout: there was none within the time limit.
+        """
+        notes = journal.get() or Journal(None)
+        notes.sent()
+        at, start = time.time(), time.monotonic()
+        try:
+            response = await self._in_time(request, notes.left())
+        except Exception as error:
+            note = Try(at, time.monotonic() - start, f"{type(error).__name__}: {error}")
+            notes.tries.append(note)
+            if self._failed is not None:
+                self._failed(request, note, error)
+            raise
+        notes.tries.append(Try(at, time.monotonic() - start))
+        return response
+
+    async def _in_time(self, request: ChatRequest, left: float | None) -> ChatResponse:
+        limit = self._timeout if left is None else min(self._timeout, max(left, 0.0))
+        clock = asyncio.timeout(limit)
+        try:
+            async with clock:
+                return await self._wrapped.generate(request)
+        except TimeoutError as error:
+            if not clock.expired():
+                raise CallTimeout(f"{request.model} gave no answer in time: {error}.") from error
+            raise CallTimeout(
+                f"{request.model} gave no answer within {limit:g} s.", hint="Raise `timeout` if it needs longer."
+            ) from None

@@ -1,0 +1,49 @@
+"""The backend at the bottom of the stack: built at the first live call, on the live loop, anew after a fork."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+from askance.models.loop import PerLoop, close_at_exit, live
+from askance.models.seam import ChatModel, close
+from askance.models.spec import PROVIDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from askance.chat import ChatRequest, ChatResponse
+    from askance.models.settings import ModelSettings
+
+
+class Backend:
+    """A chat model that is made when it is first needed, so that a replay builds no client and needs no key."""
+
+    def __init__(self, make: Callable[[], ChatModel]) -> None:
+        self._make = make
+        self._made: PerLoop[ChatModel] = PerLoop(self._start)
+        self._open: ChatModel | None = None
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        return await self._made().generate(request)
+
+    async def aclose(self) -> None:
+        """Lets go of the connections; the next call opens new ones."""
+        if self._open is not None:
+            await live(self._close)
+
+    def _start(self) -> ChatModel:
+        self._open = self._make()
+        close_at_exit(self)
+        return self._open
+
+    async def _close(self) -> None:
+        model, self._open = self._open, None
+        self._made = PerLoop(self._start)
+        await close(model)
+
+
+def from_settings(settings: ModelSettings) -> ChatModel:
+    """The backend of the provider that `settings` names, its vendor's package loaded."""
+    factory: Callable[[ModelSettings], ChatModel] = resolve_name(PROVIDERS[settings.id.provider])
+    return factory(settings)

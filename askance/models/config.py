@@ -1,0 +1,134 @@
+"""Settings files: `askance.toml`, or the table `[tool.askance]` in `pyproject.toml`.
+
+```toml
+vlm = "llava"                 # what `--vlm` and `--llm` are when they are not given
+llm = "openai:gpt-4o-mini"
+prompts = "prompts"           # folder of prompts that win over the package's
+store = ".askance"            # folder of the records
+
+[models.llava]
+spec = "openai:llava-hf/llava-1.5-13b-hf@http://localhost:8000/v1"
+identity = "llava-1.5-13b"    # answers are filed under this name wherever the server is
+temperature = 0
+price = { input = 0.2, output = 0.2 }
+```
+
+A file holds the names of environment variables, never a key.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from askance.errors import ConfigError
+from askance.models.spec import nearest
+from askance.models.table import KEYS, check_table
+
+TOP_KEYS = ("llm", "models", "prompts", "store", "vlm")
+FILE_NAME = "askance.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What the settings file says; empty where there is none."""
+
+    path: Path | None = None
+    vlm: str | None = None
+    llm: str | None = None
+    prompts: Path | None = None
+    store: Path | None = None
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """By name: the settings of a model, checked."""
+
+    @classmethod
+    def find(cls, start: Path | None = None) -> Config:
+        """The settings of the project that `start` (here, by default) belongs to.
+
+        Looks upwards from `start` and stops at the project's root, a folder with `.git` or `pyproject.toml`. In one
+        folder `askance.toml` goes before `pyproject.toml`.
+
+        Raises:
+            ConfigError: the file cannot be read or says something that is not known.
+        """
+        here = (start or Path.cwd()).absolute()
+        for folder in (here, *here.parents):
+            own, project = folder / FILE_NAME, folder / "pyproject.toml"
+            if own.is_file():
+                return cls.load(own)
+            if project.is_file():
+                return cls.load(project)
+            if (folder / ".git").exists():
+                break
+        return cls()
+
+    @classmethod
+    def load(cls, path: Path) -> Config:
+        """The settings in the file `path`.
+
+        Raises:
+            ConfigError: the file cannot be read or says something that is not known.
+        """
+        table = _read(path)
+        if path.name == "pyproject.toml":
+            tool = table.get("tool", {})
+            if "askance" not in tool:
+                return cls()
+            table = tool["askance"]
+        return _checked(table, path)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The settings file {str(path)!r} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"The settings file {str(path)!r} is not TOML: {error}.") from None
+
+
+def _checked(table: Mapping[str, Any], path: Path) -> Config:
+    where = f"{path.name!r}"
+    for name in table:
+        if name not in TOP_KEYS:
+            place = "A model's settings belong into a table `[models.NAME]`. " if name in KEYS else ""
+            raise ConfigError(f"{name!r} in {where} is no setting.", hint=place + nearest(name, TOP_KEYS).strip())
+    return Config(
+        path=path,
+        vlm=_text(table, "vlm", where),
+        llm=_text(table, "llm", where),
+        prompts=_folder(table, "prompts", path),
+        store=_folder(table, "store", path),
+        models=_models(table.get("models", {}), where),
+    )
+
+
+def _models(tables: object, where: str) -> Mapping[str, Mapping[str, Any]]:
+    if not isinstance(tables, Mapping):
+        raise ConfigError(f"'models' in {where} is no table.", hint="Write a table `[models.NAME]` for each model.")
+    models: dict[str, Mapping[str, Any]] = {}
+    for name, table in cast("Mapping[str, object]", tables).items():
+        if not isinstance(table, Mapping):
+            raise ConfigError(f"'models.{name}' in {where} is no table.", hint=f"Write a table `[models.{name}]`.")
+        model = cast("Mapping[str, Any]", table)
+        check_table(model, where=f"the model {name!r} in {where}")
+        if "spec" not in model:
+            raise ConfigError(f"The model {name!r} in {where} has no spec.", hint='Add `spec = "openai:…"`.')
+        models[name] = model
+    return models
+
+
+def _text(table: Mapping[str, Any], name: str, where: str) -> str | None:
+    value = table.get(name)
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise ConfigError(f"{name!r} in {where} is {value!r}.", hint="Write a text.")
+
+
+def _folder(table: Mapping[str, Any], name: str, path: Path) -> Path | None:
+    """A folder, relative to the file's own."""
+    text = _text(table, name, f"{path.name!r}")
+    return None if text is None else path.parent / Path(text).expanduser()

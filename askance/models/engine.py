@@ -1,0 +1,151 @@
+"""The engine: what several models share in one run, and the order in which a call passes through it.
+
+```
+replay → (live loop) → single flight → watch → record → retry → limits → attempt → backend
+```
+
+An answer on record comes from `replay`, in the caller's own loop. What stands further inside happens once for equal
+requests. Recording stands inside the single flight, so that an answer is on record before an equal request could be
+made again; the rate limit stands inside retry and uses up no try; the time limit stands inside both, so that waiting
+for a turn costs no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askance.errors import UsageError
+from askance.models.attempt import Attempt
+from askance.models.capabilities import Capabilities
+from askance.models.events import Observer, Watch, Watched
+from askance.models.flight import Flights, SingleFlight
+from askance.models.limits import Limited, Pace
+from askance.models.loop import OnLiveLoop, PerLoop
+from askance.models.recording import Recorded, Replay, Shelf
+from askance.models.retry import Retrying, RetryPolicy
+from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, Rung
+from askance.replay import Mode, Records, Store, find_store
+
+if TYPE_CHECKING:
+    from askance.chat import ModelId, Outcome
+    from askance.images import ImagePolicy
+    from askance.models.backend import Backend
+
+MODES: tuple[Mode, ...] = ("live", "auto", "replay", "refresh")
+
+
+@dataclass(kw_only=True, eq=False)
+class Engine:
+    """How a run's calls are made; the models of one run share one engine.
+
+    Raises:
+        UsageError: settings that contradict each other.
+    """
+
+    mode: Mode = "auto"
+    """`auto` reads the records and asks for what is missing; `replay` only reads; `live` and `refresh` only ask."""
+    records: Records | None = None
+    """None is the store of the project, opened when it is first needed."""
+    retry: frozenset[Outcome] = frozenset()
+    """Recorded outcomes that are asked again, each request once: `invalid`, `refused`, `filtered`, `truncated`."""
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    """Bounds of asking again after faults."""
+    concurrency: int | None = None
+    """Calls to one endpoint at a time; None is `limits.DEFAULT_CONCURRENCY`."""
+    image_policy: ImagePolicy | None = None
+    """Goes before what each model's settings say, as do `timeout` and `protocol`."""
+    timeout: float | None = None
+    """Seconds that one try may take."""
+    protocol: Rung | None = None
+    """Form in which answers are asked for."""
+    observers: list[Observer] = field(default_factory=list[Observer])
+    """Told of every step of every call."""
+
+    shelf: Shelf = field(init=False, repr=False)
+    flights: Flights = field(init=False, repr=False, default_factory=Flights)
+    endpoints: dict[str, Capabilities] = field(init=False, repr=False, default_factory=dict[str, Capabilities])
+    """What endpoints can do, by key of their record: fixed for the run once it is known."""
+    _paces: dict[tuple[str, str | None], PerLoop[Pace]] = field(
+        init=False, repr=False, default_factory=dict[tuple[str, str | None], PerLoop[Pace]]
+    )
+    _opened: Store | None = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise UsageError(f"{self.mode!r} is no mode.", hint=f"Modes: {', '.join(map(repr, MODES))}.")
+        if self.retry and self.mode == "replay":
+            raise UsageError("`replay` asks nothing, so it cannot ask again (`retry`).", hint="Use the mode `auto`.")
+        unknown = self.retry - {"invalid", "refused", "filtered", "truncated"}
+        if unknown:
+            raise UsageError(
+                f"No recorded answer is {min(unknown)!r}, so none can be asked again (`retry`).",
+                hint="Outcomes to ask again: 'invalid', 'refused', 'filtered', 'truncated'.",
+            )
+        if self.concurrency is not None and self.concurrency < 1:
+            raise UsageError(f"A concurrency of {self.concurrency} lets no call through.", hint="Give at least 1.")
+        self.shelf = Shelf(self._open, mode=self.mode, retry=self.retry)
+
+    def settle(self, settings: ModelSettings) -> ModelSettings:
+        """`settings` as this run uses them: the engine's own go first."""
+        return replace(
+            settings,
+            image_policy=self.image_policy or settings.image_policy,
+            timeout=self.timeout or settings.timeout or DEFAULT_TIMEOUT,
+            protocol=self.protocol or settings.protocol,
+        )
+
+    def pace(self, model: ModelId) -> PerLoop[Pace]:
+        """The pace that all models of one endpoint share."""
+        endpoint = (model.provider, model.endpoint)
+        return self._paces.setdefault(endpoint, PerLoop(lambda: Pace(self.concurrency)))
+
+    async def aclose(self) -> None:
+        """Closes the store, if this engine opened it. Models are closed by `Model.aclose`."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+            self.shelf = Shelf(self._open, mode=self.mode, retry=self.retry)
+
+    def _open(self) -> Records:
+        if self.records is not None:
+            return self.records
+        self._opened = Store.open(read_only=self.mode == "replay")
+        return self._opened
+
+
+_defaults: dict[Path, Engine] = {}
+
+
+def default_engine() -> Engine:
+    """The engine of models that are given none, one for each store, so that they share limits and calls."""
+    return _defaults.setdefault(find_store(), Engine())
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The wrappers around one model's backend, outermost first."""
+
+    replay: Replay | OnLiveLoop
+    """Takes every call."""
+    watch: Watch
+    direct: Retrying
+    """Below the records: for what is no answer to keep, such as a probe. On the live loop only."""
+    backend: Backend
+
+
+def compose(settings: ModelSettings, backend: Backend, engine: Engine) -> Stack:
+    """The one place where the order stands; see the top of this module."""
+    watch = Watch(settings, engine.observers)
+    attempt = Attempt(backend, timeout=settings.timeout or DEFAULT_TIMEOUT, failed=watch.tried)
+    limited = Limited(attempt, engine.pace(settings.id))
+    retrying = Retrying(limited, engine.policy)
+    if not settings.stored:
+        # Nothing tells this model's requests from another's: they are neither recorded nor shared beyond it.
+        return Stack(
+            OnLiveLoop(SingleFlight(Watched(retrying, watch), Flights(), shared=watch.shared)), watch, retrying, backend
+        )
+    recorded = Recorded(retrying, engine.shelf)
+    shared = SingleFlight(Watched(recorded, watch), engine.flights, shared=watch.shared)
+    return Stack(Replay(OnLiveLoop(shared), engine.shelf, replayed=watch.replayed), watch, retrying, backend)

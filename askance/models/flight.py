@@ -1,0 +1,72 @@
+"""Single flight: equal requests that are on their way at the same time share one call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from askance.models.loop import PerLoop
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, ChatResponse
+    from askance.models.seam import ChatModel
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Flight:
+    task: asyncio.Task[Any]
+    waiting: int = 0
+
+
+class Flights:
+    """The calls on their way, by key, on the live loop.
+
+    A call belongs to nobody in particular: it goes on while anyone waits for it and is cancelled with the last one.
+    """
+
+    def __init__(self) -> None:
+        self._flights: PerLoop[dict[str, _Flight]] = PerLoop(dict)
+
+    async def share(self, key: str, make: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
+        """The result of `make()`, or of an equal call on its way, and whether it was such a one."""
+        flights = self._flights()
+        flight = flights.get(key)
+        joined = flight is not None
+        if flight is None:
+            flight = flights[key] = _Flight(asyncio.ensure_future(make()))
+        flight.waiting += 1
+        try:
+            return await asyncio.shield(flight.task), joined
+        finally:
+            flight.waiting -= 1
+            if flights.get(key) is flight and (flight.task.done() or not flight.waiting):
+                del flights[key]
+            if not flight.waiting:
+                flight.task.cancel()
+
+
+class SingleFlight:
+    """Joins an equal call on its way instead of making another."""
+
+    def __init__(
+        self,
+        wrapped: ChatModel,
+        flights: Flights,
+        *,
+        shared: Callable[[ChatRequest, ChatResponse], None] | None = None,
+    ) -> None:
+        self._wrapped = wrapped
+        self._flights = flights
+        self._shared = shared
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        response, joined = await self._flights.share(request.key, lambda: self._wrapped.generate(request))
+        if not joined:
+            return response
+        if self._shared is not None:
+            self._shared(request, response)
+        return replace(response, meta=replace(response.meta, shared=True))

@@ -1,0 +1,181 @@
+"""One event loop, in a thread of its own, owns the clients.
+
+A client's connections belong to the loop that opened them, while callers come from scripts, threads, notebooks and
+loops that last one call. So live calls run on one loop that lasts as long as the process; `live` takes a caller there
+and back. What is on record never comes here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
+
+from askance.errors import UsageError
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, ChatResponse
+    from askance.models.seam import ChatModel
+
+T = TypeVar("T")
+
+_GOODBYE = 2.0
+"""Seconds that open clients get at the end of the process."""
+
+
+class Closable(Protocol):
+    """Something that holds connections of the live loop."""
+
+    async def aclose(self) -> None: ...
+
+
+class _LiveLoop:
+    """A loop that runs in a daemon thread."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.open: WeakSet[Closable] = WeakSet()
+        self.thread = threading.Thread(target=self.loop.run_forever, name="askance-live", daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        goodbye = asyncio.run_coroutine_threadsafe(self._goodbye(), self.loop)
+        with contextlib.suppress(Exception):
+            goodbye.result(_GOODBYE)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(_GOODBYE)
+        if not self.thread.is_alive():
+            self.loop.close()
+
+    async def _goodbye(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, *(each.aclose() for each in list(self.open)), return_exceptions=True)
+
+
+_live: _LiveLoop | None = None
+_starting = threading.Lock()
+
+
+def _current() -> _LiveLoop:
+    global _live  # noqa: PLW0603  # one loop a process is the point
+    if _live is None:
+        with _starting:
+            if _live is None:
+                _live = _LiveLoop()
+    return _live
+
+
+def _stop() -> None:
+    global _live  # noqa: PLW0603
+    if _live is not None:
+        _live.stop()
+        _live = None
+
+
+def _forget() -> None:
+    """In a forked child the thread is gone: the next call starts a new loop."""
+    global _live, _starting
+    _live, _starting = None, threading.Lock()
+
+
+atexit.register(_stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def close_at_exit(client: Closable) -> None:
+    """Has `client` closed when the process ends, if it still lives."""
+    _current().open.add(client)
+
+
+async def live(make: Callable[[], Awaitable[T]]) -> T:
+    """The result of `await make()` on the live loop; errors keep their type, and cancelling travels there."""
+    loop = _current().loop
+    if asyncio.get_running_loop() is loop:
+        return await make()
+
+    async def call() -> T:
+        return await make()
+
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), loop))
+
+
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of `coroutine`, from a script, any thread, or a notebook whose loop already runs.
+
+    Raises:
+        UsageError: called on the live loop itself, which would wait for itself.
+    """
+    try:
+        running = asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    if _live is not None and running is _live.loop:
+        coroutine.close()
+        raise UsageError(
+            "A synchronous call was made on the loop that runs live calls.",
+            hint="Await the asynchronous form (`ask`, `ainvoke`) there.",
+        )
+    return _run_beside(coroutine)
+
+
+def _run_beside(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs `coroutine` in a thread with a loop of its own, because this thread's loop is busy with the caller."""
+    done: Future[T] = Future()
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = Future()
+
+    async def main() -> T:
+        started.set_result((asyncio.get_running_loop(), asyncio.current_task()))
+        return await coroutine
+
+    def work() -> None:
+        try:
+            done.set_result(asyncio.run(main()))
+        except BaseException as error:  # noqa: BLE001  # whatever ends the coroutine ends the caller
+            done.set_exception(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(work,), name="askance-sync", daemon=True)
+    thread.start()
+    try:
+        return done.result()
+    except KeyboardInterrupt:
+        loop, task = started.result()
+        if task is not None and not done.done():
+            loop.call_soon_threadsafe(task.cancel)
+        raise
+    finally:
+        thread.join()
+
+
+class PerLoop(Generic[T]):
+    """A value that belongs to one running loop and is made anew on another (after a fork)."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._made: tuple[asyncio.AbstractEventLoop, T] | None = None
+
+    def __call__(self) -> T:
+        loop = asyncio.get_running_loop()
+        if self._made is None or self._made[0] is not loop:
+            self._made = (loop, self._make())
+        return self._made[1]
+
+
+class OnLiveLoop:
+    """Takes a call to the live loop."""
+
+    def __init__(self, wrapped: ChatModel) -> None:
+        self._wrapped = wrapped
+
+    async def generate(self, request: ChatRequest, *, again: bool = False) -> ChatResponse:  # noqa: ARG002
+        """The answer; nothing is on record here, so `again` changes nothing."""
+        return await live(lambda: self._wrapped.generate(request))

@@ -1,0 +1,218 @@
+"""A model as nodes hold it: settings, and the stack of wrappers around its backend."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from askance.chat import (
+    ChatRequest,
+    ChatResponse,
+    ImagePart,
+    Message,
+    ModelId,
+    Outcome,
+    ResponseFormat,
+    ToolSpec,
+    Usage,
+)
+from askance.errors import UsageError
+from askance.models.capabilities import Capabilities, endpoint_form, endpoint_key, not_recorded
+from askance.models.engine import Engine, compose
+from askance.models.loop import live
+from askance.models.probe import Probe
+from askance.replay import Mode, Record
+
+if TYPE_CHECKING:
+    from askance.images import Image
+    from askance.models.backend import Backend
+    from askance.models.settings import ModelSettings, Rung
+
+_log = logging.getLogger("askance")
+
+
+class Model:
+    """A model within an engine; cheap to make, for its client is built at the first live call.
+
+    Args:
+        settings: what is known of the model.
+        backend: what answers, below all wrappers.
+        engine: shared by the models of a run.
+        declared: what the model says of itself, so that nobody has to ask.
+
+    Raises:
+        UsageError: nothing tells the model's answers from another's, and the engine's mode is `replay`.
+    """
+
+    def __init__(
+        self, settings: ModelSettings, backend: Backend, engine: Engine, *, declared: Capabilities | None = None
+    ) -> None:
+        if not settings.stored and engine.mode == "replay":
+            raise UsageError(
+                f"The answers of {str(settings.id)!r} cannot be replayed: nothing tells them from another model's.",
+                hint='Give the model a name of its own: `get_model(…, identity="…")`.',
+            )
+        self._unsettled = settings
+        self.settings = engine.settle(settings)
+        self.engine = engine
+        self.id: ModelId = settings.id
+        self._backend = backend
+        self._declared = declared
+        self._stack = compose(self.settings, backend, engine)
+        self._generate = self._stack.replay.generate
+        self._warned: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"Model({str(self.id)!r}, mode={self.mode!r})"
+
+    @property
+    def mode(self) -> Mode:
+        """The engine's."""
+        return self.engine.mode
+
+    @property
+    def family(self) -> str | None:
+        """Family by which prompts are worded."""
+        return self.settings.family
+
+    @property
+    def protocol(self) -> Rung | None:
+        """Form of asking by the user's choice; None is the highest that the endpoint can do."""
+        return self.settings.protocol
+
+    def image(self, image: Image) -> ImagePart:
+        """`image` as this model is sent it."""
+        return ImagePart(image, self.settings.image_policy, self.settings.detail)
+
+    def request(
+        self,
+        messages: Sequence[Message],
+        *,
+        response: ResponseFormat | None = None,
+        tools: Sequence[ToolSpec] = (),
+        max_tokens: int | None = None,
+        draw: int = 0,
+    ) -> ChatRequest:
+        """The request that asks this model; `max_tokens` holds where the settings give none."""
+        sampling = self.settings.sampling
+        if max_tokens is not None and sampling.max_tokens is None:
+            sampling = replace(sampling, max_tokens=max_tokens)
+        return ChatRequest(
+            model=self.id,
+            messages=tuple(messages),
+            tools=tuple(tools),
+            response=response,
+            sampling=sampling,
+            extra=self.settings.extra,
+            draw=draw,
+        )
+
+    def generate(self, request: ChatRequest, *, again: bool = False) -> Coroutine[Any, Any, ChatResponse]:
+        """The answer to `request`, from the records or from the endpoint.
+
+        Args:
+            request: made by `request`.
+            again: set a recorded answer aside and ask, once a run; for an answer that could not be read.
+
+        Raises:
+            CallError: the call ended without an answer.
+            ReplayMiss: the mode is `replay` and the answer is not on record.
+        """
+        return self._generate(request, again=again)
+
+    def asks_again(self, outcome: Outcome) -> bool:
+        """Whether the user wants recorded answers of this outcome asked again."""
+        return outcome in self.engine.retry
+
+    def cost(self, usage: Usage) -> float | None:
+        """US dollars for `usage`; None where no price is known."""
+        return self.settings.price.cost(usage) if self.settings.price is not None else None
+
+    async def rung(self) -> Rung:
+        """The form in which answers are asked for.
+
+        Raises:
+            CallError: the endpoint had to be asked what it can do and did not answer.
+            ReplayMiss: the mode is `replay` and that is not on record.
+        """
+        return self.protocol or (await self.capabilities()).rung
+
+    async def capabilities(self) -> Capabilities:
+        """What the endpoint can do: as declared, as known in this run, as recorded, or asked now and recorded.
+
+        Raises:
+            CallError: the endpoint had to be asked and did not answer.
+            ReplayMiss: the mode is `replay` and it is not on record.
+        """
+        known = self._known()
+        if known is not None:
+            return known
+        if self.mode == "replay":
+            raise not_recorded(self.id)
+        return await live(lambda: self._probe(whole=False))
+
+    async def check(self) -> Capabilities:
+        """Asks the endpoint for all that it can do, a tiny picture included, and records it.
+
+        Raises:
+            CallError: the endpoint did not answer.
+            UsageError: the mode is `replay`.
+        """
+        if self.mode == "replay":
+            raise UsageError("`replay` asks nothing, so it cannot check a model.", hint="Use the mode `auto`.")
+        return await live(lambda: self._probe(whole=True))
+
+    def notice(self, message: str, **facts: object) -> None:
+        """Says once what an endpoint's answers show of it and records that for the next run; this one keeps its form.
+
+        Args:
+            message: what to tell the user.
+            facts: fields of `Capabilities`, such as `schema="ignored"`.
+        """
+        if message in self._warned:
+            return
+        self._warned.add(message)
+        _log.warning("%s: %s", self.id, message)
+        known = self._known()
+        if known is not None and self.settings.stored and self.mode != "replay":
+            form = {**known.canonical(), **facts}
+            self.engine.shelf.write_soon(lambda: Record.make("endpoint", endpoint_form(self.id), form))
+
+    def changed(self, change: Callable[[ModelSettings], ModelSettings], engine: Engine) -> Model:
+        """The same backend with settings that `change` makes from this model's, in `engine`."""
+        return Model(change(self._unsettled), self._backend, engine, declared=self._declared)
+
+    async def aclose(self) -> None:
+        """Lets go of the backend's connections; the next live call opens new ones."""
+        await self._backend.aclose()
+
+    def _known(self) -> Capabilities | None:
+        if self._declared is not None:
+            return self._declared
+        endpoints, key = self.engine.endpoints, endpoint_key(self.id)
+        if key not in endpoints and self.settings.stored:
+            record = self.engine.shelf.records.get(key)
+            if record is not None:
+                endpoints[key] = Capabilities.from_canonical(record.response)
+        return endpoints.get(key)
+
+    async def _probe(self, *, whole: bool) -> Capabilities:
+        key = endpoint_key(self.id)
+        found, _ = await self.engine.flights.share(f"{key} {whole}", lambda: self._asked(key, whole=whole))
+        return found
+
+    async def _asked(self, key: str, *, whole: bool) -> Capabilities:
+        # Found out by an equal probe that ended just before.
+        if not whole and (known := self.engine.endpoints.get(key)) is not None:
+            return known
+        start = time.monotonic()
+        probe = Probe(self._stack.direct, self.settings)
+        found = await (probe.everything() if whole else probe.first_contact())
+        self._stack.watch.probed(key, probe.usage, time.monotonic() - start)
+        self.engine.endpoints[key] = found
+        if self.settings.stored:
+            await self.engine.shelf.write(lambda: Record.make("endpoint", endpoint_form(self.id), found.canonical()))
+        return found

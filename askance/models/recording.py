@@ -1,0 +1,205 @@
+"""Replay and record: what a mode lets one read from and write to the records.
+
+| mode | reads | calls | writes |
+|---|---|---|---|
+| `live` | never | always | what was not on record yet |
+| `auto` | first | on a miss | the answer |
+| `replay` | only | never | never |
+| `refresh` | never | always | the answer, over the recorded one |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from askance.chat import CallMeta, ChatResponse, Outcome
+from askance.errors import BadImage
+from askance.replay import Mode, Record, explain_miss
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, JsonObject
+    from askance.models.seam import ChatModel
+    from askance.replay import Records
+
+_log = logging.getLogger("askance")
+
+_REPLAYED = CallMeta(replayed=True, stored=True)
+
+
+class Shelf:
+    """The records as one run may use them.
+
+    Args:
+        opened: gives the records; called when they are first needed.
+        mode: see the table above.
+        retry: outcomes that are asked again although they are on record, once a run.
+    """
+
+    def __init__(self, opened: Callable[[], Records], *, mode: Mode, retry: frozenset[Outcome]) -> None:
+        self.mode = mode
+        self._opened = opened
+        self._records: Records | None = None
+        self._retry = retry
+        self._reads = mode in {"auto", "replay"}
+        self._asking_again: set[str] = set()
+        self._asked_again: set[str] = set()
+        self._warned = False
+        self._writer: tuple[int, ThreadPoolExecutor] | None = None
+
+    @property
+    def records(self) -> Records:
+        """The records, opened.
+
+        Raises:
+            StoreError: they cannot be.
+        """
+        if self._records is None:
+            self._records = self._opened()
+        return self._records
+
+    def find(self, key: str) -> ChatResponse | None:
+        """The recorded answer that this run may use."""
+        if not self._reads or key in self._asking_again:
+            return None
+        record = self.records.get(key)
+        if record is None:
+            return None
+        response = ChatResponse.from_canonical(record.response, meta=_REPLAYED)
+        if self._retry and response.outcome in self._retry and self.ask_again(key):
+            return None
+        return response
+
+    def ask_again(self, key: str) -> bool:
+        """Sets the recorded answer to `key` aside until there is a new one, once a run; whether it does."""
+        if self.mode != "auto" or key in self._asked_again:
+            return False
+        self._asking_again.add(key)
+        return True
+
+    def miss(self, request: ChatRequest) -> Exception:
+        """The error that says what is on record instead."""
+        return explain_miss(request.canonical(), "chat", self.records)
+
+    async def keep(self, request: ChatRequest, response: ChatResponse) -> bool:
+        """Records an answer; returns whether it stands in the records."""
+        kept = await self.write(lambda: self._record(request, response))
+        if request.key in self._asking_again:
+            self._asking_again.discard(request.key)
+            self._asked_again.add(request.key)
+        return kept
+
+    async def write(self, make: Callable[[], Record]) -> bool:
+        """Puts `make()` into the records, in a thread, because another process may hold the store for a while.
+
+        Whatever keeps it from being written is said once and loses no answer: it has been paid for.
+        """
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread(), self._put, make)
+        except Exception as error:  # noqa: BLE001
+            self._warn(error)
+            return False
+
+    def write_soon(self, make: Callable[[], Record]) -> None:
+        """Like `write`, without waiting for it."""
+
+        def put() -> None:
+            try:
+                self._put(make)
+            except Exception as error:  # noqa: BLE001
+                self._warn(error)
+
+        self._thread().submit(put)
+
+    def _put(self, make: Callable[[], Record]) -> bool:
+        if not self.records.writable:
+            self._warn(f"the store {self.records.name} is read-only")
+            return False
+        record = make()
+        if self.mode == "live" and record.kind == "chat" and self.records.get(record.key) is not None:
+            return False
+        self.records.put(record)
+        return True
+
+    def _record(self, request: ChatRequest, response: ChatResponse) -> Record:
+        return Record.make("chat", request.canonical(), response.canonical(), images=_sent_images(request))
+
+    def _warn(self, reason: object) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning("Answers are not recorded: %s. The run goes on.", str(reason).rstrip("."))
+
+    def _thread(self) -> ThreadPoolExecutor:
+        if self._writer is None or self._writer[0] != os.getpid():
+            self._writer = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="askance-records"))
+        return self._writer[1]
+
+
+def _sent_images(request: ChatRequest) -> dict[str, JsonObject]:
+    """By digest of the source: what was sent."""
+    facts: dict[str, JsonObject] = {}
+    for part in request.images:
+        try:
+            sent = part.image.prepare(part.policy)
+        except BadImage:  # the model answered without looking
+            continue
+        facts[part.image.sha256] = {
+            "sent": sent.sha256,
+            "media_type": sent.media_type,
+            "width": sent.width,
+            "height": sent.height,
+        }
+    return facts
+
+
+class Replay:
+    """Answers from the records, in the caller's own loop; asks `wrapped` for what is not there, if the mode lets it."""
+
+    def __init__(
+        self, wrapped: ChatModel, shelf: Shelf, *, replayed: Callable[[ChatRequest, ChatResponse], None] | None = None
+    ) -> None:
+        self._wrapped = wrapped
+        self._shelf = shelf
+        self._replayed = replayed
+
+    async def generate(self, request: ChatRequest, *, again: bool = False) -> ChatResponse:
+        """The answer; `again` sets a recorded one aside, once a run.
+
+        Raises:
+            ReplayMiss: the mode is `replay` and the answer is not on record.
+        """
+        if again:
+            self._shelf.ask_again(request.key)
+        recorded = self._shelf.find(request.key)
+        if recorded is not None:
+            if self._replayed is not None:
+                self._replayed(request, recorded)
+            return recorded
+        if self._shelf.mode == "replay":
+            raise self._shelf.miss(request)
+        return await self._wrapped.generate(request)
+
+
+class Recorded:
+    """Records what is answered, refused, filtered or truncated; a failed call is no answer and leaves no record.
+
+    It stands inside the single flight, so that an answer is written once and before anyone could ask for it again.
+    """
+
+    def __init__(self, wrapped: ChatModel, shelf: Shelf) -> None:
+        self._wrapped = wrapped
+        self._shelf = shelf
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        # An equal call may have ended between this one's look at the records and its start.
+        late = self._shelf.find(request.key)
+        if late is not None:
+            return late
+        response = await self._wrapped.generate(request)
+        stored = await self._shelf.keep(request, response)
+        return replace(response, meta=replace(response.meta, stored=stored))

@@ -1,0 +1,147 @@
+"""From whatever names or is a model to a `Model`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from askance.chat import ModelId
+from askance.errors import ConfigError, UsageError
+from askance.models.backend import Backend, from_settings
+from askance.models.capabilities import Capabilities
+from askance.models.config import Config
+from askance.models.engine import Engine, default_engine
+from askance.models.families import family_of
+from askance.models.model import Model
+from askance.models.seam import ChatModel
+from askance.models.settings import ModelSettings
+from askance.models.spec import EXAMPLES, nearest
+from askance.models.table import changed, check_table, settings_from
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langchain_core.language_models import BaseChatModel
+
+ModelLike: TypeAlias = "str | Model | ChatModel | BaseChatModel"
+"""A spec, a name from the settings file, a model, any `ChatModel`, or a chat model of LangChain."""
+
+_LANGCHAIN = "askance.models.langchain"
+
+
+def get_model(
+    model: ModelLike,
+    *,
+    identity: str | None = None,
+    engine: Engine | None = None,
+    config: Config | None = None,
+    **settings: Any,
+) -> Model:
+    """The model that `model` names or is.
+
+    Args:
+        model: see `ModelLike`.
+        identity: name under which its answers are filed; for an object whose settings cannot be told from outside there
+            is no recording without it.
+        engine: the run's; None is one with default settings on the project's store.
+        config: the settings file; None is the project's.
+        settings: go before what the settings file says; the names are those of a model's table there.
+
+    Raises:
+        ConfigError: no model has this name, or a setting is not known.
+        UsageError: `model` is nothing that can be asked.
+    """
+    if identity is not None:
+        settings["identity"] = identity
+    check_table(settings, where="`get_model`")
+    if isinstance(model, Model):
+        return _again(model, engine, settings)
+    run = engine if engine is not None else default_engine()
+    if isinstance(model, str):
+        known = named(model, settings, config=config)
+        return Model(known, Backend(lambda: from_settings(known)), run)
+    return _wrapped(model, settings, run)
+
+
+def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config | None = None) -> ModelSettings:
+    """The settings of the model called `name` in the settings file, or of the spec `name`, with `changes` on top.
+
+    Raises:
+        ConfigError: no model has this name, or a setting is not known.
+    """
+    config = Config.find() if config is None else config
+    if not name.strip():
+        raise ConfigError("No model is named.", hint=f"Write {EXAMPLES}.")
+    table = config.models.get(name)
+    where = (
+        f"`{name}`"
+        if table is None
+        else f"the model {name!r} in {config.path.name if config.path else 'the settings'!r}"
+    )
+    if table is None and ":" not in name:
+        hint = nearest(name, config.models) if config.models else ""
+        raise ConfigError(f"No model is called {name!r}.", hint=f"{hint}Or write a spec: {EXAMPLES}.")
+    settings = settings_from({**(table or {"spec": name}), **(changes or {})}, where=where)
+    return replace(settings, family=family_of(settings))
+
+
+def _again(model: Model, engine: Engine | None, changes: Mapping[str, Any]) -> Model:
+    if engine is None and not changes:
+        return model
+    _no_address(changes)
+    return model.changed(lambda settings: _renamed(changed(settings, changes), changes), engine or model.engine)
+
+
+def _wrapped(model: object, changes: Mapping[str, Any], engine: Engine) -> Model:
+    """A model around an object of the caller's."""
+    _no_address(changes)
+    if is_langchain(model):
+        identity: ModelId | None = resolve_name(f"{_LANGCHAIN}:identity_of")(model)
+        wrapped: ChatModel = resolve_name(f"{_LANGCHAIN}:LangChainModel")(model)
+    elif isinstance(model, ChatModel):
+        identity, wrapped = _own_identity(model), model
+    else:
+        raise UsageError(
+            f"A {type(model).__name__} is no model.",
+            hint=f"Give {EXAMPLES}, a chat model of LangChain, or an object with `async def generate(request)`.",
+        )
+    known = identity or ModelId("custom", type(model).__name__)
+    settings = _renamed(changed(ModelSettings(id=known, stored=identity is not None), changes), changes)
+    declared = getattr(model, "capabilities", None)
+    return Model(
+        replace(settings, family=family_of(settings)),
+        Backend(lambda: wrapped),
+        engine,
+        declared=declared if isinstance(declared, Capabilities) else None,
+    )
+
+
+def _own_identity(model: object) -> ModelId | None:
+    own = getattr(model, "id", None)
+    if isinstance(own, str) and own:
+        return ModelId("custom", own, name=own)
+    return own if isinstance(own, ModelId) else None
+
+
+def _renamed(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:
+    if "identity" not in changes:
+        return settings
+    return replace(settings, id=replace(settings.id, name=changes["identity"]), stored=True)
+
+
+def _no_address(changes: Mapping[str, Any]) -> None:
+    """Refuses what only the maker of a client can say."""
+    for name in ("api", "azure", "base_url", "headers", "key_variable", "spec", "token_field"):
+        if name in changes:
+            raise UsageError(
+                f"{name!r} belongs to a model's client, and this model has one already.",
+                hint="Give a spec or a name from the settings file.",
+            )
+
+
+def is_langchain(model: object) -> bool:
+    """Whether `model` is a chat model of LangChain; that package is not loaded to find out."""
+    loaded = sys.modules.get("langchain_core.language_models.chat_models")
+    return loaded is not None and isinstance(model, loaded.BaseChatModel)

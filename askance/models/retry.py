@@ -1,0 +1,78 @@
+"""Retry: what may succeed when asked again is asked again, within bounds that are data."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from askance.chat import CallMeta
+from askance.errors import AskanceError, CallError, ModelError, RateLimited
+from askance.models.attempt import Journal, journal
+
+if TYPE_CHECKING:
+    from tenacity import AsyncRetrying, RetryCallState
+
+    from askance.chat import ChatRequest, ChatResponse
+    from askance.models.seam import ChatModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Bounds of one call. Waits are drawn evenly from nothing up to a bound that doubles (full jitter)."""
+
+    tries: int = 5
+    first_wait: float = 0.5
+    """Upper bound of the first wait, in seconds."""
+    max_wait: float = 30.0
+    """Upper bound of any wait, in seconds."""
+    deadline: float | None = 600.0
+    """Seconds from the first try within which the call has ended; None is without end."""
+
+    def retrying(self, notes: Journal) -> AsyncRetrying:
+        """The policy as tenacity takes it, for the call that `notes` belongs to."""
+        import tenacity
+
+        jitter = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.max_wait)
+
+        def wait(state: RetryCallState) -> float:
+            asked = _asked_wait(state)
+            return jitter(state) if asked is None else min(max(jitter(state), asked), self.max_wait)
+
+        return tenacity.AsyncRetrying(
+            stop=lambda state: state.attempt_number >= self.tries or notes.late(state.upcoming_sleep),
+            wait=wait,
+            retry=tenacity.retry_if_exception(may_be_asked_again),
+            reraise=True,
+        )
+
+
+def may_be_asked_again(error: BaseException) -> bool:
+    """Whether another try may succeed. A rate limit has had its waits already, at the endpoint's shared pace."""
+    return isinstance(error, AskanceError) and error.retryable and not isinstance(error, RateLimited)
+
+
+def _asked_wait(state: RetryCallState) -> float | None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    return error.retry_after if isinstance(error, ModelError) else None
+
+
+class Retrying:
+    """Asks again after faults that may pass; the answer's `meta` and a final error's `tries` tell of every attempt."""
+
+    def __init__(self, wrapped: ChatModel, policy: RetryPolicy) -> None:
+        self._wrapped = wrapped
+        self._policy = policy
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        notes = Journal(self._policy.deadline)
+        token = journal.set(notes)
+        start = time.monotonic()
+        try:
+            response: ChatResponse = await self._policy.retrying(notes)(self._wrapped.generate, request)
+        except CallError as error:
+            error.tries = tuple(notes.tries)
+            raise
+        finally:
+            journal.reset(token)
+        return replace(response, meta=CallMeta(tries=tuple(notes.tries), seconds=time.monotonic() - start))

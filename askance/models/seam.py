@@ -1,0 +1,38 @@
+"""The seam: one required method on plain values.
+
+A backend turns a `ChatRequest` into what its vendor takes and the vendor's reply into a `ChatResponse`, or raises one
+of the `CallError`s. Everything else that happens to a call is a small wrapper of the same seam (see `engine.py` for
+their order).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, ChatResponse
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """Whatever answers chat requests.
+
+    It is used from many tasks of one event loop at a time. Three attributes are optional: a method `async aclose()`
+    that lets go of connections, `id` (a `ModelId` or a name) that tells its answers from another model's, and
+    `capabilities` (a `Capabilities`) that spares a probe.
+    """
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer to `request`.
+
+        Raises:
+            CallError: the call ended without an answer.
+        """
+        ...
+
+
+async def close(model: object) -> None:
+    """Calls `model.aclose()`, where there is one."""
+    aclose = getattr(model, "aclose", None)
+    if aclose is not None:
+        await aclose()

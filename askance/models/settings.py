@@ -1,0 +1,82 @@
+"""What is known of a model before any client is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from askance.chat import Detail, ModelId, Sampling, Usage
+from askance.images import CLEAN, ImagePolicy
+
+Rung = Literal["json_schema", "json_object", "prompted", "paper"]
+"""Forms in which an answer is asked for: held to a schema, held to JSON, JSON by request alone, the paper's text
+protocol."""
+
+RUNGS: tuple[Rung, ...] = ("json_schema", "json_object", "prompted", "paper")
+
+TokenField = Literal["max_tokens", "max_completion_tokens"]
+TOKEN_FIELDS: tuple[TokenField, ...] = ("max_tokens", "max_completion_tokens")
+
+DEFAULT_TIMEOUT = 120.0
+"""Seconds that one try may take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    """Of input read from the provider's prompt cache; None is the price of any other input."""
+
+    def cost(self, usage: Usage) -> float | None:
+        """US dollars for `usage`; None where the endpoint did not count."""
+        if usage.input is None or usage.output is None:
+            return None
+        cached = min(usage.cached or 0, usage.input)
+        cached_price = self.input if self.cached is None else self.cached
+        return ((usage.input - cached) * self.input + cached * cached_price + usage.output * self.output) / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Azure:
+    """What an Azure endpoint wants besides its address."""
+
+    api_version: str
+    deployment: str | None = None
+    """Name of the deployment; None is the model's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """A model and how it is asked. The first block is part of each request; the rest cannot change an answer."""
+
+    id: ModelId
+    """`id.provider`, `id.model`, `id.endpoint` and `id.api` say what to reach, `id.name` what its answers are filed
+    under."""
+    sampling: Sampling = field(default_factory=Sampling)
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields that enter the body as they are."""
+    image_policy: ImagePolicy = CLEAN
+    detail: Detail = "auto"
+
+    stored: bool = True
+    """Whether the identity tells this model's answers from any other's; if not, they are neither recorded nor
+    replayed."""
+    family: str | None = None
+    """Family by which prompts are worded, such as `vicuna`; None is the general wording."""
+    protocol: Rung | None = None
+    """Form in which answers are asked for; None is the highest that the endpoint can do."""
+    price: Price | None = None
+    """None is unknown, never free."""
+    timeout: float | None = None
+    """Seconds that one try may take; None is `DEFAULT_TIMEOUT`."""
+    key_variable: str | None = None
+    """Name of the environment variable that holds the key; None is the vendor's own."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Extra headers; a value `env:NAME` is read from the environment when the client is built."""
+    token_field: TokenField | None = None
+    """Name under which the endpoint takes the token limit; None finds it out."""
+    azure: Azure | None = None

@@ -1,0 +1,89 @@
+"""Specs: `provider:model`, or `provider:model@http://…` for an endpoint of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from urllib.parse import urlsplit
+
+from askance.errors import ConfigError
+
+PROVIDERS: dict[str, str] = {
+    "langchain": "askance.models.langchain:from_settings",
+    "openai": "askance.models.openai:from_settings",
+}
+"""Where the backend of each provider is: a function of `ModelSettings` that gives a `ChatModel`; loaded at the first
+live call."""
+
+EXAMPLES = "`openai:gpt-4o`, or `openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1` for a server of your own"
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A model and where it is reached."""
+
+    provider: str
+    model: str
+    """As the provider calls it; it may hold `:`, `/` and `@`."""
+    endpoint: str | None = None
+    """Base address of the endpoint; None is the provider's own."""
+
+    @classmethod
+    def parse(cls, text: str) -> Spec:
+        """The spec that `text` writes.
+
+        Raises:
+            ConfigError: `text` is no spec, its provider is not known, or its address cannot be used.
+        """
+        head, mark, tail = _split(text)
+        provider, colon, model = head.partition(":")
+        if not colon:
+            raise ConfigError(f"{text!r} is no model spec.", hint=f"Write {EXAMPLES}.")
+        if provider not in PROVIDERS:
+            raise ConfigError(
+                f"{provider!r} in {text!r} is no known provider.",
+                hint=f"{nearest(provider, PROVIDERS)}A spec reads {EXAMPLES}.",
+            )
+        if not model or model != model.strip():
+            raise ConfigError(f"The spec {text!r} names no model.", hint=f"Write {EXAMPLES}.")
+        return cls(provider, model, checked_endpoint(tail) if mark else None)
+
+    def __str__(self) -> str:
+        return f"{self.provider}:{self.model}" + (f"@{self.endpoint}" if self.endpoint else "")
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """`text` before and after the last `@http`; a model's name may hold an `@` itself."""
+    head, mark, tail = text.rpartition("@http")
+    return (head, mark, f"http{tail}") if mark else (tail, "", "")
+
+
+def checked_endpoint(address: str) -> str:
+    """`address` without a slash at its end.
+
+    Raises:
+        ConfigError: it is no http address, or it carries a name, a password or a query, which may be secrets.
+    """
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        raise ConfigError(f"{address!r} is no address.", hint="Write it like http://localhost:8000/v1.") from None
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ConfigError(
+            f"The address of {parts.hostname!r} carries a name, a password or a query.",
+            hint="An address is recorded with each answer; put secrets into the environment (`key_variable`).",
+        )
+    if not usable or any(mark.isspace() for mark in address):
+        raise ConfigError(f"{address!r} is no address.", hint="Write it like http://localhost:8000/v1.")
+    return address.rstrip("/")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint that names those of `known` that `name` may stand for."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=3, cutoff=0.5)
+    if close:
+        return f"Nearest: {', '.join(map(repr, close))}. "
+    return f"Known: {', '.join(map(repr, names))}. " if names else ""
