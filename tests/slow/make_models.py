@@ -2,10 +2,10 @@
 
     python make_models.py FOLDER
 
-writes FOLDER/smollm2-135m, a real instruction-tuned language model of 135 million parameters, and FOLDER/blind-vlm, the same
-language model behind a small vision tower that was never trained: it takes pictures, answers in fluent English, and sees
-nothing. Answers of the second have nothing to do with the picture, so it serves to try a path from end to end, not to judge
-quality. The script runs in an environment of its own (`environments.LOCAL`) and takes about 30 s and 540 MB.
+writes FOLDER/smollm2-135m, a real instruction-tuned language model of 135 million parameters, and FOLDER/blind-vlm, the
+same language model behind a small vision tower that was never trained: it takes pictures, answers in fluent English,
+and sees nothing. Answers of the second have nothing to do with the picture, so it serves to try a path from end to end,
+not to judge quality. The script runs in an environment of its own (`environments.LOCAL`) and takes about 30 s and 540 MB.
 """
 
 # torch and transformers are installed where this script runs, not where it is type-checked.
@@ -106,7 +106,9 @@ def write_blind_vlm(llm: LlamaForCausalLM, tokenizer: PreTrainedTokenizerBase, f
     vlm.save_pretrained(folder)
     edge = {"longest_edge": SIDE}
     pixels = Idefics3ImageProcessorPil(size=edge, max_image_size=edge, do_image_splitting=False)
-    Idefics3Processor(pixels, tokenizer, image_seq_len=IMAGE_TOKENS, chat_template=CHAT_TEMPLATE).save_pretrained(folder)
+    Idefics3Processor(pixels, tokenizer, image_seq_len=IMAGE_TOKENS, chat_template=CHAT_TEMPLATE).save_pretrained(
+        folder
+    )
 
 
 if __name__ == "__main__":

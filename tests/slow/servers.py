@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,9 +47,11 @@ class Server:
 
 
 @contextmanager
-def vllm_server(python: Path, model: Path, *, log: Path, context: int = 4096) -> Iterator[Server]:
-    """vLLM on the CPU with the model in the folder `model`, of which it reads `context` tokens."""
-    port = free_port()
+def vllm_server(
+    python: Path, model: Path, *, log: Path, port: int | None = None, context: int = 4096, key: str | None = None
+) -> Generator[Server]:
+    """vLLM on the CPU with the model in the folder `model`, which reads `context` tokens; it asks for a given `key`."""
+    port = port or free_port()
     options = {
         "--host": "127.0.0.1",
         "--port": str(port),
@@ -63,17 +65,20 @@ def vllm_server(python: Path, model: Path, *, log: Path, context: int = 4096) ->
     # The installed command `vllm` looks for a distribution of that name and dies; the module does not.
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager"]
     command += [word for pair in options.items() for word in pair]
-    settings = {"VLLM_CPU_KVCACHE_SPACE": "1"}
+    settings = {"VLLM_CPU_KVCACHE_SPACE": "1", **({"VLLM_API_KEY": key} if key else {})}
     with _running(command, settings=settings, port=port, model=model.name, log=log) as server:
         yield server
 
 
 @contextmanager
-def transformers_server(python: Path, model: Path, *, log: Path) -> Iterator[Server]:
-    """`transformers serve`; a client names the model by its folder, and the first such call loads it."""
+def transformers_server(python: Path, model: Path, *, log: Path) -> Generator[Server]:
+    """`transformers serve` beside the folder `model`, by whose name a client asks; the first such call loads it."""
     port = free_port()
-    command = [str(python.with_name("transformers")), "serve", "--host", "127.0.0.1", "--port", str(port)]
-    with _running(command, settings={}, port=port, model=str(model), log=log) as server:
+    hub = log.parent / "hub"
+    hub.mkdir(exist_ok=True)
+    command = [str(python), "-m", "transformers.cli.transformers", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    settings = {"HF_HUB_CACHE": str(hub)}
+    with _running(command, settings=settings, port=port, model=model.name, log=log, folder=model.parent) as server:
         yield server
 
 
@@ -86,8 +91,8 @@ def free_port() -> int:
 
 @contextmanager
 def _running(
-    command: Sequence[str], *, settings: Mapping[str, str], port: int, model: str, log: Path
-) -> Iterator[Server]:
+    command: Sequence[str], *, settings: Mapping[str, str], port: int, model: str, log: Path, folder: Path | None = None
+) -> Generator[Server]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ASKANCE_", "PYTEST_"))}
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -96,6 +101,7 @@ def _running(
             stdout=out,
             stderr=subprocess.STDOUT,
             env={**environment, **OFFLINE, **settings},
+            cwd=folder or log.parent,
             start_new_session=True,
         )
     server = Server(url=f"http://127.0.0.1:{port}/v1", model=model, log=log, process=process)
