@@ -330,6 +330,10 @@ class ChatResponse:
         )
 
 
+# One encoder for all: making one takes longer than most requests take to encode.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
 def canonical_json(form: Any) -> str:
     """JSON text that is equal for equal values: sorted keys, no blanks, whole floats as integers.
 
@@ -337,7 +341,7 @@ def canonical_json(form: Any) -> str:
         ValueError: a number that JSON cannot hold (NaN, infinity).
         TypeError: a value that is not JSON.
     """
-    return json.dumps(_plain(form), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _encode(_plain(form))
 
 
 def key_of(kind: str, form: Any) -> str:
@@ -347,7 +351,12 @@ def key_of(kind: str, form: Any) -> str:
 
 def _plain(form: Any) -> Any:
     """`form` with whole floats as integers (0.0 and 0 ask the same) and any mapping or sequence as dict or list."""
-    if isinstance(form, str) or form is None or isinstance(form, (bool, int)):
+    kind: type[Any] = type(form)
+    if kind is dict:
+        return {key: _plain(value) for key, value in form.items()}
+    if kind is list:
+        return [_plain(item) for item in form]
+    if form is None or isinstance(form, (str, bool, int)):
         return form
     if isinstance(form, float):
         return int(form) if form.is_integer() else form
