@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from askance.images import CLEAN, Image, ImagePolicy
 
@@ -352,10 +352,11 @@ def key_of(kind: str, form: Any) -> str:
 def _plain(form: Any) -> Any:
     """`form` with whole floats as integers (0.0 and 0 ask the same) and any mapping or sequence as dict or list."""
     kind: type[Any] = type(form)
+    # The two usual kinds first: asking for an abstract class is what costs here.
     if kind is dict:
-        return {key: _plain(value) for key, value in form.items()}
+        return {key: _plain(value) for key, value in cast("JsonObject", form).items()}
     if kind is list:
-        return [_plain(item) for item in form]
+        return [_plain(item) for item in cast("list[Any]", form)]
     if form is None or isinstance(form, (str, bool, int)):
         return form
     if isinstance(form, float):
