@@ -1,7 +1,7 @@
 """The drawing of the house, and how code is held against it.
 
 The tables say which room stands on which floor and where each vendor may be imported. `read_package` and `arrows_of`
-turn a folder of sources into arrows, one for each import; the checks are functions from arrows to what is wrong with them.
+turn a folder of sources into arrows, one for each import; each check goes from arrows to what is wrong with them.
 """
 
 from __future__ import annotations

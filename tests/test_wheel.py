@@ -34,7 +34,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_everything_in_the_package_and_nothing_else(wheel: Path) -> None:
-    listed = run("git", "-C", ROOT, "ls-files", "askance").split()
+    listed = run("git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "askance").split()
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
 
     assert held == set(listed)
