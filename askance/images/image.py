@@ -1,68 +1,276 @@
-"""A picture."""
+"""`Image`: a picture that is read when it is needed and known by the digest of its bytes."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from askance.errors import BadImage
+from askance.images import fetch, pixels
+from askance.images.files import read_data_uri, read_file
+from askance.images.header import read_header
+from askance.images.info import ImageInfo, Unusable
 from askance.images.policy import CLEAN, ImagePolicy
-from askance.images.prepare import PreparedImage
+from askance.images.prepare import MEMO, PreparedImage, prepare
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+_LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Image:
-    """A picture, known by the digest of its bytes; nothing is read until needed."""
+    """A picture, known by the digest of its bytes.
+
+    It is made by `load` or one of the `from_…` methods. A file is read when it is needed and not kept; nothing is
+    decoded before `prepare`, `open` or `thumbnail`. Two images are equal when their bytes are. Whatever is wrong with a
+    picture is a `BadImage` that names it and the reason, raised where it is first noticed.
+    """
 
     name: str
+    """For people: the file's name where there is one. Never part of a key."""
     path: Path | None = None
+    """Where the file is, for a picture from a file."""
     _bytes: bytes | None = None
     _digest: str | None = field(default=None, init=False)
+    _info: ImageInfo | None = field(default=None, init=False)
 
     @classmethod
-    def from_path(cls, path: str | Path) -> Image:
-        return cls(Path(path).name, Path(path))
+    def load(
+        cls, source: Image | str | Path | bytes | Picture, *, name: str | None = None, allow_urls: bool = False
+    ) -> Image:
+        """A picture from whatever holds one.
 
-    @classmethod
-    def from_bytes(cls, data: bytes, *, name: str = "image") -> Image:
-        return cls(name, None, data)
+        Args:
+            source: An image, a path, a data URI, an http(s) address, the bytes of a file, or a Pillow image.
+            name: What to call it; by default the file's name.
+            allow_urls: Whether an http(s) address may be fetched.
 
-    @classmethod
-    def load(cls, source: Image | str | Path | bytes, *, name: str | None = None, allow_urls: bool = False) -> Image:
+        Raises:
+            BadImage: an address without `allow_urls`, an unknown kind of address, or no kind of source at all.
+        """
         if isinstance(source, Image):
             return source
-        if isinstance(source, bytes):
-            return cls.from_bytes(source, name=name or "image")
-        return cls.from_path(source)
+        if isinstance(source, Path):
+            return cls.from_path(source, name=name)
+        if isinstance(source, str):
+            return cls._from_text(source, name, allow_urls=allow_urls)
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            return cls.from_bytes(bytes(source), name=name)
+        if _is_pillow(source):
+            return cls.from_pil(source, name=name)
+        raise BadImage(
+            f"A {type(source).__name__} is no picture.",
+            hint="Give a path, bytes, a data URI, a Pillow image or an `Image`.",
+        )
+
+    @classmethod
+    def _from_text(cls, text: str, name: str | None, *, allow_urls: bool) -> Image:
+        scheme = text[: text.find(":")].lower() if ":" in text else ""
+        if scheme == "data":
+            return cls.from_data_uri(text, name=name)
+        if scheme in {"http", "https"}:
+            if allow_urls:
+                return cls.from_url(text, name=name)
+            raise BadImage(
+                f"The picture {_short(text)!r} is an address on the web, and those are fetched only when asked for.",
+                hint="Allow it with `allow_urls=True`, or save the picture and name the file.",
+            )
+        if "://" in text:
+            raise BadImage(
+                f"The picture {_short(text)!r} has an address of the kind {scheme!r}, which is not fetched.",
+                hint="Save the picture and name the file.",
+            )
+        return cls.from_path(text, name=name)
+
+    @classmethod
+    def from_path(cls, path: str | Path, *, name: str | None = None) -> Image:
+        """The picture in a file, which is not touched yet."""
+        return cls(name or Path(path).name or str(path), Path(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, name: str | None = None) -> Image:
+        """The picture in the bytes of a file."""
+        return cls(name or f"image {sha256(data).hexdigest()[:12]}", None, bytes(data))
+
+    @classmethod
+    def from_pil(cls, picture: Picture, *, name: str | None = None) -> Image:
+        """The pixels of a Pillow image as they are now, in 8 bits.
+
+        They are known by the digest of an uncompressed PNG file of them, which does not depend on the version of
+        Pillow. An EXIF orientation beside the pixels is not applied; `PIL.ImageOps.exif_transpose` does that.
+
+        Raises:
+            BadImage: a picture without pixels, or of a closed file.
+        """
+        with _naming(name or "of Pillow's"):
+            return cls.from_bytes(pixels.uncompressed_png(picture), name=name)
+
+    @classmethod
+    def from_data_uri(cls, uri: str, *, name: str | None = None) -> Image:
+        """The picture in a `data:` URI; its media type is not believed.
+
+        Raises:
+            BadImage: no data URI, or one that is not well formed.
+        """
+        with _naming(name or _short(uri, 40)):
+            return cls.from_bytes(read_data_uri(uri), name=name)
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        *,
+        name: str | None = None,
+        max_bytes: int = fetch.MAX_BYTES,
+        timeout: float = fetch.TIMEOUT,
+        resolve: fetch.Resolver | None = None,
+    ) -> Image:
+        """The picture at an http(s) address, fetched now.
+
+        Private, loopback, link-local and reserved addresses are refused, also behind a redirect. What comes back counts
+        by its content, whatever the address or the server calls it.
+
+        Args:
+            url: The address.
+            name: What to call it; by default the last part of the address.
+            max_bytes: Most bytes that are read.
+            timeout: Seconds for the whole, redirects included.
+            resolve: Gives the addresses at which a host may be reached; a test lets its own server through with it.
+
+        Raises:
+            BadImage: an address that is refused or does not answer with a picture within the limits.
+        """
+        with _naming(_short(url)):
+            data = fetch.fetch(url, max_bytes=max_bytes, timeout=timeout, resolve=resolve)
+            read_header(data)
+        return cls.from_bytes(data, name=name or PurePosixPath(unquote(urlsplit(url).path)).name or None)
 
     @property
     def data(self) -> bytes:
+        """The bytes of the source, read anew where it is a file.
+
+        Raises:
+            BadImage: a file that cannot be read, or that is not the one read before.
+        """
         if self._bytes is not None:
             return self._bytes
-        try:
-            return Path(self.path or "").read_bytes()
-        except OSError as error:
-            raise BadImage(f"The picture {str(self.path)!r} cannot be read: {error}.") from error
+        with self._naming():
+            data = read_file(self.path or Path())
+            digest = sha256(data).hexdigest()
+            if self._digest is None:
+                object.__setattr__(self, "_digest", digest)
+            elif self._digest != digest:
+                raise Unusable("has changed since it was first read", "Load it again.")
+        return data
 
     @property
     def sha256(self) -> str:
+        """Digest of the source bytes, 64 hex digits; computed once.
+
+        Raises:
+            BadImage: a file that cannot be read.
+        """
         if self._digest is None:
             object.__setattr__(self, "_digest", sha256(self.data).hexdigest())
-        assert self._digest is not None
-        return self._digest
+        return self._digest or ""
+
+    @property
+    def info(self) -> ImageInfo:
+        """What the header says; nothing is decoded for it.
+
+        Raises:
+            BadImage: no picture, an unknown format, a broken header, no pixels or more than 50 million.
+        """
+        if self._info is None:
+            with self._naming():
+                object.__setattr__(self, "_info", read_header(self.data))
+        return self._info or read_header(self.data)
 
     def prepare(self, policy: ImagePolicy = CLEAN) -> PreparedImage:
-        """Provisional: as it is."""
-        data = self.data
-        kind = "image/png" if data[:4] == b"\x89PNG" else "image/jpeg"
-        return PreparedImage(data, kind, 0, 0, sha256(data).hexdigest())
+        """The picture as `policy` sends it; made once per content and policy, and remembered while memory lasts.
+
+        It may decode and encode for some milliseconds, and waits for another thread that prepares the same picture: on
+        an event loop call it by `asyncio.to_thread`.
+
+        Raises:
+            BadImage: a picture that cannot be sent.
+        """
+        with self._naming():
+            return MEMO.get((self.sha256, policy), lambda: prepare(self.data, policy))
+
+    def check(self, policy: ImagePolicy = CLEAN) -> None:
+        """Raise now what `prepare` would raise.
+
+        Raises:
+            BadImage: a picture that cannot be sent.
+        """
+        self.prepare(policy)
+
+    def open(self) -> Picture:
+        """The first frame, decoded and upright, as a Pillow image of mode `RGB`, or `RGBA` where it has transparency.
+
+        Raises:
+            BadImage: a picture that cannot be decoded.
+        """
+        picture = self._decoded()
+        return picture if picture.mode == "RGBA" else picture.convert("RGB")
+
+    def thumbnail(self, side: int = 256) -> bytes:
+        """A small JPEG on white, with no side longer than `side` pixels.
+
+        Raises:
+            BadImage: a picture that cannot be decoded.
+        """
+        return pixels.encode(pixels.scaled(self._decoded(), side), "jpeg", quality=80)
+
+    def _decoded(self) -> Picture:
+        with self._naming():
+            return pixels.decode(self.data, self.info)
+
+    def _naming(self) -> Any:
+        return _naming(_short(str(self.path or self.name)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Image) and self.sha256 == other.sha256
+        return self.sha256 == other.sha256 if isinstance(other, Image) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.sha256)
 
     def __repr__(self) -> str:
-        return f"Image({self.name!r}, {self.sha256[:12]})"
+        try:
+            return f"Image({self.name!r}, {self.sha256[:12]})"
+        except BadImage:
+            return f"Image({self.name!r}, unreadable)"
+
+    def __copy__(self) -> Image:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Image:
+        return self
+
+
+@contextmanager
+def _naming(label: str) -> Generator[None]:
+    """Turn the reason why something is unusable into an error that names it."""
+    try:
+        yield
+    except Unusable as error:
+        raise BadImage(f"The picture {label!r} {error.reason}.", hint=error.hint) from error
+
+
+def _is_pillow(source: object) -> bool:
+    """Whether `source` is a Pillow image, without loading Pillow: who has one has loaded it."""
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(source, module.Image)
+
+
+def _short(text: str, limit: int = _LONGEST_LABEL) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -17,7 +17,7 @@ MEDIA_TYPES: dict[Format, str] = {
 }
 
 SUFFIXES: frozenset[str] = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-"""File name endings, in lower case, by which pictures are found in a folder; what a file holds is read from its content."""
+"""File name endings, in lower case, by which pictures are found in a folder; what they hold is read from the content."""
 
 MAX_PIXELS = 50_000_000
 """Most pixels that are decoded."""
@@ -66,10 +66,19 @@ def cut(data: bytes, start: int, length: int) -> bytes:
     return data[start : start + length]
 
 
-def number(data: bytes, start: int, length: int, order: Literal["big", "little"]) -> int:
-    """An unsigned number of `length` bytes at `start`.
+def big(data: bytes, start: int, length: int) -> int:
+    """The unsigned number in the `length` bytes from `start`, highest byte first.
 
     Raises:
         Unusable: `data` ends before.
     """
-    return int.from_bytes(cut(data, start, length), order)
+    return int.from_bytes(cut(data, start, length), "big")
+
+
+def little(data: bytes, start: int, length: int) -> int:
+    """The unsigned number in the `length` bytes from `start`, lowest byte first.
+
+    Raises:
+        Unusable: `data` ends before.
+    """
+    return int.from_bytes(cut(data, start, length), "little")

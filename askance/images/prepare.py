@@ -1,8 +1,22 @@
-"""From source bytes to the bytes that are sent."""
+"""From the bytes of a file to the bytes that are sent, once per picture and policy."""
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from askance.images import pixels, png
+from askance.images.header import STRIPPERS, read_header
+from askance.images.info import MEDIA_TYPES, ImageInfo, Unusable
+
+if TYPE_CHECKING:
+    from askance.images.policy import ImagePolicy
 
 
 @dataclass(frozen=True)
@@ -12,6 +26,134 @@ class PreparedImage:
     data: bytes = field(repr=False)
     media_type: str
     width: int
+    """Pixels."""
     height: int
     sha256: str
     """Of `data`, 64 hex digits."""
+
+    @cached_property
+    def base64(self) -> str:
+        """`data` in base64, made once."""
+        return b64encode(self.data).decode("ascii")
+
+    @property
+    def data_uri(self) -> str:
+        """`data` as a `data:` URI."""
+        return f"data:{self.media_type};base64,{self.base64}"
+
+
+def prepare(data: bytes, policy: ImagePolicy) -> PreparedImage:
+    """The picture as `policy` sends it.
+
+    Under `clean` every picture is decoded once, so that nobody pays for a question about a broken one.
+
+    Raises:
+        Unusable: no picture, or one that is broken, cut off or too large.
+    """
+    info = read_header(data)
+    if policy.name == "original":
+        return _prepared(data, info.media_type, (info.width, info.height))
+    strip = STRIPPERS.get(info.format)
+    stripped = strip(data) if strip else data
+    if _must_encode(stripped, info, policy):
+        return _encoded(stripped, info, policy)
+    pixels.verify(stripped, info)
+    return _prepared(stripped, info.media_type, (info.width, info.height))
+
+
+def _prepared(data: bytes, media_type: str, size: tuple[int, int]) -> PreparedImage:
+    return PreparedImage(data, media_type, *size, sha256(data).hexdigest())
+
+
+def _must_encode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> bool:
+    """Whether the coded pixels cannot be sent as they are."""
+    return (
+        info.format not in policy.formats
+        or info.orientation != 1
+        or max(info.width, info.height) > policy.max_side
+        or len(stripped) > policy.max_bytes
+        or info.mode == "CMYK"
+        or info.bits > 8
+        # An animated PNG has become a still one with its metadata.
+        or (info.frames > 1 and info.format != "png")
+        or (info.format == "png" and png.is_uncompressed(stripped))
+    )
+
+
+def _encoded(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> PreparedImage:
+    picture = pixels.scaled(pixels.decode(stripped, info), policy.max_side)
+    few_colours = info.mode in {"1", "P"} or picture.mode == "RGBA"
+    lossless = few_colours or (info.format == "png" and png.is_uncompressed(stripped))
+    data, picture, form = pixels.encode_within(picture, "png" if lossless else "jpeg", max_bytes=policy.max_bytes)
+    return _prepared(data, MEDIA_TYPES[form], picture.size)
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One picture and policy: not yet made, made, or found to be unusable."""
+
+    lock: Lock = field(default_factory=Lock)
+    made: PreparedImage | Unusable | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes held, counting base64 as if it had been asked for."""
+        return len(self.made.data) * 7 // 3 if isinstance(self.made, PreparedImage) else 0
+
+
+class Memo:
+    """Prepared pictures by key, each made once, the least recently used forgotten first.
+
+    Threads that ask for the same key wait for the first of them; those that ask for another do not.
+    """
+
+    def __init__(self, max_bytes: int, *, max_count: int = 10_000) -> None:
+        self.made = 0
+        """How many were prepared so far."""
+        self._max_bytes = max_bytes
+        self._max_count = max_count
+        self._bytes = 0
+        self._lock = Lock()
+        self._slots: OrderedDict[tuple[str, ImagePolicy], _Slot] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def get(self, key: tuple[str, ImagePolicy], make: Callable[[], PreparedImage]) -> PreparedImage:
+        """What `make` gives, from the first time that it was called for `key`.
+
+        Raises:
+            Unusable: what `make` raised; this, too, is remembered.
+        """
+        with self._lock:
+            slot = self._slots.setdefault(key, _Slot())
+            self._slots.move_to_end(key)
+        with slot.lock:
+            made = slot.made or self._fill(key, slot, make)
+        if isinstance(made, Unusable):
+            raise Unusable(made.reason, made.hint)
+        return made
+
+    def _fill(
+        self, key: tuple[str, ImagePolicy], slot: _Slot, make: Callable[[], PreparedImage]
+    ) -> PreparedImage | Unusable:
+        try:
+            made = make()
+        except Unusable as error:
+            made = Unusable(error.reason, error.hint)
+        with self._lock:
+            slot.made = made
+            self.made += 1
+            if self._slots.get(key) is slot:
+                self._bytes += slot.size
+            self._forget()
+        return made
+
+    def _forget(self) -> None:
+        while self._slots and (self._bytes > self._max_bytes or len(self._slots) > self._max_count):
+            _, slot = self._slots.popitem(last=False)
+            self._bytes -= slot.size
+
+
+MEMO = Memo(128_000_000)
+"""The prepared pictures of this process, at most 128 MB of them."""

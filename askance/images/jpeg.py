@@ -1,0 +1,95 @@
+"""JPEG files: their header, and the file without its metadata."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from askance.images import tiff
+from askance.images.info import ImageInfo, Unusable, big, cut
+
+MAGIC = b"\xff\xd8\xff"
+
+_EOI, _SOS, _COM = 0xD9, 0xDA, 0xFE
+_APP = range(0xE0, 0xF0)
+_FRAME_STARTS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_STANDALONE = frozenset({0x01, *range(0xD0, 0xDA)})
+_MARKER = re.compile(rb"\xff[\x01-\xfe]")
+_MARKER_AFTER_SCAN = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
+_MODES = {1: "L", 3: "RGB", 4: "CMYK"}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One marker, its payload, and for a scan the coded pixels that follow."""
+
+    marker: int
+    payload: bytes
+    raw: bytes
+    """Marker, length, payload and coded pixels, as they stand in the file."""
+
+
+def segments(data: bytes) -> Iterator[Segment]:
+    """The segments up to the end of the image, or of the file where that is missing.
+
+    What stands between segments and behind the end is left out, as decoders do.
+
+    Raises:
+        Unusable: a segment is cut off or broken.
+    """
+    at = 2
+    while found := _MARKER.search(data, at):
+        start, at, marker = found.start(), found.end(), data[found.end() - 1]
+        if marker in _STANDALONE:
+            yield Segment(marker, b"", data[start:at])
+            if marker == _EOI:
+                return
+            continue
+        length = big(data, at, 2)
+        if length < 2:
+            raise Unusable("has a broken JPEG segment")
+        payload = cut(data, at + 2, length - 2)
+        at += length
+        if marker == _SOS:
+            following = _MARKER_AFTER_SCAN.search(data, at)
+            at = following.start() if following else len(data)
+        yield Segment(marker, payload, data[start:at])
+
+
+def header(data: bytes) -> ImageInfo:
+    """What the frame header and the EXIF block say."""
+    turned, frame = 1, b""
+    for segment in segments(data):
+        if segment.marker == _SOS:
+            break
+        if segment.marker == 0xE1 and segment.payload.startswith(b"Exif\0\0") and turned == 1:
+            turned = tiff.orientation(segment.payload[6:])
+        elif segment.marker in _FRAME_STARTS:
+            frame = segment.payload
+    if not frame:
+        raise Unusable("is cut off before its picture begins", "Fetch or export it again.")
+    bits, components = big(frame, 0, 1), big(frame, 5, 1)
+    height, width = big(frame, 1, 2), big(frame, 3, 2)
+    if components not in _MODES:
+        raise Unusable(f"has {components} colour components, which no JPEG reader takes")
+    return ImageInfo("jpeg", width, height, _MODES[components], bits, orientation=turned)
+
+
+def without_metadata(data: bytes) -> bytes:
+    """The same coded pixels with only what decoding them needs.
+
+    JFIF (without its thumbnail), the colour profile and the Adobe colour transform stay; EXIF, XMP, IPTC, comments,
+    further pictures behind the first, and every other application segment go.
+    """
+    return b"\xff\xd8" + b"".join(_kept(segment) for segment in segments(data))
+
+
+def _kept(segment: Segment) -> bytes:
+    if segment.marker == 0xE0 and segment.payload.startswith(b"JFIF\0") and len(segment.payload) >= 14:
+        return b"\xff\xe0\x00\x10" + segment.payload[:12] + b"\0\0"
+    if segment.marker == 0xE2 and segment.payload.startswith(b"ICC_PROFILE\0"):
+        return segment.raw
+    if segment.marker == 0xEE and segment.payload.startswith(b"Adobe"):
+        return segment.raw
+    return b"" if segment.marker in _APP or segment.marker == _COM else segment.raw

@@ -1,0 +1,180 @@
+"""Everything that decodes and encodes: the one module here that needs Pillow, loaded at the first picture."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import TYPE_CHECKING, Literal
+
+from askance.images import png
+from askance.images.info import MAX_PIXELS, ImageInfo, Unusable
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+Form = Literal["jpeg", "png"]
+"""What is written."""
+
+QUALITY = 90
+"""JPEG quality of what is re-encoded."""
+
+_SHRINK = 0.75
+
+
+@contextmanager
+def _guarded() -> Generator[None]:
+    try:
+        yield
+    except Unusable:
+        raise
+    # Pillow's readers raise whatever their parsing runs into: OSError, SyntaxError, struct.error, KeyError, …
+    except Exception as error:
+        raise Unusable(f"cannot be decoded: {str(error) or type(error).__name__}", "Save it anew.") from error
+
+
+def verify(data: bytes, info: ImageInfo) -> None:
+    """Decode once, at the lowest resolution that the format offers.
+
+    Raises:
+        Unusable: the picture is cut off or broken.
+    """
+    with _guarded():
+        picture = _opened(data, info)
+        if info.format == "jpeg":
+            picture.draft(picture.mode, (1, 1))
+        picture.load()
+
+
+def decode(data: bytes, info: ImageInfo) -> Picture:
+    """The first frame, decoded and upright, in 8 bits: `L`, `RGB`, or `RGBA` where it has transparency.
+
+    Raises:
+        Unusable: the picture is cut off or broken.
+    """
+    with _guarded():
+        picture = _opened(data, info)
+        picture.load()
+        # Pillow turns a TIFF upright while it loads it.
+        return plain(picture if info.format == "tiff" else _upright(picture, info.orientation))
+
+
+def _opened(data: bytes, info: ImageInfo) -> Picture:
+    from PIL import Image
+
+    picture = Image.open(BytesIO(data), formats=[info.format.upper()])
+    if picture.width * picture.height > MAX_PIXELS:
+        raise Unusable(f"has {picture.width}×{picture.height} pixels, more than its header says")
+    return picture
+
+
+def _upright(picture: Picture, orientation: int) -> Picture:
+    from PIL.Image import Transpose
+
+    turns = {
+        2: Transpose.FLIP_LEFT_RIGHT,
+        3: Transpose.ROTATE_180,
+        4: Transpose.FLIP_TOP_BOTTOM,
+        5: Transpose.TRANSPOSE,
+        6: Transpose.ROTATE_270,
+        7: Transpose.TRANSVERSE,
+        8: Transpose.ROTATE_90,
+    }
+    return picture.transpose(turns[orientation]) if orientation in turns else picture
+
+
+def plain(picture: Picture) -> Picture:
+    """The picture in 8 bits: `L`, `RGB`, or `RGBA` where it has transparency.
+
+    Grey values of 16 bits are divided by 257; those of 32 bits and floats are spread from the lowest to the highest.
+    Of all that belongs to the picture only a colour profile that still fits stays with it.
+    """
+    profile = picture.info.get("icc_profile") if picture.mode in {"L", "P", "RGB", "RGBA"} else None
+    flat = _flat(picture)
+    flat.info = {"icc_profile": profile} if profile else {}
+    return flat
+
+
+def _flat(picture: Picture) -> Picture:
+    if picture.has_transparency_data:
+        return picture.convert("RGBA")
+    if picture.mode.startswith("I;16"):
+        return picture.convert("I").point(lambda value: value * (1 / 257)).convert("L")
+    if picture.mode in {"I", "F"}:
+        return _spread(picture)
+    if picture.mode in {"1", "L"}:
+        return picture.convert("L")
+    return picture.convert("RGB")
+
+
+def _spread(picture: Picture) -> Picture:
+    extrema = picture.convert("F").getextrema()
+    low, high = (float(value) for value in extrema if isinstance(value, (int, float)))
+    scale = 255 / (high - low) if high > low else 0.0
+    return picture.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+
+
+def opaque(picture: Picture) -> Picture:
+    """The picture on white, without transparency."""
+    if picture.mode != "RGBA":
+        return picture
+    from PIL import Image
+
+    on_white = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture).convert("RGB")
+    on_white.info = picture.info
+    return on_white
+
+
+def scaled(picture: Picture, longest: int) -> Picture:
+    """The picture with no side longer than `longest` pixels; a smaller one stays as it is."""
+    from PIL.Image import Resampling
+
+    factor = longest / max(picture.size)
+    if factor >= 1:
+        return picture
+    size = max(1, round(picture.width * factor)), max(1, round(picture.height * factor))
+    return picture.resize(size, Resampling.LANCZOS)
+
+
+def encode(picture: Picture, form: Form, *, quality: int = QUALITY) -> bytes:
+    """The picture as a file without metadata; equal pixels and an equal Pillow give equal bytes."""
+    stream, profile = BytesIO(), picture.info.get("icc_profile")
+    if form == "jpeg":
+        opaque(picture).save(stream, "JPEG", quality=quality, icc_profile=profile)
+    else:
+        picture.save(stream, "PNG", icc_profile=profile)
+    return stream.getvalue()
+
+
+def encode_within(picture: Picture, form: Form, *, max_bytes: int) -> tuple[bytes, Picture, Form]:
+    """The picture as a file of at most `max_bytes`: first as asked, then as JPEG, then smaller and smaller.
+
+    Returns:
+        The file, the picture that is in it, and its form.
+
+    Raises:
+        Unusable: not even one pixel fits.
+    """
+    while True:
+        data = encode(picture, form)
+        if len(data) <= max_bytes:
+            return data, picture, form
+        if form == "png":
+            form = "jpeg"
+        elif max(picture.size) == 1:
+            raise Unusable(f"does not fit into {max_bytes} bytes", "Raise `max_bytes` of the image policy.")
+        else:
+            picture = scaled(picture, max(1, int(max(picture.size) * _SHRINK)))
+
+
+def uncompressed_png(picture: Picture) -> bytes:
+    """The pixels as a PNG file whose bytes depend on nothing else.
+
+    Raises:
+        Unusable: the picture has no pixels, or cannot be loaded.
+    """
+    with _guarded():
+        if not (picture.width and picture.height):
+            raise Unusable(f"has no pixels ({picture.width}×{picture.height})")
+        flat = plain(picture)
+        return png.write(flat.size, flat.mode, flat.tobytes(), profile=flat.info.get("icc_profile"))

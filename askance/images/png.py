@@ -1,0 +1,116 @@
+"""PNG files: their header, and the file without its metadata."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from askance.images import tiff
+from askance.images.info import ImageInfo, Unusable, big, cut
+
+MAGIC = b"\x89PNG\r\n\x1a\n"
+
+_KEPT = frozenset({b"bKGD", b"cHRM", b"cICP", b"cLLI", b"gAMA", b"iCCP", b"mDCV", b"pHYs", b"sBIT", b"sRGB", b"tRNS"})
+"""Auxiliary chunks that say how the pixels look."""
+_MODES = {0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One chunk; `raw` is the whole of it with length, kind and checksum."""
+
+    kind: bytes
+    payload: bytes
+    raw: bytes
+
+    @property
+    def needed(self) -> bool:
+        """Whether decoding depends on it: kinds in which the first letter is a capital."""
+        return self.kind[:1].isupper()
+
+
+def chunks(data: bytes) -> Iterator[Chunk]:
+    """The chunks up to the end of the picture; what follows it is left out.
+
+    Raises:
+        Unusable: the file ends before its end chunk.
+    """
+    at = len(MAGIC)
+    while True:
+        length = big(data, at, 4)
+        raw = cut(data, at, 12 + length)
+        chunk = Chunk(raw[4:8], raw[8:-4], raw)
+        yield chunk
+        if chunk.kind == b"IEND":
+            return
+        at += len(raw)
+
+
+def header(data: bytes) -> ImageInfo:
+    """What the header, animation and EXIF chunks say."""
+    first = next(chunks(data))
+    if first.kind != b"IHDR" or len(first.payload) != 13:
+        raise Unusable("has a broken PNG header")
+    width, height = big(first.payload, 0, 4), big(first.payload, 4, 4)
+    bits, colour = first.payload[8], first.payload[9]
+    if colour not in _MODES:
+        raise Unusable(f"has the PNG colour type {colour}, which does not exist")
+    mode = "1" if colour == 0 and bits == 1 else _MODES[colour]
+    frames, turned = 1, 1
+    for chunk in chunks(data):
+        if chunk.kind == b"acTL":
+            frames = max(1, big(chunk.payload, 0, 4))
+        elif chunk.kind == b"eXIf":
+            turned = tiff.orientation(chunk.payload.removeprefix(b"Exif\0\0"))
+    return ImageInfo("png", width, height, mode, bits, frames, turned)
+
+
+def without_metadata(data: bytes) -> bytes:
+    """The same coded pixels with only what decoding and showing them needs.
+
+    Text, times, EXIF, private chunks, animation (the still picture stays) and what follows the end go.
+    """
+    kept = b"".join(chunk.raw for chunk in chunks(data) if chunk.needed or chunk.kind in _KEPT)
+    return MAGIC + kept
+
+
+def is_uncompressed(data: bytes) -> bool:
+    """Whether the pixels stand uncompressed in the file, as `write` leaves them."""
+    pixels = next((chunk.payload for chunk in chunks(data) if chunk.kind == b"IDAT"), b"")
+    return len(pixels) > 2 and pixels[2] & 0b110 == 0
+
+
+def write(size: tuple[int, int], mode: str, pixels: bytes, *, profile: bytes | None = None) -> bytes:
+    """A PNG file of uncompressed 8-bit pixels.
+
+    Its bytes depend on the arguments alone and on no version of a compressor, so that its digest can name them.
+
+    Args:
+        size: Width and height in pixels.
+        mode: `L`, `RGB` or `RGBA`.
+        pixels: `width × height × channels` bytes, row by row.
+        profile: A colour profile.
+    """
+    width, height = size
+    colour = {shape: code for code, shape in _MODES.items()}[mode]
+    stride = width * len(mode)
+    rows = b"".join(b"\0" + pixels[at : at + stride] for at in range(0, stride * height, stride))
+    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, colour, 0, 0, 0])
+    colours = _chunk(b"iCCP", b"icc\0\0" + _stored(profile)) if profile else b""
+    return MAGIC + _chunk(b"IHDR", head) + colours + _chunk(b"IDAT", _stored(rows)) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, payload: bytes) -> bytes:
+    body = kind + payload
+    return len(payload).to_bytes(4, "big") + body + zlib.crc32(body).to_bytes(4, "big")
+
+
+def _stored(data: bytes, block: int = 0xFFFF) -> bytes:
+    """`data` as a zlib stream of uncompressed blocks."""
+    parts = [b"\x78\x01"]
+    for at in range(0, len(data), block):
+        piece = data[at : at + block]
+        size = len(piece).to_bytes(2, "little")
+        parts += [bytes([at + block >= len(data)]), size, bytes(byte ^ 0xFF for byte in size), piece]
+    return b"".join([*parts, zlib.adler32(data).to_bytes(4, "big")])

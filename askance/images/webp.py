@@ -1,0 +1,88 @@
+"""WebP files: their header, and the file without its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from askance.images import tiff
+from askance.images.info import ImageInfo, Unusable, cut, little
+
+_KEPT = frozenset({b"ALPH", b"ANIM", b"ANMF", b"ICCP", b"VP8 ", b"VP8L", b"VP8X"})
+_EXIF_AND_XMP, _ANIMATED, _ALPHA = 0x0C, 0x02, 0x10
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One chunk of the RIFF container, without its padding."""
+
+    kind: bytes
+    payload: bytes
+
+    @property
+    def raw(self) -> bytes:
+        """Kind, length, payload and padding."""
+        return self.kind + len(self.payload).to_bytes(4, "little") + self.payload + b"\0" * (len(self.payload) % 2)
+
+
+def is_webp(data: bytes) -> bool:
+    """Whether the file begins as a WebP does."""
+    return data[:4] == b"RIFF" and data[8:12] == b"WEBP"
+
+
+def chunks(data: bytes) -> Iterator[Chunk]:
+    """The chunks of the container; what follows it is left out.
+
+    Raises:
+        Unusable: the file ends before the container does.
+    """
+    end = 8 + little(data, 4, 4)
+    # Some writers leave out the padding of the last chunk, or count it wrongly.
+    if end > len(data) + 1:
+        raise Unusable("is cut off", "Fetch or export it again.")
+    at = 12
+    while at + 8 <= min(end, len(data)):
+        length = little(data, at + 4, 4)
+        yield Chunk(data[at : at + 4], cut(data, at + 8, length))
+        at += 8 + length + length % 2
+
+
+def header(data: bytes) -> ImageInfo:
+    """What the first chunk, the animation and the EXIF chunk say."""
+    found = list(chunks(data))
+    if not found:
+        raise Unusable("is cut off before its picture begins", "Fetch or export it again.")
+    width, height, alpha, animated = _first(found[0])
+    frames = sum(chunk.kind == b"ANMF" for chunk in found) if animated else 1
+    exif = next((chunk.payload for chunk in found if chunk.kind == b"EXIF"), b"")
+    turned = tiff.orientation(exif.removeprefix(b"Exif\0\0")) if exif else 1
+    return ImageInfo("webp", width, height, "RGBA" if alpha else "RGB", 8, max(1, frames), turned)
+
+
+def _first(chunk: Chunk) -> tuple[int, int, bool, bool]:
+    """Width, height, whether it has transparency, whether it moves."""
+    body = chunk.payload
+    if chunk.kind == b"VP8X":
+        flags = little(body, 0, 1)
+        width, height = 1 + little(body, 4, 3), 1 + little(body, 7, 3)
+        return width, height, bool(flags & _ALPHA), bool(flags & _ANIMATED)
+    if chunk.kind == b"VP8 " and body[3:6] == b"\x9d\x01\x2a":
+        return little(body, 6, 2) & 0x3FFF, little(body, 8, 2) & 0x3FFF, False, False
+    if chunk.kind == b"VP8L" and body[:1] == b"\x2f":
+        bits = little(body, 1, 4)
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF), bool(bits >> 28 & 1), False
+    raise Unusable("has a broken WebP header")
+
+
+def without_metadata(data: bytes) -> bytes:
+    """The same coded pixels without EXIF, XMP, unknown chunks and what follows the container."""
+    kept = b"".join(_marked(chunk).raw for chunk in chunks(data) if chunk.kind in _KEPT)
+    return b"RIFF" + (4 + len(kept)).to_bytes(4, "little") + b"WEBP" + kept
+
+
+def _marked(chunk: Chunk) -> Chunk:
+    """The chunk with the flags for EXIF and XMP taken back, where it has flags."""
+    if chunk.kind != b"VP8X":
+        return chunk
+    flags = little(chunk.payload, 0, 1) & ~_EXIF_AND_XMP
+    return Chunk(chunk.kind, bytes([flags]) + chunk.payload[1:])
