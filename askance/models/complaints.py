@@ -1,7 +1,7 @@
 """What a vendor's exception says about a call: its kind, its status and the server's own words.
 
-The vendors' clients name their classes alike (`APITimeoutError`, `RateLimitError`, …), so one table by name serves them all
-and imports none. Of the names in an exception's ancestry the most specific one decides; status and words refine it.
+The vendors' clients name their classes alike (`APITimeoutError`, `RateLimitError`, …), so one table by name serves them
+all and imports none. Of the names in an exception's ancestry the most specific one decides; status and words refine it.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ CLASSES: dict[str, type[CallError]] = {
 }
 """Error by the name of a vendor's class."""
 
-_GENERIC = {None, BadRequest, ModelError, Unreachable}
+_GENERIC = {BadRequest, ModelError, Unreachable}
 """Kinds that a status tells better than the class does."""
 
 _TOO_LONG = re.compile(
@@ -149,10 +149,11 @@ def read(cause: BaseException) -> Complaint | None:
     named = next((CLASSES[kind.__name__] for kind in type(cause).__mro__ if kind.__name__ in CLASSES), None)
     if named is None and status is None:
         return None
-    # The generic classes say no more than that there is a status.
-    kind = (
-        kind_of_status(status) if status is not None and named in {None, BadRequest, ModelError, Unreachable} else named
-    )
+    kind = named or ModelError
+    if status is not None and kind in _GENERIC:
+        kind = kind_of_status(status)
+    if kind is CallTimeout and type(cause.__cause__ or cause).__name__ == "ConnectTimeout":
+        kind = Unreachable
     body = _error_object(getattr(cause, "body", None))
     return Complaint(
         kind=kind,
@@ -161,6 +162,19 @@ def read(cause: BaseException) -> Complaint | None:
         code=str(body.get("code") or body.get("type") or ""),
         param=str(body.get("param") or ""),
         retry_after=retry_after(_headers(cause)),
+    )
+
+
+def read_body(body: Mapping[str, Any]) -> Complaint | None:
+    """What a reply of status 200 complains about, as routers send it for a fault of the server behind them."""
+    if not body.get("error"):
+        return None
+    error = _error_object(body)
+    code = error.get("code")
+    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    words = clean(str(error.get("message") or ""))
+    return Complaint(
+        kind=kind_of_status(status) if status else MalformedReply, status=status, words=words, code=str(code)
     )
 
 
