@@ -28,6 +28,9 @@ MARKS = {
 SECRETS = ("_API_KEY", "_API_TOKEN", "_ACCESS_KEY", "_SECRET")
 """Endings of variables that open an account."""
 
+KEPT = ("ASKANCE_TEST_",)
+"""Beginnings of variables that are meant for the tests themselves."""
+
 VENDORS = ("ANTHROPIC_", "ASKANCE_", "AZURE_OPENAI_", "HF_", "HUGGING", "LANGCHAIN_", "LANGSMITH_", "OPENAI_")
 """Beginnings of variables that change what a client does or where it sends."""
 
@@ -76,6 +79,8 @@ def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 def _opens_a_door(name: str, *, keep_keys: bool, keep_proxies: bool) -> bool:
     if name in PROXIES:
         return not keep_proxies
+    if name.startswith(KEPT):
+        return False
     return not keep_keys and (name.endswith(SECRETS) or name.startswith(VENDORS))
 
 
