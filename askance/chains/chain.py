@@ -65,11 +65,15 @@ class Step:
             return Result(outcome="answered", value=as_value(self.link, await _call(self.node, subject, config)))
         except (CallError, ReplayMiss, BadImage) as error:
             outcome = error.outcome if isinstance(error, CallError) else "failed"
-            return Result(outcome=outcome, reason=str(error))  # pyright: ignore[reportArgumentType]
+            return Result(outcome=outcome, reason=str(error), error=type(error).__name__)  # pyright: ignore[reportArgumentType]
         except UsageError:
             raise
         except Exception as error:  # noqa: BLE001  # a caller's own node: one picture's failure never stops the others
-            return Result(outcome="failed", reason=f"{self.name} raised {type(error).__name__}: {error}")
+            return Result(
+                outcome="failed",
+                reason=f"{self.name} raised {type(error).__name__}: {error}",
+                error=type(error).__name__,
+            )
 
 
 async def _call(node: NodeLike, subject: Any, config: RunnableConfig | None) -> Any:

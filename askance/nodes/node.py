@@ -159,6 +159,11 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             return ResponseFormat("json_schema", name=self.prompt, schema=self.schema(subject))
         return ResponseFormat("json_object") if rung == "json_object" else None
 
+    @property
+    def prompts_in_use(self) -> tuple[Prompt, ...]:
+        """The prompts that the node has looked up so far."""
+        return tuple(self._prompts.values())
+
     def _prompt_for(self, form: str) -> Prompt:
         if form not in self._prompts:
             self._prompts[form] = self.prompts.find(self.prompt_name, form=form, family=self.model.family)
@@ -292,4 +297,6 @@ def _unanswered(response: ChatResponse, rung: Rung, calls: Sequence[Call]) -> Re
 def _no_answer(error: AskanceError, rung: Rung | None, calls: Sequence[Call]) -> Result[Any]:
     outcome: Outcome = error.outcome if isinstance(error, CallError) else "failed"  # pyright: ignore[reportAssignmentType]
     raw = error.raw if isinstance(error, CallError) else None
-    return Result(outcome=outcome, reason=str(error), raw=raw, calls=tuple(calls), rung=rung)
+    return Result(
+        outcome=outcome, reason=str(error), error=type(error).__name__, raw=raw, calls=tuple(calls), rung=rung
+    )

@@ -45,6 +45,8 @@ class Result(Generic[T_co]):
     value: T_co | None = None
     reason: str | None = None
     """Why there is no answer, in words for a person."""
+    error: str | None = None
+    """Name of the error's class, where a call failed."""
     raw: str | None = None
     """What the model wrote, where it could not be used."""
     calls: tuple[Call, ...] = ()

@@ -1,0 +1,91 @@
+"""A reading as one line of JSON: what is stable, and `meta` with all that is volatile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from askance.chains.reading import Reading
+    from askance.chat import JsonObject, Try
+    from askance.nodes import Call, Result
+
+SCHEMA = "line.schema.json"
+"""File beside this module: the JSON Schema of a line."""
+
+
+def line_of(reading: Reading) -> JsonObject:
+    """The line for `reading`; replaying the same calls gives the same line but for `meta`."""
+    statement = reading.statement.value if reading.statement is not None else None
+    answers = reading.answers.value if reading.answers is not None else None
+    return {
+        "image": reading.name,
+        "sha256": reading.image.sha256 if reading.image is not None and reading.problem is None else None,
+        "outcome": reading.outcome,
+        "reason": reading.reason,
+        "verbalization": _verbalization(reading),
+        "statement": None
+        if statement is None
+        else {
+            "relation": statement.relation,
+            "primary": statement.primary,
+            "secondary": statement.secondary,
+            "text": statement.text,
+        },
+        "statement_reason": reading.statement.reason if reading.statement is not None else "not asked",
+        "answers": None if answers is None else list(answers.numbers),
+        "links": {link: _link(result) for link, result in reading.links.items()},
+        "meta": meta_of(reading),
+    }
+
+
+def _verbalization(reading: Reading) -> JsonObject:
+    return {
+        "objects": list(reading.objects.value.names) if reading.objects and reading.objects.value else None,
+        "scene_text": list(reading.scene_text.value.lines) if reading.scene_text and reading.scene_text.value else None,
+        "narration": reading.narration.value.text if reading.narration and reading.narration.value else None,
+        "unusual": reading.unusual.value.text if reading.unusual and reading.unusual.value else None,
+        "description": reading.description.value.text if reading.description and reading.description.value else None,
+    }
+
+
+def _link(result: Result[Any]) -> JsonObject:
+    form: JsonObject = {"outcome": result.outcome, "calls": [call.key for call in result.calls]}
+    for name in ("reason", "error", "raw", "rung"):
+        if getattr(result, name) is not None:
+            form[name] = getattr(result, name)
+    if result.given:
+        form["given"] = True
+    return form
+
+
+def meta_of(reading: Reading) -> JsonObject:
+    """What changes from run to run: how many calls were made and replayed, tries, seconds, tokens, cost."""
+    calls = reading.calls
+    made = [call for call in calls if not call.meta.replayed]
+    return {
+        "calls": len(made),
+        "replayed": len(calls) - len(made),
+        "seconds": round(sum(call.meta.seconds for call in made), 3),
+        "tokens": {
+            "input": _sum(call.usage.input for call in calls),
+            "output": _sum(call.usage.output for call in calls),
+        },
+        "cost": _cost(made),
+        "tries": {call.key: [_try(one) for one in call.meta.tries] for call in made if call.meta.tries},
+    }
+
+
+def _try(one: Try) -> JsonObject:
+    return {"at": one.at, "seconds": round(one.seconds, 3), "error": one.error}
+
+
+def _sum(counts: Iterable[int | None]) -> int:
+    return sum(count or 0 for count in counts)
+
+
+def _cost(made: list[Call]) -> float | None:
+    """Dollars for the calls that were made; None as soon as one has no known price."""
+    costs = [call.cost for call in made]
+    return None if any(cost is None for cost in costs) else round(sum(cost or 0.0 for cost in costs), 6)

@@ -1,0 +1,157 @@
+"""`askance cache`: what is on record, and cassettes that carry it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    help="Answers on record: count, export, import, explain, verify.", no_args_is_help=True, rich_markup_mode=None
+)
+
+StorePath = Annotated[
+    Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
+]
+
+
+def _store(path: Path | None, *, read_only: bool = True) -> Any:
+    from askance.models import Config
+    from askance.replay import Store
+
+    return Store.open(path or Config.find().store, read_only=read_only)
+
+
+@app.command()
+def stats(store: StorePath = None) -> None:
+    """Count what is on record, by kind, model, outcome and day."""
+    from askance.replay import stats as count
+    from askance.replay import visible
+
+    with _store(store) as records:
+        found = count(records)
+        print(visible(f"{records.name}: {found.records:,} records, {found.size / 1e6:.1f} MB"))
+        for title in ("kinds", "models", "outcomes", "days"):
+            for name, number in getattr(found, title).items():
+                print(visible(f"  {title:<10}{name or 'no date':<50}{number:>10,}"))
+
+
+@app.command("export")
+def export(
+    file: Annotated[Path, typer.Argument(help="The cassette to write; - for stdout.")],
+    model: Annotated[str | None, typer.Option(help="Only models whose name holds this, or a pattern with *.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only records of a kind: chat, ocr, endpoint.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only records from this date on, 2026-01-31.")] = None,
+    images: Annotated[
+        list[str] | None,
+        typer.Option("--images", help="Put the bytes of the images in this file or folder in as well."),
+    ] = None,
+    store: StorePath = None,
+) -> None:
+    """Write records to a cassette, a JSONL file that replays on any machine."""
+    from askance.replay import export_cassette
+
+    with _store(store) as records:
+        target: Any = sys.stdout if str(file) == "-" else file
+        count = export_cassette(
+            records, target, kind=_kind(kind), model=model, since=since, images=_pictures(images or [])
+        )
+    print(f"{count:,} records written to {file}", file=sys.stderr)
+
+
+def _kind(name: str | None) -> Any:
+    from askance.errors import UsageError
+    from askance.replay import KINDS
+
+    if name is not None and name not in KINDS:
+        raise UsageError(f"There is no kind of record {name!r}.", hint=f"Kinds: {', '.join(KINDS)}.")
+    return name
+
+
+def _pictures(named: list[str]) -> dict[str, bytes]:
+    from askance.cli.inputs import find_pictures
+    from askance.images import Image
+
+    pictures = (Image.from_path(path) for path in find_pictures(named)) if named else ()
+    return {picture.sha256: picture.data for picture in pictures}
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="The cassette to read.")],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Where both answer, take the cassette's answer.")
+    ] = False,
+    store: StorePath = None,
+) -> None:
+    """Take the records of a cassette into the store; each line is checked."""
+    from askance.replay import import_cassette
+
+    with _store(store, read_only=False) as records:
+        counts = import_cassette(file, records, overwrite=overwrite)
+    conflicts = len(counts.conflicting)
+    end = (
+        f", {conflicts:,} answered otherwise ({'replaced' if counts.replaced else 'kept as they were'})"
+        if conflicts
+        else ""
+    )
+    print(f"{counts.new:,} new, {counts.same:,} known{end}.")
+
+
+@app.command()
+def why(
+    key: Annotated[str | None, typer.Argument(help="Key of a record, or its first digits.")] = None,
+    last: Annotated[bool, typer.Option("--last", help="The newest record.")] = False,
+    store: StorePath = None,
+) -> None:
+    """Say why a request was not answered from the records: the nearest other one, and the first difference."""
+    from askance.errors import UsageError
+    from askance.replay import explain_difference
+
+    if (key is None) == (not last):
+        raise UsageError("Name one record.", hint="Give a key (`--json` prints them), or --last.")
+    with _store(store) as records:
+        record = _newest(records) if key is None else _record(records, key)
+        print(explain_difference(record, records))
+
+
+def _newest(records: Any) -> Any:
+    from askance.errors import UsageError
+
+    newest = max((record for record in records if record.kind == "chat"), key=lambda record: record.at, default=None)
+    if newest is None:
+        raise UsageError(
+            f"There are no records in {records.name}.", hint="Run something first, or name another --store."
+        )
+    return newest
+
+
+def _record(records: Any, key: str) -> Any:
+    from askance.errors import UsageError
+
+    found = [each for each in records.keys() if each.startswith(key.lower())]  # noqa: SIM118  # a store is no mapping
+    if len(found) == 1:
+        return records.get(found[0])
+    problem = (
+        f"{len(found)} records begin with {key!r}." if found else f"No record in {records.name} begins with {key!r}."
+    )
+    raise UsageError(
+        problem,
+        hint="`askance run … --json` prints the keys of its calls; `askance cache why --last` takes the newest.",
+    )
+
+
+@app.command()
+def verify(store: StorePath = None) -> None:
+    """Check that every record parses, matches its key and its schema; exit code 1 where one does not."""
+    from askance.cli.exits import SOME
+
+    with _store(store) as records:
+        problems = list(records.verify())
+        for problem in problems:
+            print(problem)
+        print(f"{len(records):,} records, {len(problems)} problems.")
+    if problems:
+        raise typer.Exit(SOME)

@@ -1,0 +1,92 @@
+"""The pictures and the options that a command line names."""
+
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from askance.errors import BadOptions, UsageError
+from askance.images import SUFFIXES
+
+Options = tuple[str, ...]
+
+
+def find_pictures(named: Sequence[str]) -> list[Path]:
+    """The pictures that files, folders and patterns name: folders and patterns sorted by name, each picture once.
+
+    Raises:
+        UsageError: a name that is nothing, a folder or pattern without pictures, or no name at all.
+    """
+    if not named:
+        raise UsageError("No image is named.", hint="Give files, folders or patterns: askance run verbalize ads/*.jpg")
+    found: dict[Path, None] = {}
+    for name in named:
+        found.update(dict.fromkeys(_named(name)))
+    return list(found)
+
+
+def _named(name: str) -> list[Path]:
+    path = Path(name)
+    if path.is_dir():
+        inside = sorted(each for each in path.iterdir() if each.suffix.lower() in SUFFIXES and each.is_file())
+        if not inside:
+            known = ", ".join(sorted(SUFFIXES))
+            raise UsageError(f"There are no images in the folder {name!r}.", hint=f"Looked for {known}.")
+        return inside
+    if path.exists():
+        return [path]
+    matches = sorted(Path(match) for match in glob.glob(name, recursive=True))  # noqa: PTH207  # a pattern may be absolute
+    pictures = [match for match in matches if match.suffix.lower() in SUFFIXES and match.is_file()]
+    if not pictures:
+        raise UsageError(f"There is no image {name!r}.", hint="Check the name; folders and patterns work as well.")
+    return pictures
+
+
+def read_options(path: Path, pictures: Sequence[Path]) -> list[Options]:
+    """The options of each picture: one list for all (a line each, or JSON), or a JSON map by picture name.
+
+    Raises:
+        BadOptions: the file cannot be read, is neither form, or has none for a picture.
+    """
+    from askance.agents import check_options
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise BadOptions(f"The options file {str(path)!r} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise BadOptions(f"The options file {str(path)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
+    content = _content(text, path)
+    if isinstance(content, Mapping):
+        return [check_options(_of_picture(cast("Mapping[str, Any]", content), picture, path)) for picture in pictures]
+    return [check_options(content)] * len(pictures)
+
+
+def _content(text: str, path: Path) -> Any:
+    if path.suffix.lower() != ".json" and not text.lstrip().startswith(("[", "{")):
+        return [line for line in text.splitlines() if line.strip()]
+    try:
+        content: Any = json.loads(text)
+    except ValueError as error:
+        raise BadOptions(
+            f"The options file {str(path)!r} is not JSON: {error}.", hint="Or give one option a line in a .txt file."
+        ) from error
+    if not isinstance(content, (list, Mapping)):
+        raise BadOptions(
+            f"The options file {str(path)!r} holds neither a list nor a map.",
+            hint="Give a JSON list for all images, or a map from image name to list.",
+        )
+    return cast("list[Any] | Mapping[str, Any]", content)
+
+
+def _of_picture(options: Mapping[str, Any], picture: Path, path: Path) -> Sequence[Any]:
+    for name in (picture.as_posix(), picture.name, picture.stem):
+        if name in options:
+            return options[name]
+    raise BadOptions(
+        f"The options file {str(path)!r} has none for {picture.name!r}.",
+        hint=f"It names {', '.join(map(repr, list(options)[:3]))}{' …' if len(options) > 3 else ''}.",
+    )

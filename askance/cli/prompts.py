@@ -1,0 +1,117 @@
+"""`askance prompts`: look at prompts, render, check and edit them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    help="Prompts: list, show, render, check, and copy out for editing.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--prompts", help="Folder with prompts of your own; by default the configured one or ./prompts."),
+]
+Family = Annotated[str | None, typer.Option(help="Wording for a model family, such as vicuna.")]
+
+
+class FormName(str, Enum):
+    """The form of the answer that a prompt asks for."""
+
+    json = "json"
+    text = "text"
+
+
+Form = Annotated[FormName, typer.Option(help="json: structured answers; text: the protocol of the paper.")]
+
+
+def _library(folder: Path | None) -> Any:
+    from askance.models import Config
+    from askance.prompts import PromptLibrary
+
+    overlay = folder or Config.find().prompts
+    return PromptLibrary([overlay]) if overlay else PromptLibrary()
+
+
+@app.command("list")
+def list_prompts(prompts: Folder = None) -> None:
+    """List every prompt: name, form, family, where it comes from."""
+    from askance.replay import visible
+
+    for prompt in _library(prompts):
+        variant = f"{prompt.form}{'.' + prompt.family if prompt.family else ''}"
+        origin = f"[{prompt.path}] " if prompt.overlay else ""
+        print(visible(f"{prompt.name:<24}{variant:<14}{origin}{prompt.summary}"))
+
+
+@app.command()
+def show(name: str, form: Form = FormName.json, family: Family = None, prompts: Folder = None) -> None:
+    """Print a prompt's file as it is."""
+    from askance.replay import visible
+
+    prompt = _library(prompts).find(name, form=form.value, family=family)
+    print(visible(prompt.path.read_text(encoding="utf-8")), end="")
+
+
+@app.command()
+def render(
+    name: str,
+    values: Annotated[list[str] | None, typer.Option("--set", help="A variable: name=value; a list as JSON.")] = None,
+    form: Form = FormName.json,
+    family: Family = None,
+    prompts: Folder = None,
+) -> None:
+    """Print what a model would be sent, role by role; variables that are not set take the file's examples."""
+    from askance.replay import visible
+
+    prompt = _library(prompts).find(name, form=form.value, family=family)
+    given = dict(_pair(text) for text in values or ())
+    chosen = {**prompt.examples, **prompt.read_values(given)} if given else prompt.examples
+    for turn in prompt.render(**chosen):
+        print(f"{turn.role}:")
+        print(visible(turn.text) + "\n")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    from askance.errors import UsageError
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"{text!r} sets nothing.", hint="Write --set name=value.")
+    return name.strip(), value
+
+
+@app.command()
+def check(prompts: Folder = None) -> None:
+    """Check every prompt file; exit code 1 where one is broken."""
+    from askance.cli.exits import SOME
+    from askance.replay import visible
+
+    library = _library(prompts)
+    problems = library.check()
+    for problem in problems:
+        print(visible(f"{problem.level}: {problem}"))
+    broken = [problem for problem in problems if problem.level == "error"]
+    print(f"{len(library.names())} prompts, {len(broken)} problems.")
+    if broken:
+        raise typer.Exit(SOME)
+
+
+@app.command()
+def eject(
+    name: str,
+    form: Form = FormName.json,
+    family: Family = None,
+    to: Annotated[
+        Path | None, typer.Option(help="Folder to copy into; by default the configured one or ./prompts.")
+    ] = None,
+) -> None:
+    """Copy a prompt into your own folder, where it goes before the package's."""
+    from askance.models import Config
+
+    path = _library(to).eject(name, form=form.value, family=family, to=to or Config.find().prompts)
+    print(f"{path}: edit it, then look with `askance prompts render {name}`.")

@@ -1,0 +1,132 @@
+"""`askance run`: pictures through a chain."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class ChainName(str, Enum):
+    """The chains that ship."""
+
+    verbalize = "verbalize"
+    atypicality = "atypicality"
+    action_reason = "action-reason"
+    end_to_end = "end-to-end"
+
+
+class ModeName(str, Enum):
+    """How answers on record are used."""
+
+    live = "live"
+    auto = "auto"
+    replay = "replay"
+    refresh = "refresh"
+
+
+class Protocol(str, Enum):
+    """The form in which answers are asked for."""
+
+    auto = "auto"
+    paper = "paper"
+
+
+class Choose(str, Enum):
+    """How many options are chosen."""
+
+    multi = "multi"
+    single = "single"
+
+
+class PolicyName(str, Enum):
+    """How pictures are prepared."""
+
+    clean = "clean"
+    original = "original"
+
+
+def run(
+    chain: Annotated[ChainName, typer.Argument(help="What to find out of each image.", show_choices=True)],
+    images: Annotated[list[str], typer.Argument(help="Files, folders and patterns.", metavar="IMAGE...")],
+    vlm: Annotated[
+        str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
+    ] = None,
+    llm: Annotated[str | None, typer.Option(help="The model that reads words; by default the VLM.")] = None,
+    options: Annotated[
+        Path | None,
+        typer.Option(help="What can be chosen from: one a line, a JSON list, or a JSON map by image name."),
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option(help="What the description is made of: T_V, T_V-UH, V+T, IN, UH, V+T+IN, V+T+IN+UH.")
+    ] = None,
+    statement: Annotated[
+        bool | None,
+        typer.Option(
+            "--statement/--no-statement", help="Whether the atypicality statement stands beside the description."
+        ),
+    ] = None,
+    choose: Annotated[Choose, typer.Option(help="The best options in order, or the one best.")] = Choose.multi,
+    count: Annotated[int, typer.Option(min=1, help="How many options `multi` asks for.")] = 3,
+    step_by_step: Annotated[bool, typer.Option("--step-by-step", help="End to end: reason before the answer.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder that keeps the run: lines, records, totals.")] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="Short for --mode replay: nothing is asked.")] = False,
+    mode: Annotated[
+        ModeName | None, typer.Option(help="auto: answers on record, else ask. live and refresh ask always.")
+    ] = None,
+    retry: Annotated[
+        str | None, typer.Option(help="Ask again for answers on record that are: invalid,refused,filtered,truncated.")
+    ] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Calls to one endpoint at a time.")] = None,
+    prompts: Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")] = None,
+    protocol: Annotated[Protocol, typer.Option(help="paper asks in the text form of the paper.")] = Protocol.auto,
+    image_policy: Annotated[
+        PolicyName | None,
+        typer.Option(help="clean takes metadata out of what is sent; original sends files as they are."),
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")
+    ] = None,
+) -> None:
+    """Read images: what is in them, what they say, what is odd, and which of the options they argue for."""
+    from askance.cli.job import Job, run_job
+
+    job = Job(
+        chain=chain.value,
+        images=images,
+        vlm=vlm,
+        llm=llm,
+        options=options,
+        context=context,
+        statement=statement,
+        choose=choose.value,
+        count=count,
+        step_by_step=step_by_step,
+        as_json=as_json,
+        out=out,
+        mode=_mode(replay, mode),
+        retry=_outcomes(retry),
+        concurrency=concurrency,
+        prompts=prompts,
+        paper=protocol is Protocol.paper,
+        image_policy=image_policy.value if image_policy else None,
+        store=store,
+    )
+    raise typer.Exit(run_job(job))
+
+
+def _mode(replay: bool, mode: ModeName | None) -> str:
+    from askance.errors import UsageError
+
+    if replay and mode not in {None, ModeName.replay}:
+        raise UsageError(
+            f"--replay and --mode {mode.value if mode else ''} contradict each other.", hint="Leave one out."
+        )
+    return "replay" if replay else (mode or ModeName.auto).value
+
+
+def _outcomes(names: str | None) -> frozenset[str]:
+    return frozenset(name.strip() for name in names.split(",") if name.strip()) if names else frozenset()

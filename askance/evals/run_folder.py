@@ -1,0 +1,158 @@
+"""A run as a folder: what was asked for, a line a sample as it finishes, and the records that the lines refer to.
+
+`run.json` holds the configuration and the totals, `samples.jsonl` a line a sample, `calls.jsonl` the records in cassette form. The
+same command finds the folder again and finishes it; a torn last line is dropped and its sample is read again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from askance import __version__
+from askance.chat import JsonObject, key_of
+from askance.errors import StoreError, UsageError
+from askance.replay import export_cassette, select
+
+if TYPE_CHECKING:
+    from askance.replay import Records
+
+FORMAT = 1
+"""Version of the folder's layout."""
+
+
+class RunFolder:
+    """One run's folder, held by one process at a time.
+
+    Args:
+        path: made where it is missing.
+        configuration: everything that decides the samples; the same folder takes no other.
+
+    Raises:
+        UsageError: the folder holds another run, or something else.
+        StoreError: another process is writing it, or it cannot be written.
+    """
+
+    def __init__(self, path: Path, configuration: JsonObject) -> None:
+        self.path = path
+        self.configuration = configuration
+        self.hash = key_of("run", configuration)
+        self._lock = self._take()
+        self._start()
+        self.finished: dict[str, JsonObject] = {}
+        """Lines of earlier runs of the same command that have an answer, by sample."""
+        for line in self._lines():
+            if line.get("outcome") == "answered":
+                self.finished[str(line["image"])] = line
+        self._samples = self._rewritten()
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Writes the line of one sample, at once."""
+        if line["image"] not in self.finished:
+            self._write(self._samples, line)
+
+    def finish(self, records: Records | None) -> JsonObject:
+        """Writes the records that the lines refer to, and the totals; returns the totals."""
+        self._samples.close()
+        lines = list(self._lines())
+        keys = {key for line in lines for link in line["links"].values() for key in link["calls"]}
+        kept = 0
+        if records is not None:
+            wanted = [*select(records, keys=keys), *select(records, kind="endpoint")]
+            kept = export_cassette(sorted(wanted, key=lambda record: record.key), self.path / "calls.jsonl")
+        outcomes = Counter(str(line["outcome"]) for line in lines)
+        totals: JsonObject = {"samples": len(lines), "outcomes": dict(sorted(outcomes.items())), "records": kept}
+        self._save({"finished": _now(), "totals": totals})
+        self.close()
+        return totals
+
+    def close(self) -> None:
+        """Lets go of the folder."""
+        self._samples.close()
+        self._lock.close()
+
+    def _take(self) -> IO[str]:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("w", encoding="utf-8")
+        except OSError as error:
+            raise StoreError(
+                f"The run folder {str(self.path)!r} cannot be written: {error.strerror}.", hint="Give another `--out`."
+            ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.close()
+            raise StoreError(
+                f"Another process is writing the run folder {str(self.path)!r}.",
+                hint="Wait for it, or give another `--out`.",
+            ) from error
+        return lock
+
+    def _start(self) -> None:
+        file = self.path / "run.json"
+        if not file.exists():
+            if any(each.name != ".lock" for each in self.path.iterdir()):
+                raise UsageError(
+                    f"The folder {str(self.path)!r} holds something that is no run.", hint="Give a new or empty folder."
+                )
+            self._save({"started": _now()})
+            return
+        try:
+            there: Any = json.loads(file.read_text(encoding="utf-8"))
+            same = there["hash"] == self.hash and there["format"] == FORMAT
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{str(file)!r} describes no run.", hint="Give another `--out`.") from error
+        if not same:
+            raise UsageError(
+                f"The folder {str(self.path)!r} holds a run of another configuration.",
+                hint="Give another `--out`, or the options that the run began with (they stand in its run.json).",
+            )
+
+    def _lines(self) -> Iterator[JsonObject]:
+        """The samples so far; stops at a line that a kill tore."""
+        file = self.path / "samples.jsonl"
+        if not file.exists():
+            return
+        for text in file.read_text(encoding="utf-8").splitlines():
+            try:
+                yield json.loads(text)
+            except ValueError:
+                return
+
+    def _rewritten(self) -> IO[str]:
+        """`samples.jsonl` with the finished lines alone, open for more; it is replaced whole."""
+        part = self.path / "samples.jsonl.part"
+        with part.open("w", encoding="utf-8") as file:
+            for line in self.finished.values():
+                self._write(file, line)
+        part.replace(self.path / "samples.jsonl")
+        return (self.path / "samples.jsonl").open("a", encoding="utf-8")
+
+    def _write(self, file: IO[str], line: Mapping[str, Any]) -> None:
+        file.write(json.dumps(line, ensure_ascii=False, sort_keys=True) + "\n")
+        file.flush()
+
+    def _save(self, more: JsonObject) -> None:
+        file = self.path / "run.json"
+        there: JsonObject = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        content = {
+            "format": FORMAT,
+            "askance": __version__,
+            "hash": self.hash,
+            "configuration": self.configuration,
+            **{name: there[name] for name in ("started",) if name in there},
+            **more,
+        }
+        part = self.path / "run.json.part"
+        part.write_text(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        part.replace(file)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
