@@ -351,7 +351,7 @@ def key_of(kind: str, form: Any) -> str:
 
 def _plain(form: Any) -> Any:
     """`form` with whole floats as integers (0.0 and 0 ask the same) and any mapping or sequence as dict or list."""
-    kind: type[Any] = type(form)
+    kind: object = type(form)  # pyright: ignore[reportUnknownVariableType]
     # The two usual kinds first: asking for an abstract class is what costs here.
     if kind is dict:
         return {key: _plain(value) for key, value in cast("JsonObject", form).items()}
@@ -362,8 +362,8 @@ def _plain(form: Any) -> Any:
     if isinstance(form, float):
         return int(form) if form.is_integer() else form
     if isinstance(form, Mapping):
-        return {key: _plain(value) for key, value in form.items()}
+        return {key: _plain(value) for key, value in cast("Mapping[str, Any]", form).items()}
     if isinstance(form, Sequence):
-        return [_plain(item) for item in form]
+        return [_plain(item) for item in cast("Sequence[Any]", form)]
     msg = f"{type(form).__name__} is not a JSON value"
     raise TypeError(msg)
