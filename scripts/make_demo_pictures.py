@@ -9,17 +9,18 @@ The photographs come with scikit-image, the two typefaces with their packages. W
 same bytes. Sources and licences: `askance/demo/SOURCES.md`.
 """
 
+# pyright: basic, reportMissingImports=false
+# What it needs stands in an environment of its own.
+
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
-import font_hanken_grotesk
-import font_source_serif_pro
 import numpy as np
-import skimage
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from scipy import ndimage
@@ -28,9 +29,10 @@ Array = NDArray[np.float64]
 Point = tuple[float, float]
 
 OUT = Path(__file__).resolve().parent.parent / "askance" / "demo" / "pictures"
-PHOTOS = Path(skimage.__file__).parent / "data"
-SERIF = Path(font_source_serif_pro.__file__).parent / "files"
-SANS = Path(font_hanken_grotesk.__file__).parent / "files"
+PHOTOS = Path(str(files("skimage") / "data"))
+SERIF = Path(str(files("font_source_serif_pro") / "files"))
+SANS = Path(str(files("font_hanken_grotesk") / "files"))
+SEMIBOLD = SERIF / "SourceSerifPro-Semibold.otf"
 BOLD = SANS / "HankenGrotesk-SemiBold.otf"
 OVERSAMPLE = 4
 MOST_BYTES = 62_000
@@ -73,26 +75,32 @@ RIM = Ellipse(291, 112, 118.5, 95, 5)
 MOUTH = Ellipse(293, 112, 99.5, 81, 5)
 COFFEE = Ellipse(287, 151, 84, 55.5, 7)
 FOOT = Ellipse(288, 240, 62, 46, 5)
-RIM_VALUES, FOOT_VALUES = astuple(RIM), astuple(FOOT)
 # fmt: off
 BODY: list[Point] = [
-    (173, 112), (174, 135), (178, 162), (185, 190), (194, 211), (207, 226), (222, 236), (238, 254), (255, 281), (275, 285),
-    (300, 284), (322, 279), (330, 266), (345, 252), (357, 241), (370, 232), (382, 214), (395, 190), (403, 165), (408, 140), (409, 112),
+    (173, 112), (174, 135), (178, 162), (185, 190), (194, 211), (207, 226), (222, 236), (238, 254), (255, 281),
+    (275, 285), (300, 284), (322, 279), (330, 266), (345, 252), (357, 241), (370, 232), (382, 214), (395, 190),
+    (403, 165), (408, 140), (409, 112),
 ]
 HANDLE: list[Point] = [
-    (220, 226), (232, 226), (246, 233), (258, 242), (250, 252), (244, 264), (237, 282), (229, 300), (222, 307), (210, 305), (200, 299),
-    (196, 288), (199, 270), (206, 252), (213, 240),
+    (220, 226), (232, 226), (246, 233), (258, 242), (250, 252), (244, 264), (237, 282), (229, 300), (222, 307),
+    (210, 305), (200, 299), (196, 288), (199, 270), (206, 252), (213, 240),
 ]
 SPOON: list[Point] = [
-    (396, 75), (403, 69), (411, 67), (420, 70), (424, 77), (422, 90), (415, 115), (408, 133), (399, 165), (388, 205), (384, 222),
-    (386, 238), (397, 249), (405, 264), (406, 280), (399, 301), (386, 316), (367, 325), (351, 325), (338, 317), (328, 303), (326, 287),
-    (330, 270), (342, 253), (355, 243), (370, 234), (376, 222), (380, 211), (390, 192), (401, 165), (405, 140),
+    (396, 75), (403, 69), (411, 67), (420, 70), (424, 77), (422, 90), (415, 115), (408, 133), (399, 165), (388, 205),
+    (384, 222), (386, 238), (397, 249), (405, 264), (406, 280), (399, 301), (386, 316), (367, 325), (351, 325),
+    (338, 317), (328, 303), (326, 287), (330, 270), (342, 253), (355, 243), (370, 234), (376, 222), (380, 211),
+    (390, 192), (401, 165), (405, 140),
+]
+ROCKET: list[Point] = [
+    (322, 127), (327, 132), (331, 140), (333.5, 150), (333.5, 176), (331.5, 181), (331.5, 405), (312.5, 405),
+    (312.5, 181), (311, 176), (311, 150), (313, 140), (317, 132),
 ]
 # Centre and radius of each coin on the photograph of coins (384 × 303).
 COINS: list[tuple[int, int, int]] = [
-    (335, 44, 28), (155, 51, 22), (215, 51, 22), (276, 52, 19), (44, 54, 20), (100, 56, 18), (271, 119, 24), (45, 124, 20),
-    (205, 124, 19), (336, 125, 19), (102, 126, 18), (154, 127, 18), (347, 187, 31), (212, 193, 23), (274, 194, 21), (102, 196, 21),
-    (44, 197, 18), (154, 198, 19), (46, 260, 27), (172, 261, 27), (301, 263, 24), (244, 263, 23), (114, 266, 21), (358, 268, 21),
+    (335, 44, 28), (155, 51, 22), (215, 51, 22), (276, 52, 19), (44, 54, 20), (100, 56, 18), (271, 119, 24),
+    (45, 124, 20), (205, 124, 19), (336, 125, 19), (102, 126, 18), (154, 127, 18), (347, 187, 31), (212, 193, 23),
+    (274, 194, 21), (102, 196, 21), (44, 197, 18), (154, 198, 19), (46, 260, 27), (172, 261, 27), (301, 263, 24),
+    (244, 263, 23), (114, 266, 21), (358, 268, 21),
 ]
 # fmt: on
 
@@ -112,7 +120,7 @@ def luminance(picture: Array) -> Array:
     return picture @ np.array([0.299, 0.587, 0.114])
 
 
-def blur(plane: Array, sigma: float) -> Array:
+def blur(plane: Array, sigma: float | tuple[float, ...]) -> Array:
     return ndimage.gaussian_filter(plane, sigma)
 
 
@@ -153,7 +161,9 @@ def noise(rng: np.random.Generator, height: int, width: int, size: float) -> Arr
     return np.clip(0.5 + plane / 4, 0, 1)
 
 
-def backdrop(height: int, width: int, centre: tuple[int, int, int], edge: tuple[int, int, int], at: Point = (0.5, 0.45)) -> Array:
+def backdrop(
+    height: int, width: int, centre: tuple[int, int, int], edge: tuple[int, int, int], at: Point = (0.5, 0.45)
+) -> Array:
     """A studio wall lit from the front, with a grain that keeps the gradient from banding."""
     ys, xs = np.mgrid[0:height, 0:width]
     far = np.hypot((xs / width - at[0]) * 1.1, ys / height - at[1])
@@ -180,7 +190,9 @@ class Cup:
         box = (-self.dx / self.k, -self.dy / self.k, (self.width - self.dx) / self.k, (self.height - self.dy) / self.k)
         resample = Image.Resampling.BICUBIC
         scale = (box[2] - box[0]) / self.width
-        big = image.transform((self.width, self.height), Image.Transform.AFFINE, (scale, 0, box[0], 0, scale, box[1]), resample)
+        big = image.transform(
+            (self.width, self.height), Image.Transform.AFFINE, (scale, 0, box[0], 0, scale, box[1]), resample
+        )
         return np.asarray(big.filter(ImageFilter.UnsharpMask(2, 60, 2)), dtype=np.float64) / 255
 
     def ellipse(self, shape: Ellipse, feather: float = 1.4) -> Array:
@@ -236,7 +248,10 @@ def brick_body(cup: Cup) -> Array:
     before = np.full((cup.height, cup.width), np.inf)
     steps = np.linspace(0, 1.1, 89)
     for down in steps:
-        shape = Ellipse(*[(1 - down) * a + down * b for a, b in zip(RIM_VALUES, FOOT_VALUES, strict=True)])
+        sink, taper = down, down**2.8  # straight at the top, drawn in at the foot
+        place = [(1 - sink) * a + sink * b for a, b in ((RIM.x, FOOT.x), (RIM.y, FOOT.y))]
+        halves = [(1 - taper) * a + taper * b for a, b in ((RIM.a, FOOT.a), (RIM.b, FOOT.b))]
+        shape = Ellipse(*place, *halves, tilt=RIM.tilt)
         x, y = shape.scaled(cup.k, cup.dx, cup.dy).axes(cup.height, cup.width)
         # Going down, the first ring that reaches a pixel is the side turned to the camera.
         far = np.hypot(x, y)
@@ -268,7 +283,14 @@ def coin(which: int, radius: float) -> tuple[Array, Array]:
     grey = np.clip((grey - np.percentile(inner, 2)) / (np.percentile(inner, 98) - np.percentile(inner, 2)), 0, 1)
     grey = 0.18 + 0.82 * grey
     grey *= 1 - 0.55 * smooth(0.82, 1.0, far)
-    gold = ramp(grey, (0, (58, 34, 8)), (0.35, (150, 98, 22)), (0.65, (222, 170, 62)), (0.88, (250, 222, 138)), (1, (255, 246, 208)))
+    gold = ramp(
+        grey,
+        (0, (58, 34, 8)),
+        (0.35, (150, 98, 22)),
+        (0.65, (222, 170, 62)),
+        (0.88, (250, 222, 138)),
+        (1, (255, 246, 208)),
+    )
     return gold, np.clip((1 - far) * radius + 0.5, 0, 1)
 
 
@@ -326,7 +348,12 @@ def rocket_outline(x: float, top: float, height: float, width: float) -> list[Po
     t = np.linspace(0, 1, 24)
     nose = [(half * np.sin(step * np.pi / 2) ** 0.85, top + height * 0.24 * step) for step in t]
     side = [(half, top + height * 0.66), (half * 1.15, top + height * 0.70), (half * 2.1, top + height * 0.90)]
-    base = [(half * 2.1, top + height), (half * 1.0, top + height * 0.925), (half * 0.62, top + height * 0.925), (half * 0.78, top + height)]
+    base = [
+        (half * 2.1, top + height),
+        (half * 1.0, top + height * 0.925),
+        (half * 0.62, top + height * 0.925),
+        (half * 0.78, top + height),
+    ]
     right = [(x + dx, y) for dx, y in [*nose, *side, *base]]
     return right + [(2 * x - px, py) for px, py in reversed(right)]
 
@@ -386,8 +413,10 @@ def brick_cup() -> Array:
     picture = over(picture, np.clip(brick_body(cup) * dim + shine, 0, 1), body * (1 - spoon))
     picture = over(picture, np.clip(brick_handle(cup) * dim + shine, 0, 1), handle)
     picture = footer(picture, 96, (38, 30, 27))
-    picture = write(picture, "A solid start.", (34, 523), 46, font=SERIF / "SourceSerifPro-Semibold.otf", colour=(245, 236, 222))
-    return write(picture, "MASON’S ROAST", (626, 521), 16, font=BOLD, colour=(226, 140, 104), spacing=0.16, anchor="right")
+    picture = write(picture, "A solid start.", (34, 523), 46, font=SEMIBOLD, colour=(245, 236, 222))
+    return write(
+        picture, "MASON’S ROAST", (626, 521), 16, font=BOLD, colour=(226, 140, 104), spacing=0.16, anchor="right"
+    )
 
 
 def coin_horse() -> Array:
@@ -405,7 +434,7 @@ def coin_horse() -> Array:
     flat = Image.new("RGBA", image.size, "white")
     flat.alpha_composite(image)
     inside = Image.fromarray((np.asarray(flat.convert("L")) < 128).astype(np.uint8) * 255)
-    box = inside.getbbox()
+    box = inside.getbbox() or (0, 0, *inside.size)
     horse = inside.crop(box).resize((500, round(500 * (box[3] - box[1]) / (box[2] - box[0]))), Image.Resampling.BICUBIC)
     shape = np.zeros((height, width))
     left, top = 104, 468 - horse.height
@@ -416,8 +445,27 @@ def coin_horse() -> Array:
     picture = over(picture, floor, ground) * (1 - 0.6 * blur(dark, 6))[..., None]
     layer, mask = of_coins(shape, [18, 15, 12, 9, 7, 5.5, 4.2], seed=11)
     picture = over(picture, np.clip(layer * rounded(shape, 46)[..., None], 0, 1), mask)
-    picture = write(picture, "You always feed it.", (360, 540), 46, font=SERIF / "SourceSerifPro-SemiboldIt.otf", colour=(250, 240, 214), anchor="middle", shade=0.5)
-    return write(picture, "GAMBLING IS A HABIT. ASK FOR HELP.", (360, 573), 14.5, font=BOLD, colour=(236, 204, 122), spacing=0.14, anchor="middle", shade=0.5)
+    picture = write(
+        picture,
+        "You always feed it.",
+        (360, 540),
+        46,
+        font=SERIF / "SourceSerifPro-SemiboldIt.otf",
+        colour=(250, 240, 214),
+        anchor="middle",
+        shade=0.5,
+    )
+    return write(
+        picture,
+        "GAMBLING IS A HABIT. ASK FOR HELP.",
+        (360, 573),
+        14.5,
+        font=BOLD,
+        colour=(236, 204, 122),
+        spacing=0.14,
+        anchor="middle",
+        shade=0.5,
+    )
 
 
 def cat_cup() -> Array:
@@ -429,7 +477,12 @@ def cat_cup() -> Array:
     image = Image.open(PHOTOS / "chelsea.png").convert("RGB")
     # The cat's nose and eyes come to the middle of the cup.
     matrix = (1 / scale, 0, 222 - mouth.x / scale, 0, 1 / scale, 146 - mouth.y / scale)
-    cat = np.asarray(image.transform((width, height), Image.Transform.AFFINE, matrix, Image.Resampling.BICUBIC), dtype=np.float64) / 255
+    cat = (
+        np.asarray(
+            image.transform((width, height), Image.Transform.AFFINE, matrix, Image.Resampling.BICUBIC), dtype=np.float64
+        )
+        / 255
+    )
     cat = np.clip((cat - 0.02) * np.array([1.16, 1.1, 1.04]), 0, 1)
     far = mouth.radius(height, width)
     _, below = mouth.axes(height, width)
@@ -440,12 +493,15 @@ def cat_cup() -> Array:
     return write(picture, "Gentle on you.", (46, 162), 18, font=SERIF / "SourceSerifPro-It.otf", colour=(122, 34, 20))
 
 
-def night_sky(scale: float, *, patch: bool = False) -> Array:
+def night_sky(scale: float) -> Array:
     """The launch site at dusk with its rocket painted out."""
     sky = photo("rocket.jpg")
     left, right = 290, 352
     t = np.linspace(0, 1, right - left)[None, :, None]
-    a, b = blur(sky[:370, left - 10 : left], (2, 2, 0)).mean(1, keepdims=True), blur(sky[:370, right : right + 10], (2, 2, 0)).mean(1, keepdims=True)
+    a, b = (
+        blur(sky[:370, left - 10 : left], (2, 2, 0)).mean(1, keepdims=True),
+        blur(sky[:370, right : right + 10], (2, 2, 0)).mean(1, keepdims=True),
+    )
     grain = np.random.default_rng(2).normal(0, 0.008, (370, right - left, 1))
     fill = np.zeros((427, 640))
     fill[100:362, 297:345] = 1
@@ -466,7 +522,14 @@ def flame(height: int, width: int, x: float, top: float, bottom: float, spread: 
     stretched = ndimage.zoom(noise(rng, height // 6 + 1, width, 7), (6.2, 1), order=1)[:height, :width]
     across = np.abs(xs - x) / wide + (stretched - 0.5) * (0.25 + 0.55 * down)
     heat = np.clip(1.15 - across, 0, 1) * (1 - 0.35 * down) * smooth(top - 2, top + 10, ys.astype(np.float64))
-    colours = ramp(heat, (0, (120, 20, 0)), (0.25, (226, 84, 10)), (0.5, (255, 168, 44)), (0.8, (255, 236, 160)), (1, (255, 252, 236)))
+    colours = ramp(
+        heat,
+        (0, (120, 20, 0)),
+        (0.25, (226, 84, 10)),
+        (0.5, (255, 168, 44)),
+        (0.8, (255, 236, 160)),
+        (1, (255, 252, 236)),
+    )
     return colours, smooth(0.02, 0.4, heat) * smooth(-4.0, 40.0, bottom - ys.astype(np.float64))
 
 
@@ -488,37 +551,78 @@ def smoke(height: int, width: int, x: float, floor: float, spread: float, tall: 
         layer = over(layer, light[..., None] * tone, puff)
         cover = cover + (1 - cover) * puff
     wisps = noise(rng, height, width, 12)
-    return np.clip(layer / np.maximum(cover, 1e-3)[..., None] * (0.86 + 0.28 * wisps[..., None]), 0, 1), smooth(0.12, 0.9, cover * (0.7 + 0.6 * wisps))
+    return np.clip(layer / np.maximum(cover, 1e-3)[..., None] * (0.86 + 0.28 * wisps[..., None]), 0, 1), smooth(
+        0.12, 0.9, cover * (0.7 + 0.6 * wisps)
+    )
+
+
+def real_rocket(height: int, width: int, x: float, top: float, k: float) -> tuple[Array, Array]:
+    """The photographed rocket, `k` times as large, its tip at (`x`, `top`), and its mask."""
+    dx, dy = x - 322 * k, top - 127 * k
+    image = Image.open(PHOTOS / "rocket.jpg").convert("RGB")
+    bare = image.crop((308, 159, 337, 160)).resize((29, 18))
+    image.paste(bare, (308, 141))  # the mission's emblem and letters are not ours to advertise with
+    matrix = (1 / k, 0, -dx / k, 0, 1 / k, -dy / k)
+    pixels = image.transform((width, height), Image.Transform.AFFINE, matrix, Image.Resampling.BICUBIC)
+    return np.asarray(pixels, dtype=np.float64) / 255, polygon(height, width, placed(ROCKET, k, dx, dy), 0.6)
 
 
 def cup_launch() -> Array:
-    scale = 1.60
-    site = night_sky(scale)
-    x0 = round(322 * scale) - 300
-    picture = site[: round(427 * scale), x0 : x0 + 600]
-    height, width = picture.shape[:2]
-    floor, middle = height - 22.0, 300.0
-    cup = Cup(height, width, 0.66, middle - 278 * 0.66, 148)
-    base = 148 + 388 * 0.66
-    fire, burning = flame(height, width, middle, base - 34, floor + 20, 130)
-    ys, xs = np.mgrid[0:height, 0:width]
-    glow = np.exp(-(((xs - middle) / 190) ** 2) - ((ys - floor + 60) / 170) ** 2)
+    scale, width, middle = 1.60, 720, 360.0
+    x0 = round(322 * scale) - 360
+    picture = night_sky(scale)[:, x0 : x0 + width]
+    height = picture.shape[0]
+    ys, xs = np.mgrid[0:height, 0:width].astype(np.float64)
+    floor, k, top = height - 22.0, 0.66, 148.0
+    base = top + 388 * k
+    glow = np.exp(-(((xs - middle) / 250) ** 2) - ((ys - floor + 60) / 170) ** 2)
     picture = np.clip(picture + glow[..., None] * np.array([0.62, 0.32, 0.10]), 0, 1)
-    picture = over(picture, fire, burning)
-    cloud, cover = smoke(height, width, middle, floor + 20, 330, 130)
+    # The cup flies in a row of three, where the middle rocket should be.
+    jets = [flame(height, width, middle, base - 34, floor + 20, 130)]
+    rockets = [(middle - 262, 176.0), (middle + 262, 188.0)]
+    jets += [flame(height, width, x, tip + 278 * 0.86 - 4, floor + 14, 34) for x, tip in rockets]
+    for fire, burning in jets:
+        picture = over(picture, fire, burning)
+    for x, tip in rockets:
+        pixels, mask = real_rocket(height, width, x, tip, 0.86)
+        picture = over(picture, np.clip(pixels * 1.15, 0, 1), mask)
+    cloud, cover = smoke(height, width, middle, floor + 20, 420, 120)
     picture = over(picture, cloud, cover)
-    picture = over(picture, fire, blur(burning, 5) * 0.5 * smooth(floor + 30, floor - 130, ys.astype(np.float64)))
+    for fire, burning in jets:
+        picture = over(picture, fire, blur(burning, 5) * 0.5 * smooth(floor + 30, floor - 130, ys))
+    cup = Cup(height, width, k, middle - 278 * k, top)
+    lit = smooth(base - 90, base, ys)[..., None] * np.array([0.30, 0.13, 0.02])
     dusk = cup.pixels * np.array([0.86, 0.86, 0.95])
-    under = smooth(base - 90, base, ys.astype(np.float64))[..., None] * np.array([0.30, 0.13, 0.02])
-    picture = over(picture, np.clip(dusk + under * dusk.mean(-1, keepdims=True) * 2, 0, 1), cup.alpha)
-    picture = write(picture, "T minus one espresso.", (middle, 74), 45, font=SERIF / "SourceSerifPro-Semibold.otf", colour=(255, 246, 228), anchor="middle", shade=0.25)
-    return write(picture, "APOGEE COFFEE", (middle, 106), 15, font=BOLD, colour=(255, 190, 110), spacing=0.22, anchor="middle", shade=0.25)
+    picture = over(picture, np.clip(dusk + lit * dusk.mean(-1, keepdims=True) * 2, 0, 1), cup.alpha)
+    picture = write(
+        picture,
+        "T minus one espresso.",
+        (middle, 74),
+        48,
+        font=SEMIBOLD,
+        colour=(255, 246, 228),
+        anchor="middle",
+        shade=0.25,
+    )
+    return write(
+        picture,
+        "APOGEE COFFEE",
+        (middle, 108),
+        15.5,
+        font=BOLD,
+        colour=(255, 190, 110),
+        spacing=0.22,
+        anchor="middle",
+        shade=0.25,
+    )
 
 
 def coin_rocket_cup() -> Array:
     height, width = 716, 660
     cup = Cup(height, width, 1.12, 92, 262)
-    picture = cup.on(backdrop(height, width, (84, 156, 160), (18, 66, 84), at=(0.55, 0.4)), drop=18, softness=16, strength=0.5)
+    picture = cup.on(
+        backdrop(height, width, (84, 156, 160), (18, 66, 84), at=(0.55, 0.4)), drop=18, softness=16, strength=0.5
+    )
     mouth = MOUTH.scaled(cup.k, cup.dx, cup.dy)
     shape = polygon(height, width, rocket_outline(mouth.x, 66, 402, 104), 0.7)
     layer, mask = of_coins(shape, [14, 11.5, 9, 7, 5.5, 4.2], seed=4)
@@ -533,16 +637,21 @@ def coin_rocket_cup() -> Array:
     cast = ndimage.shift(mask, (10, 16), order=1) * cup.mouth * shown
     picture = picture * (1 - 0.45 * blur(cast, 7))[..., None]
     picture = over(picture, layer, mask * shown)
-    picture = write(picture, "Skip a cup.", (36, 86), 46, font=SERIF / "SourceSerifPro-Semibold.otf", colour=(255, 248, 232))
-    picture = write(picture, "Fund the trip.", (36, 138), 46, font=SERIF / "SourceSerifPro-Semibold.otf", colour=(250, 214, 120))
+    picture = write(picture, "Skip a cup.", (36, 86), 46, font=SEMIBOLD, colour=(255, 248, 232))
+    picture = write(picture, "Fund the trip.", (36, 138), 46, font=SEMIBOLD, colour=(250, 214, 120))
     return write(picture, "ORBIT SAVINGS", (39, 174), 14.5, font=BOLD, colour=(255, 248, 232), spacing=0.2)
 
 
 def starry_cup() -> Array:
     height, width = 540, 720
     cup = Cup(height, width, 1.3, -84, 16)
-    picture = cup.on(backdrop(height, width, (46, 50, 92), (8, 9, 24), at=(0.4, 0.45)), drop=20, softness=18, strength=0.75)
-    night = over(np.zeros_like(picture), picture * np.array([0.80, 0.78, 0.98]), cup.alpha) + picture * (1 - cup.alpha)[..., None]
+    picture = cup.on(
+        backdrop(height, width, (46, 50, 92), (8, 9, 24), at=(0.4, 0.45)), drop=20, softness=18, strength=0.75
+    )
+    night = (
+        over(np.zeros_like(picture), picture * np.array([0.80, 0.78, 0.98]), cup.alpha)
+        + picture * (1 - cup.alpha)[..., None]
+    )
     mouth = MOUTH.scaled(cup.k, cup.dx, cup.dy)
     sky = photo("hubble_deep_field.jpg", 0.62)
     top, left = 30, 150
@@ -557,9 +666,21 @@ def starry_cup() -> Array:
     picture = over(night, deep, surface)
     glow = blur(surface, 26) * cup.mouth * (1 - surface)
     picture = np.clip(picture + glow[..., None] * np.array([0.10, 0.06, 0.26]), 0, 1)
-    picture = write(picture, "Deep", (690, 414), 66, font=SERIF / "SourceSerifPro-Light.otf", colour=(238, 234, 252), anchor="right")
-    picture = write(picture, "roast.", (690, 474), 66, font=SERIF / "SourceSerifPro-Light.otf", colour=(238, 234, 252), anchor="right")
-    return write(picture, "NIGHT SHIFT", (689, 508), 13, font=BOLD, colour=(190, 170, 236), spacing=0.18, anchor="right")
+    picture = write(
+        picture, "Deep", (690, 414), 66, font=SERIF / "SourceSerifPro-Light.otf", colour=(238, 234, 252), anchor="right"
+    )
+    picture = write(
+        picture,
+        "roast.",
+        (690, 474),
+        66,
+        font=SERIF / "SourceSerifPro-Light.otf",
+        colour=(238, 234, 252),
+        anchor="right",
+    )
+    return write(
+        picture, "NIGHT SHIFT", (689, 508), 13, font=BOLD, colour=(190, 170, 236), spacing=0.18, anchor="right"
+    )
 
 
 def grass_rocket() -> Array:
@@ -571,20 +692,35 @@ def grass_rocket() -> Array:
     shape = polygon(height, width, rocket_outline(300, 116, 500, 112), 0.8)
     grass = luminance(photo("grass.png", 0.9))
     plane = np.tile(grass, (2, 2))[:height, 40 : 40 + width]
-    rim = ndimage.map_coordinates(shape, np.mgrid[0:height, 0:width] + (noise(np.random.default_rng(6), height, width, 1.4) - 0.5) * 14, order=1)
+    rim = ndimage.map_coordinates(
+        shape, np.mgrid[0:height, 0:width] + (noise(np.random.default_rng(6), height, width, 1.4) - 0.5) * 14, order=1
+    )
     rim = smooth(0.35, 0.65, rim)
     layer = ramp(plane, (0.1, (12, 34, 10)), (0.4, (58, 112, 34)), (0.65, (122, 176, 62)), (0.95, (214, 236, 140)))
     layer = np.clip(layer * rounded(shape, 56)[..., None] * 1.12, 0, 1)
     picture = over(picture, layer, rim)
-    picture = write(picture, "Green all the way up.", (300, 62), 42, font=SERIF / "SourceSerifPro-Semibold.otf", colour=(244, 250, 232), anchor="middle")
-    return write(picture, "HEDGEROW CLEAN FUELS", (300, 92), 14.5, font=BOLD, colour=(176, 222, 122), spacing=0.2, anchor="middle")
+    picture = write(
+        picture, "Green all the way up.", (300, 62), 42, font=SEMIBOLD, colour=(244, 250, 232), anchor="middle"
+    )
+    return write(
+        picture,
+        "HEDGEROW CLEAN FUELS",
+        (300, 92),
+        14.5,
+        font=BOLD,
+        colour=(176, 222, 122),
+        spacing=0.2,
+        anchor="middle",
+    )
 
 
 def plain_coffee() -> Array:
     picture = Cup(440, 660, 1.1).pixels
     picture = footer(picture, 92, (244, 236, 224))
-    picture = write(picture, "Just coffee.", (34, 500), 44, font=SERIF / "SourceSerifPro-Semibold.otf", colour=(72, 30, 18))
-    return write(picture, "CORNER ESPRESSO BAR", (626, 498), 14.5, font=BOLD, colour=(166, 62, 30), spacing=0.16, anchor="right")
+    picture = write(picture, "Just coffee.", (34, 500), 44, font=SEMIBOLD, colour=(72, 30, 18))
+    return write(
+        picture, "CORNER ESPRESSO BAR", (626, 498), 14.5, font=BOLD, colour=(166, 62, 30), spacing=0.16, anchor="right"
+    )
 
 
 PICTURES: dict[str, Callable[[], Array]] = {

@@ -1,0 +1,140 @@
+"""Tests of the data in `askance.demo`: pictures, table, sources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+import pytest
+import yaml
+
+from askance.atypicality import RELATIONS, Statement, all_statements
+from askance.demo import FOLDER, PICTURES, TABLE
+from askance.images import Image
+
+NAMES = [
+    "brick-cup",
+    "grass-rocket",
+    "coin-horse",
+    "cat-cup",
+    "cup-launch",
+    "coin-rocket-cup",
+    "starry-cup",
+    "plain-coffee",
+]
+ANSWERS = {
+    "objects",
+    "scene_text",
+    "narration",
+    "unusual",
+    "combine",
+    "detect_statement",
+    "choose_action_reasons",
+    "end_to_end_multi",
+    "caption",
+}
+every_picture = pytest.mark.parametrize("name", NAMES, ids=NAMES)
+
+
+@cache
+def table() -> dict[str, Any]:
+    pictures = yaml.safe_load(TABLE.read_text(encoding="utf-8"))["pictures"]
+    return {picture["name"]: picture for picture in pictures}
+
+
+def false_choices(picture: dict[str, Any], node: str) -> list[int]:
+    kinds = [kind for kind, _ in picture["options"]]
+    return [number for number in picture["answers"][node] if kinds[number - 1] != "right"]
+
+
+def test_every_picture_is_in_the_table() -> None:
+    assert list(table()) == NAMES
+    assert {path.name for path in PICTURES.iterdir()} == {f"{name}.jpg" for name in NAMES}
+
+
+def test_the_answers_carry_the_name_handwritten() -> None:
+    assert yaml.safe_load(TABLE.read_text(encoding="utf-8"))["model"] == "handwritten"
+    assert "hand-written" in (FOLDER / "SOURCES.md").read_text(encoding="utf-8")
+
+
+def test_each_relation_one_with_two_and_one_plain() -> None:
+    relations = [tuple(statement["relation"] for statement in picture["truth"]) for picture in table().values()]
+    assert {relation for found in relations for relation in found} == set(RELATIONS)
+    assert () in relations
+    assert max(map(len, relations)) == 2
+
+
+@every_picture
+def test_file(name: str) -> None:
+    picture = table()[name]
+    data = (FOLDER / picture["file"]).read_bytes()
+    assert sha256(data).hexdigest() == picture["sha256"]
+    assert len(data) < 80_000
+    info = Image.from_bytes(data).info
+    assert (info.format, info.frames) == ("jpeg", 1)
+    assert 500 < min(info.width, info.height) <= max(info.width, info.height) <= 800
+
+
+def test_all_files_together_are_small() -> None:
+    assert sum(path.stat().st_size for path in PICTURES.iterdir()) < 500_000
+
+
+@every_picture
+def test_options(name: str) -> None:
+    kinds, texts = zip(*table()[name]["options"], strict=True)
+    assert 15 <= len(texts) <= 18
+    assert len(set(texts)) == len(texts)
+    assert [text for text in texts if not text.startswith("I should ") or " because " not in text] == []
+    assert [text for text in texts if not text.endswith(".")] == []
+    count = Counter(kinds)
+    assert set(count) == {"right", "action", "reason", "adjective", "object", "statement"}
+    assert count["right"] == 3
+
+
+@every_picture
+def test_every_node_has_an_answer_of_its_form(name: str) -> None:
+    picture = table()[name]
+    answers = picture["answers"]
+    assert set(answers) == ANSWERS
+    assert 2 <= len(set(answers["objects"])) == len(answers["objects"]) <= 5
+    assert all(isinstance(line, str) for line in answers["scene_text"])
+    assert all("\n" not in answers[node] for node in ("narration", "unusual", "combine", "caption"))
+    for node in ("choose_action_reasons", "end_to_end_multi"):
+        numbers = answers[node]
+        assert len(set(numbers)) == len(numbers) == 3
+        assert set(numbers) <= set(range(1, len(picture["options"]) + 1))
+
+
+@every_picture
+def test_statements_can_be_chosen(name: str) -> None:
+    picture = table()[name]
+    options = all_statements(picture["answers"]["objects"])
+    assert Statement(**picture["answers"]["detect_statement"]) in options
+    truth = [Statement(**statement) for statement in picture["truth"]]
+    assert not truth or set(truth) & set(options)
+
+
+@every_picture
+def test_what_is_wrong_is_marked_as_wrong(name: str) -> None:
+    picture = table()[name]
+    wrong: dict[str, Any] = {
+        node: false for node in ("choose_action_reasons", "end_to_end_multi") if (false := false_choices(picture, node))
+    }
+    if picture["answers"]["detect_statement"] not in picture["truth"]:
+        wrong["detect_statement"] = True
+    assert picture["wrong"] == wrong
+
+
+def test_something_is_wrong_on_purpose() -> None:
+    wrong = {name: set(picture["wrong"]) for name, picture in table().items()}
+    assert "choose_action_reasons" in wrong["coin-horse"]
+    assert {name for name, nodes in wrong.items() if "detect_statement" in nodes} == {"starry-cup", "plain-coffee"}
+    assert wrong["cat-cup"] == set()
+
+
+@every_picture
+def test_sources_name_every_picture(name: str) -> None:
+    sources = (FOLDER / "SOURCES.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in sources or name in {"brick-cup", "plain-coffee"}
