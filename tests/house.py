@@ -40,6 +40,7 @@ RUNNABLE_ROOMS = tuple(f"{PACKAGE}.{room}*" for room in ("nodes", "tools", "agen
 VENDORS: dict[str, tuple[str, ...]] = {
     "PIL": ("askance.images*",),
     "diskcache": ("askance.replay*",),
+    "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.prompts*",),
     "langchain": ("askance.models.*langchain*",),
     "langchain_core": (
