@@ -1,26 +1,21 @@
 """Every answer on record, so that any run can be played again without a network.
 
-`Record` is one request and its answer; a `Store` keeps records on disk, a `MemoryStore` in memory. Cassettes carry them from
-machine to machine. `explain_miss` says why a request is not on record.
+`Record` is one request and its answer; a `Store` keeps records on disk, a `MemoryStore` in memory. Cassettes carry them
+from machine to machine. `explain_miss` says why a request is not on record.
 """
 
 from __future__ import annotations
 
-from askance.replay.cassette import (
-    MAX_LINE,
-    ImportCounts,
-    export_cassette,
-    import_cassette,
-    read_cassette,
-    read_pictures,
-)
+from askance.replay.cassette import ImportCounts, export_cassette, import_cassette
 from askance.replay.lines import Picture
 from askance.replay.location import STORE_VARIABLE, find_store
 from askance.replay.memory import MemoryStore
 from askance.replay.miss import Difference, differences, explain_miss
+from askance.replay.reading import MAX_LINE, read_cassette, read_pictures
 from askance.replay.records import KINDS, Mode, Record, RecordKind, Records
 from askance.replay.selection import Stats, select, stats
 from askance.replay.store import Store
+from askance.replay.verify import Problem, verify
 from askance.replay.visible import visible
 
 __all__ = [
@@ -32,6 +27,7 @@ __all__ = [
     "MemoryStore",
     "Mode",
     "Picture",
+    "Problem",
     "Record",
     "RecordKind",
     "Records",
@@ -46,5 +42,6 @@ __all__ = [
     "read_pictures",
     "select",
     "stats",
+    "verify",
     "visible",
 ]

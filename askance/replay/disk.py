@@ -1,23 +1,21 @@
 """The file that a store lives in: diskcache's tables, holding JSON text and nothing else.
 
-What stands in a row is data, whoever wrote it. diskcache takes from a row how to read it (`mode`, which may say "unpickle")
-and which file to read or delete (`filename`), and from a table which settings to apply. So here a row of any other mode is
-refused, no file name is ever followed, every value stays in its row, and a file with other settings is not opened.
+What stands in a row is data, whoever wrote it. diskcache takes from a row how to read it (`mode`, which may say
+"unpickle") and which file to read or delete (`filename`), and from a table which settings to apply. So here a row of
+any other mode is refused, no file name is followed, every value stays in its row, and other settings are not applied.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Any, Protocol
 
 from askance.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DATABASE = "cache.db"
 FORMAT = 1
@@ -48,7 +46,9 @@ SETTINGS: Mapping[str, int | str] = {
 }
 """No eviction, no size limit, no expiry; a write survives the death of the process at any instant."""
 
-_COUNTERS = frozenset({"count", "size", "hits", "misses"})
+_SETTING_TYPES = {(name, type(value)) for name, value in SETTINGS.items()} | {
+    (counter, int) for counter in ("count", "size", "hits", "misses")
+}
 
 
 class _Cache(Protocol):
@@ -95,10 +95,15 @@ def text_of(mode: object, filename: object, value: object) -> str:
 
 @cache
 def json_disk() -> type:
-    """The `diskcache.Disk` that holds JSON text only; made when first needed, so that a replay does not load diskcache."""
-    from diskcache import Disk
+    """The `diskcache.Disk` that holds JSON text only.
 
-    class JsonDisk(Disk):
+    Made when it is first needed, so that a replay does not load diskcache.
+    """
+    import diskcache  # pyright: ignore[reportMissingTypeStubs]
+
+    base: Any = diskcache.Disk
+
+    class JsonDisk(base):
         """JSON text by text key, in the row itself; never a pickle, never a file."""
 
         def put(self, key: object) -> tuple[str, bool]:
@@ -113,13 +118,13 @@ def json_disk() -> type:
                 raise StoreError(msg)
             return key
 
-        def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, None, str]:
-            if type(value) is not str or read:
+        def store(self, value: object, *_: object, **__: object) -> tuple[int, int, None, str]:
+            if type(value) is not str:
                 msg = f"A {type(value).__name__} is no JSON text."
                 raise StoreError(msg)
             return 0, RAW, None, value
 
-        def fetch(self, mode: object, filename: object, value: object, read: bool) -> str:
+        def fetch(self, mode: object, filename: object, value: object, *_: object) -> str:
             return text_of(mode, filename, value)
 
         def remove(self, file_path: object) -> None:
@@ -135,7 +140,7 @@ def open_writer(folder: Path) -> Writer:
         StoreError: the file is no store, or of another version.
         OSError, sqlite3.Error: it cannot be written.
     """
-    from diskcache import Cache, Timeout
+    import diskcache  # pyright: ignore[reportMissingTypeStubs]
 
     _make_folder(folder)
     with closing(sqlite3.connect(folder / DATABASE, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
@@ -145,7 +150,13 @@ def open_writer(folder: Path) -> Writer:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
         check_file(connection, folder)
-    return Writer(Cache(str(folder), timeout=BUSY_SECONDS, disk=json_disk(), **SETTINGS), Timeout)
+    cache: Any = diskcache.Cache
+    return Writer(cache(str(folder), timeout=BUSY_SECONDS, disk=json_disk(), **SETTINGS), diskcache.Timeout)
+
+
+def may_write(path: Path) -> bool:
+    """Whether this process may write there, as far as the system says."""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def fold_journal(folder: Path) -> None:
@@ -160,28 +171,25 @@ def check_file(connection: sqlite3.Connection, folder: Path) -> bool:
     Raises:
         StoreError: the file is no store of askance's, or of another version.
     """
+    tables = _tables(connection)
+    if not tables and _pragma(connection, "application_id") == 0:
+        return False
     if _pragma(connection, "application_id") != APPLICATION:
         msg = f"{str(folder / DATABASE)!r} is no record store of askance's."
-        raise StoreError(
-            msg, hint="Name another folder with ASKANCE_STORE; records from elsewhere come in as a cassette."
-        )
+        raise StoreError(msg, hint="Name another folder with ASKANCE_STORE.")
     version = _pragma(connection, "user_version")
     if version != FORMAT:
         msg = f"The record store {str(folder)!r} has format {version}, and this askance reads format {FORMAT}."
-        raise StoreError(
-            msg,
-            hint="Export it with the askance that wrote it and import the cassette here, or name another with ASKANCE_STORE.",
-        )
-    tables = _tables(connection)
-    if "Settings" in tables and not _settings(connection) <= {*SETTINGS.items(), *((name, None) for name in _COUNTERS)}:
+        hint = "Export a cassette with the askance that wrote it and import that, or name another with ASKANCE_STORE."
+        raise StoreError(msg, hint=hint)
+    if "Settings" in tables and not _settings(connection) <= _SETTING_TYPES:
         msg = f"The record store {str(folder)!r} carries settings that askance did not write."
         raise StoreError(msg, hint="Do not trust the file; name another folder with ASKANCE_STORE.")
     return {"Cache", "Settings"} <= tables
 
 
-def _settings(connection: sqlite3.Connection) -> set[tuple[str, object]]:
-    rows = connection.execute("SELECT key, value FROM Settings").fetchall()
-    return {(key, None if key in _COUNTERS else value) for key, value in rows}
+def _settings(connection: sqlite3.Connection) -> set[tuple[str, type]]:
+    return {(name, type(value)) for name, value in connection.execute("SELECT key, value FROM Settings")}
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
@@ -195,7 +203,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 def _make_folder(folder: Path) -> None:
     """Make the folder, and have git leave it alone; a folder that was there before keeps its own rules."""
     fresh = not folder.exists() or folder.name == ".askance"
-    os.makedirs(folder, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     if fresh:
         with suppress(FileExistsError), (folder / ".gitignore").open("x") as file:
             file.write("*\n")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from askance.errors import StoreError
-from askance.replay.cassette import read_cassette
+from askance.replay.reading import read_cassette
 from askance.replay.records import Record, RecordKind, check_key
 
 
@@ -20,7 +20,9 @@ class MemoryStore:
 
     @classmethod
     def from_cassette(cls, path: Path | str, *, check: bool = True, writable: bool = False) -> MemoryStore:
-        """The records of a cassette, by default to be read only; `check=False` is for a file that ships with the package.
+        """The records of a cassette, by default to be read only.
+
+        `check=False` believes the file: for one that ships with the package.
 
         Raises:
             CassetteError: a line is no record; the message names the line.

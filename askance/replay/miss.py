@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +11,10 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any
 
-from askance.chat import JsonObject, key_of
+from askance.chat import JsonObject, canonical_json, key_of
 from askance.errors import ReplayMiss
 from askance.replay.nearest import nearest_key
-from askance.replay.records import RecordKind, Records, model_name
+from askance.replay.records import RecordKind, Records, model_name, plain_object
 from askance.replay.visible import visible
 
 CONTEXT = 2
@@ -23,19 +24,23 @@ MOST_LINES = 40
 """Longest diff, in lines."""
 
 _WIDTH = 100
-"""Longer lines are folded before they are compared."""
+"""Longer lines are folded, at the ends of sentences first, before they are compared."""
 
 _WINDOW = 400
-"""Lines compared from the first one that differs."""
+"""Lines compared, from shortly before the first one that differs."""
+
+_SENTENCE = re.compile(r"(?<=[.!?:;])(?=\s)")
 
 _TITLES = {
     "model": "the model",
+    "messages": "the messages",
     "sampling": "the sampling",
     "response": "the response schema",
     "tools": "the tools",
     "extra": "the provider's extra fields",
     "draw": "the number of the draw",
 }
+"""In the order in which a person would look for a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Difference:
     what: str
     """In words: `the text of message 2 (user)`."""
     recorded: str
+    """The part as text; empty where there is none."""
     asked: str
 
 
@@ -54,123 +60,134 @@ def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records)
     Raises:
         StoreError: the records cannot be read.
     """
+    request = plain_object(request)
     key = key_of(kind, request)
     asked = f"No {kind} answer is on record for {_title(key, request)}"
     nearest = nearest_key(request, kind, records)
     record = None if nearest is None else records.get(nearest)
     if record is None:
         return ReplayMiss(
-            f"{asked}: {visible(records.name)!r} holds no {kind} records.",
+            f"{asked}: {records.name!r} holds no {kind} records.",
             key=key,
-            hint="Name the store that has it with ASKANCE_STORE, import a cassette, or record it with --mode auto.",
+            hint="Name the store that does with ASKANCE_STORE, import a cassette, or record with --mode auto.",
         )
     found = list(differences(record.request, request))
-    first, others = (found[0], found[1:]) if found else (Difference("nothing but its key", "", ""), [])
-    also = f" (and in {', '.join(other.what for other in others)})" if others else ""
+    what = found[0].what if found else "nothing any more: it was recorded meanwhile"
+    also = f" (and in {', '.join(other.what for other in found[1:])})" if found[1:] else ""
     return ReplayMiss(
-        f"{asked}: the nearest, {_title(record.key, record.request)}, differs in {first.what}{also}.",
+        f"{asked}: the nearest, {_title(record.key, record.request)}, differs in {what}{also}.",
         key=key,
         nearest=record.key,
-        diff=unified(first, recorded=record.key[:12], asked=key[:12]),
+        diff=unified(found[0], recorded=record.key[:12], asked=key[:12]) if found else "",
         hint="Undo what changed, or record the answer with --mode auto.",
     )
 
 
 def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[Difference]:
-    """What differs, in the order in which a person would ask: model, messages, then everything else."""
-    rest = [name for name in (*_TITLES, *sorted({*recorded, *asked})) if name not in {"model", "messages"}]
-    for name in dict.fromkeys(("model", "messages", *rest)):
-        old, new = recorded.get(name), asked.get(name)
-        if _text(old) == _text(new):
+    """The parts in which two canonical requests differ: the model, the messages, then everything else."""
+    for name in dict.fromkeys((*_TITLES, *sorted({*recorded, *asked}))):
+        old, new = ({name: side[name]} if name in side else {} for side in (recorded, asked))
+        if _same(old, new):
             continue
-        if name == "messages" and isinstance(old, Sequence) and isinstance(new, Sequence):
-            yield from _message_differences(old, new)
+        if name == "messages" and old and new:
+            yield from _message_differences(old[name], new[name])
         else:
-            yield Difference(_TITLES.get(name, f"`{visible(name)}`"), _text(old), _text(new))
+            what = _TITLES.get(name, repr(name))
+            yield Difference(what, *(_text(side[name]) if side else "" for side in (old, new)))
 
 
 def unified(difference: Difference, *, recorded: str, asked: str) -> str:
-    """The first stretch of a difference as a unified diff, safe to show on a terminal."""
+    """The first stretch of a difference as a unified diff, safe to show on a terminal; empty if there is none."""
     old, new = _lines(difference.recorded), _lines(difference.asked)
-    same = next((at for at, (a, b) in enumerate(zip_longest(old, new)) if a != b), None)
-    if same is None:
+    changed = next((at for at, (a, b) in enumerate(zip_longest(old, new)) if a != b), None)
+    if changed is None:
         return ""
-    start = max(0, same - CONTEXT)
+    start = max(0, changed - CONTEXT)
     old, new = old[start : start + _WINDOW], new[start : start + _WINDOW]
-    group = next(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT))
-    spans = (group[0][1], group[-1][2], group[0][3], group[-1][4])
-    lines = [f"--- recorded {recorded}", f"+++ asked {asked}", _hunk(start, *spans)]
+    group = next(iter(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT)))
+    (_, a, _, c, _), (_, _, b, _, d) = group[0], group[-1]
+    lines = [f"--- recorded {recorded}", f"+++ asked {asked}"]
+    lines += [f"@@ -{_span(start + a, b - a)} +{_span(start + c, d - c)} @@"]
     for tag, a, b, c, d in group:
-        if tag == "equal":
-            lines += [f" {line}" for line in old[a:b]]
-        else:
-            lines += [f"-{line}" for line in old[a:b]] + [f"+{line}" for line in new[c:d]]
+        lines += [f" {line}" for line in old[a:b]] if tag == "equal" else []
+        lines += [f"-{line}" for line in old[a:b]] if tag in {"delete", "replace"} else []
+        lines += [f"+{line}" for line in new[c:d]] if tag in {"insert", "replace"} else []
     if len(lines) > MOST_LINES:
-        lines[MOST_LINES:] = [f"… {len(lines) - MOST_LINES} more lines"]
+        lines[MOST_LINES:] = [f"… and {len(lines) - MOST_LINES} lines more"]
     return "\n".join(lines)
 
 
 def _message_differences(recorded: Sequence[JsonObject], asked: Sequence[JsonObject]) -> Iterator[Difference]:
     for number, (old, new) in enumerate(zip_longest(recorded, asked), 1):
-        if _text(old) == _text(new):
+        if _same(old, new):
             continue
-        role = (new or old or {}).get("role", "?")
-        where = f"message {number} ({role})"
-        if old is None or new is None or old.get("role") != new.get("role"):
-            yield Difference(where, _text(old), _text(new))
-            continue
-        yield from _part_differences(old, new, where)
+        where = f"message {number} ({(new or old or {}).get('role')})"
+        if old and new and old.get("role") == new.get("role"):
+            yield from _part_differences(old, new, where)
+        else:
+            yield Difference(where, *("" if side is None else _text(side) for side in (old, new)))
 
 
 def _part_differences(recorded: JsonObject, asked: JsonObject, where: str) -> Iterator[Difference]:
-    sides = recorded.get("parts", ()), asked.get("parts", ())
-    old, new = ("\n".join(str(part["text"]) for part in side if "text" in part) for side in sides)
-    if old != new:
-        yield Difference(f"the text of {where}", old, new)
-    old, new = ([part for part in side if "text" not in part] for side in sides)
-    if _text(old) != _text(new):
-        named = [[part.get("sha256") for part in side] for side in (old, new)]
-        what = "the image" if named[0] != named[1] else "how the image is prepared"
-        yield Difference(f"{what} of {where}", _text(old), _text(new))
-    old, new = ({name: value for name, value in side.items() if name != "parts"} for side in (recorded, asked))
-    if _text(old) != _text(new):
-        yield Difference(f"the tool calls of {where}", _text(old), _text(new))
+    """Text, pictures, and what else a message may hold, in this order; at last the order of its parts."""
+    splits = [_split(message) for message in (recorded, asked)]
+    before = False
+    for name, old, new in zip(("text", "image", "preparation of the image", "tool calls"), *splits, strict=True):
+        if old != new:
+            before = True
+            yield Difference(f"the {name} of {where}", old, new)
+    if not before:
+        yield Difference(
+            f"the order of the parts of {where}", *(_text(message["parts"]) for message in (recorded, asked))
+        )
+
+
+def _split(message: JsonObject) -> tuple[str, str, str, str]:
+    parts: list[JsonObject] = message.get("parts", [])
+    pictures = [part for part in parts if part.get("type") == "image"]
+    rest = {name: value for name, value in message.items() if name not in {"role", "parts"}}
+    return (
+        "\n".join(str(part.get("text", "")) for part in parts if part.get("type") != "image"),
+        "\n".join(str(picture.get("sha256")) for picture in pictures),
+        "\n".join(_text({**picture, "sha256": "…"}) for picture in pictures),
+        _text(rest) if rest else "",
+    )
 
 
 def _title(key: str, request: Mapping[str, Any]) -> str:
     """Short key, model and first words."""
-    words = next(_texts(request), "")
-    described = [
-        visible(model_name(request)),
-        repr(textwrap.shorten(visible(words), 48, placeholder="…")) if words else "",
-    ]
-    said = ", ".join(part for part in described if part)
+    words = textwrap.shorten(next(_texts(request), "")[:500], 48, placeholder="…")
+    said = ", ".join(part for part in (visible(model_name(request)), repr(words) if words else "") if part)
     return f"{key[:12]} ({said})" if said else key[:12]
 
 
 def _texts(request: Mapping[str, Any]) -> Iterator[str]:
-    """The texts of the messages, the user's before the system's, which are the same for many requests."""
+    """The texts of the messages; the system's, which many requests share, come last."""
     messages: Sequence[JsonObject] = request.get("messages", ())
     for message in sorted(messages, key=lambda message: message.get("role") == "system"):
-        for part in message.get("parts", ()):
-            if part.get("text"):
-                yield str(part["text"])
+        yield from (str(part["text"]) for part in message.get("parts", ()) if part.get("text"))
+
+
+def _same(recorded: object, asked: object) -> bool:
+    return canonical_json(recorded) == canonical_json(asked)
 
 
 def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2, default=str)
-    )
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2)
 
 
 def _lines(text: str) -> list[str]:
-    folded = (textwrap.wrap(line, _WIDTH, drop_whitespace=False, replace_whitespace=False) for line in text.split("\n"))
-    return [visible(line) for lines in folded for line in (lines or [""])]
+    return [visible(piece) for line in text.split("\n") for piece in _folded(line)]
 
 
-def _hunk(start: int, a: int, b: int, c: int, d: int) -> str:
-    return f"@@ -{start + a + 1},{b - a} +{start + c + 1},{d - c} @@"
+def _folded(line: str) -> Iterator[str]:
+    if len(line) <= _WIDTH:
+        yield line
+        return
+    for sentence in _SENTENCE.split(line):
+        yield from textwrap.wrap(sentence, _WIDTH, drop_whitespace=False, replace_whitespace=False, expand_tabs=False)
+
+
+def _span(start: int, length: int) -> str:
+    """Place of a stretch of lines, as unified diffs write it: an empty one stands after the line that it names."""
+    return f"{start + 1 if length else start},{length}"

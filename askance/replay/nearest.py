@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from heapq import nsmallest
 from itertools import islice
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -46,9 +45,9 @@ class Sketch:
             images.add(str(part.get("sha256", "")))
             texts.append(str(part.get("text", "")))
         text = " ".join(f"{text[:_EDGE]} {text[-_EDGE:]}" if len(text) > 2 * _EDGE else text for text in texts)
-        words = {crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(text)}
+        words = sorted({crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(text)})
         rest = {name: value for name, value in request.items() if name not in {"model", "messages"}}
-        return cls(frozenset(images - {""}), model_name(request), key_of("", rest), frozenset(nsmallest(_WORDS, words)))
+        return cls(frozenset(images - {""}), model_name(request), key_of("", rest), frozenset(words[:_WORDS]))
 
     def likeness(self, other: Sketch) -> float:
         """How much the two agree; the greater the number, the more."""

@@ -1,4 +1,4 @@
-"""Reading the store's file, without writing to it and without diskcache."""
+"""Reading the store's file, without changing it and without diskcache."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from askance.errors import StoreError
-from askance.replay.disk import BUSY_SECONDS, DATABASE, check_file
+from askance.replay.disk import BUSY_SECONDS, DATABASE, check_file, may_write
 
 Row = tuple[object, ...]
 
@@ -16,9 +16,8 @@ Row = tuple[object, ...]
 class Reader:
     """One connection for all threads of a process; a file that does not exist is an empty one."""
 
-    def __init__(self, folder: Path, *, read_only: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._read_only = read_only
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
@@ -32,10 +31,9 @@ class Reader:
         """
         with self._lock:
             try:
-                connection = self._connection if self._process == os.getpid() else None
-                connection = connection or self._connect()
+                connection = self._connected()
                 return None if connection is None else connection.execute(query, values).fetchone()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, OSError) as error:
                 raise self._trouble(error) from error
 
     def all(self, query: str, values: Row = ()) -> list[Row]:
@@ -46,10 +44,9 @@ class Reader:
         """
         with self._lock:
             try:
-                connection = self._connection if self._process == os.getpid() else None
-                connection = connection or self._connect()
+                connection = self._connected()
                 return [] if connection is None else connection.execute(query, values).fetchall()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, OSError) as error:
                 raise self._trouble(error) from error
 
     def check(self) -> None:
@@ -64,35 +61,34 @@ class Reader:
         with self._lock:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.close()
-            self._connection = None
+                self._connection = None
 
-    def _connect(self) -> sqlite3.Connection | None:
+    def _connected(self) -> sqlite3.Connection | None:
         """The connection, once the file and its tables are there."""
         if self._process != os.getpid():
             self._leave_to_parent()
-        file = self._folder / DATABASE
-        if not file.exists():
-            return None
-        connection = self._open(file)
-        try:
-            ready = check_file(connection, self._folder)
-        except (StoreError, sqlite3.Error):
-            connection.close()
-            raise
-        if not ready:
-            connection.close()
-            return None
-        self._connection = connection
-        return connection
+        if self._connection is None and (self._folder / DATABASE).exists():
+            connection = self._open(self._folder / DATABASE)
+            try:
+                ready = check_file(connection, self._folder)
+            except (StoreError, sqlite3.Error):
+                connection.close()
+                raise
+            if ready:
+                self._connection = connection
+            else:
+                connection.close()
+        return self._connection
 
     def _open(self, file: Path) -> sqlite3.Connection:
-        """SQLite reads a store with a journal only where it may write beside it; elsewhere the journal must be empty."""
+        """Read and write, so that what SQLite lays beside the file goes again; where that may not be, read only."""
         try:
-            return _open(file, "mode=ro" if self._read_only else "mode=rw")
+            return _open(file, "mode=rw")
         except sqlite3.OperationalError:
             journal = file.with_name(f"{file.name}-wal")
-            if os.access(file.parent, os.W_OK) or (journal.exists() and journal.stat().st_size):
+            if may_write(file.parent) or (journal.exists() and journal.stat().st_size):
                 raise
+            # SQLite wants to lay an index beside the file, and may not; with an empty journal it can do without.
             return _open(file, "immutable=1")
 
     def _leave_to_parent(self) -> None:
@@ -101,7 +97,7 @@ class Reader:
             self._inherited.append(self._connection)
         self._connection, self._process = None, os.getpid()
 
-    def _trouble(self, error: sqlite3.Error) -> StoreError:
+    def _trouble(self, error: Exception) -> StoreError:
         msg = f"The record store {str(self._folder)!r} cannot be read: {error}."
         return StoreError(msg, hint="Name another folder with ASKANCE_STORE, or bring the records in from a cassette.")
 

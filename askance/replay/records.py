@@ -1,7 +1,7 @@
 """A record, and what any holder of records offers.
 
-A record is one request, in canonical form, and what came back for it. Who asked, how long it took and how often it was tried
-are no part of it: equal requests share one record.
+A record is one request, in canonical form, and what came back for it. Who asked, how long it took and how often it was
+tried are no part of it: equal requests share one record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Record:
     request: JsonObject
     response: JsonObject
     images: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    """By sha256 of the source bytes: `sent` (sha256 of the bytes sent), `media_type`, `width` and `height` in pixels."""
+    """By sha256 of the source bytes: `sent` (sha256 of what was sent), `media_type`, `width` and `height` in pixels."""
     at: str = ""
     """When it was answered: UTC, `2026-01-31T12:00:00Z`; empty where nobody knows."""
 
@@ -200,7 +200,7 @@ def plain_object(form: Mapping[str, Any]) -> JsonObject:
 
 
 def _plain(value: object, depth: int) -> object:
-    if value is None or isinstance(value, (str, bool)):
+    if type(value) is str or value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, (int, float)):
         return _number(value)

@@ -22,8 +22,8 @@ def select(
 ) -> Iterator[Record]:
     """The records that answer every description given, in the order of `records` (keys: in their own order).
 
-    `model` is a part of the model's name, or a pattern with `*` and `?`; `since` is a date or a time in ISO form, UTC where
-    it has no zone; a record without a date is older than any.
+    `model` is a part of the model's name, or a pattern with `*` and `?`; `since` is a date or a time in ISO form, UTC
+    where it has no zone; a record without a date is older than any.
 
     Raises:
         UsageError: `since` is no date.
@@ -39,7 +39,7 @@ def select(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """Counts of records."""
 
@@ -67,7 +67,12 @@ def stats(records: Iterable[Record]) -> Stats:
         if record.kind == "chat":
             outcomes[record.outcome] += 1
     return Stats(
-        count, size, *(dict(part.most_common()) for part in (kinds, models, outcomes)), dict(sorted(days.items()))
+        records=count,
+        size=size,
+        kinds=dict(kinds.most_common()),
+        models=dict(models.most_common()),
+        outcomes=dict(outcomes.most_common()),
+        days=dict(sorted(days.items())),
     )
 
 

@@ -1,7 +1,7 @@
 """The record store: one SQLite file, many readers and writers.
 
-Writing goes through diskcache. Reading does not: opening a diskcache writes, which a read-only disk forbids and a pure replay
-has no need of.
+Writing goes through diskcache. Reading does not: opening a diskcache writes, which a read-only disk forbids and a pure
+replay has no need of.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from types import TracebackType
 from typing import cast
 
 from askance.errors import StoreError
-from askance.replay.disk import DATABASE, Writer, fold_journal, open_writer, text_of
+from askance.replay.disk import DATABASE, Writer, fold_journal, may_write, open_writer, text_of
 from askance.replay.location import find_store, store_from
-from askance.replay.reader import Reader
+from askance.replay.reader import Reader, Row
 from askance.replay.records import Record, RecordKind, check_key
 
 _OURS = "raw = 1 AND typeof(key) = 'text'"
-_GET = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
+_ROW = "SELECT key, mode, filename, value, rowid FROM Cache"
+_GET = f"{_ROW} WHERE key = ? AND raw = 1"
+_ALL = f"{_ROW} WHERE key > ? AND {_OURS} ORDER BY key LIMIT 64"
+_KIND = f"{_ROW} WHERE rowid > ? AND tag = ? AND {_OURS} ORDER BY rowid LIMIT 64"
 _KEYS = f"SELECT key FROM Cache WHERE key > ? AND {_OURS} ORDER BY key LIMIT 1024"
-_ALL = f"SELECT key, mode, filename, value, key FROM Cache WHERE key > ? AND {_OURS} ORDER BY key LIMIT 64"
-_KIND = f"SELECT key, mode, filename, value, rowid FROM Cache WHERE rowid > ? AND tag = ? AND {_OURS} ORDER BY rowid LIMIT 64"
+_COUNT = f"SELECT count(*) FROM Cache WHERE {_OURS}"
 _STRANGE = f"SELECT count(*) FROM Cache WHERE NOT ({_OURS})"
 
 
@@ -39,7 +41,7 @@ class Store:
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         self.folder = folder
         self._read_only = read_only
-        self._reader = Reader(folder, read_only=read_only)
+        self._reader = Reader(folder)
         self._writer: Writer | None = None
         self._opening = Lock()
 
@@ -86,7 +88,7 @@ class Store:
             return False
         file = self.folder / DATABASE
         folder = next(spot for spot in file.parents if os.path.lexists(spot))
-        return folder.is_dir() and _may_write(folder) and (not file.exists() or _may_write(file))
+        return folder.is_dir() and may_write(folder) and (not file.exists() or may_write(file))
 
     def get(self, key: str, /) -> Record | None:
         """The record with this key, or None.
@@ -95,7 +97,7 @@ class Store:
             StoreError: the store cannot be read, or the row is no record.
         """
         row = self._reader.one(_GET, (key,))
-        return None if row is None else _record(key, *row)
+        return None if row is None else _record(row)
 
     def put(self, record: Record, /) -> None:
         """Keep the record; one with the same key is replaced. It is on disk, whole, when this returns.
@@ -119,8 +121,7 @@ class Store:
         last = ""
         while page := self._reader.all(_KEYS, (last,)):
             for (key,) in page:
-                last = cast("str", key)
-                yield last
+                yield (last := cast("str", key))
 
     def __iter__(self) -> Iterator[Record]:
         """The records, in the order of their keys; a few are held at a time.
@@ -130,23 +131,35 @@ class Store:
         """
         last: object = ""
         while page := self._reader.all(_ALL, (last,)):
-            for key, mode, filename, value, last in page:  # noqa: B007
-                yield _record(key, mode, filename, value)
+            yield from map(_record, page)
+            last = page[-1][0]
 
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
-        """The records of one kind, the oldest first; a few are held at a time.
+        """The records of one kind, the first kept first; a few are held at a time.
 
         Raises:
             StoreError: the store cannot be read, or a row is no record.
         """
         last: object = -1
         while page := self._reader.all(_KIND, (last, kind)):
-            for key, mode, filename, value, last in page:  # noqa: B007
-                yield _record(key, mode, filename, value)
+            yield from map(_record, page)
+            last = page[-1][-1]
 
     def __len__(self) -> int:
-        row = self._reader.one(f"SELECT count(*) FROM Cache WHERE {_OURS}")
+        row = self._reader.one(_COUNT)
         return 0 if row is None else cast("int", row[0])
+
+    def damages(self) -> Iterator[str]:
+        """What is wrong with the file itself, in words; nothing is, as a rule.
+
+        Raises:
+            StoreError: the store cannot be read at all.
+        """
+        found = self._reader.all("PRAGMA quick_check")
+        yield from (str(message) for (message,) in found if message != "ok")
+        strange = self._reader.one(_STRANGE)
+        if strange is not None and strange[0]:
+            yield f"{strange[0]} rows have a key that is no text; they are never read"
 
     def close(self) -> None:
         """Let go of the file; a later call opens it again."""
@@ -167,18 +180,15 @@ class Store:
         return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
 
 
-def _record(key: object, mode: object, filename: object, value: object) -> Record:
+def _record(row: Row) -> Record:
     """The record in a row; what the row says about itself is not believed."""
+    key, mode, filename, value, _ = row
     try:
         record = Record.from_canonical(json.loads(text_of(mode, filename, value)))
     except (ValueError, RecursionError) as error:
         msg = f"The row {str(key)[:12]!r} of the store is damaged: {error}."
         raise StoreError(msg) from error
     if record.key != key:
-        msg = f"The row {str(key)[:12]!r} of the store holds the record {record.key[:12]!r}."
+        msg = f"The row {str(key)[:12]!r} of the store holds the record {str(record.key)[:12]!r}."
         raise StoreError(msg)
     return record
-
-
-def _may_write(path: Path) -> bool:
-    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

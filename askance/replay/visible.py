@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed: terminal escapes begin here
-    "\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # bidirectional and invisible ones
-    "\ud800-\udfff\U000e0000-\U000e007f]"  # halves of surrogate pairs, which cannot be printed, and tags
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed: terminal escapes begin here
+    r"\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # bidirectional and invisible ones
+    r"\ud800-\udfff\U000e0000-\U000e007f]"  # halves of surrogate pairs, which cannot be printed, and tags
 )
 
 
