@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from askance.models.loop import PerLoop, close_at_exit, live
 from askance.models.seam import ChatModel, close
 from askance.models.spec import PROVIDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.settings import ModelSettings
@@ -26,6 +26,11 @@ class Backend:
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         return await self._made().generate(request)
+
+    @property
+    def noticed(self) -> Mapping[str, Any]:
+        """What the backend learnt from the endpoint's complaints, if it is one that learns."""
+        return getattr(self._open, "noticed", {})
 
     async def aclose(self) -> None:
         """Lets go of the connections; the next call opens new ones."""

@@ -37,6 +37,8 @@ class Capabilities:
     """Name by which the endpoint calls the model."""
     token_field: TokenField | None = None
     """Name under which it takes the token limit."""
+    without: tuple[str, ...] = ()
+    """Sampling fields that it rejects."""
 
     @property
     def rung(self) -> Rung:
@@ -50,15 +52,17 @@ class Capabilities:
         form: JsonObject = {"schema": self.schema}
         for each in fields(self)[1:]:
             value = getattr(self, each.name)
-            if value is not None:
-                form[each.name] = value
+            if value is not None and value != ():
+                form[each.name] = list(self.without) if each.name == "without" else value
         return form
 
     @classmethod
     def from_canonical(cls, form: Mapping[str, Any]) -> Capabilities:
         """The capabilities that `form` was made from; fields of a later version are left out."""
         known = {each.name for each in fields(cls)}
-        return cls(**{name: value for name, value in form.items() if name in known})
+        given: JsonObject = {name: value for name, value in form.items() if name in known}
+        given["without"] = tuple(given.get("without", ()))
+        return cls(**given)
 
 
 def endpoint_form(model: ModelId) -> JsonObject:

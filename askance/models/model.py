@@ -27,6 +27,8 @@ from askance.models.probe import Probe
 from askance.replay import Mode, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from askance.images import Image
     from askance.models.backend import Backend
     from askance.models.settings import ModelSettings, Rung
@@ -210,9 +212,14 @@ class Model:
             return known
         start = time.monotonic()
         probe = Probe(self._stack.direct, self.settings)
-        found = await (probe.everything() if whole else probe.first_contact())
+        found = _with_habits(await (probe.everything() if whole else probe.first_contact()), self._backend.noticed)
         self._stack.watch.probed(key, probe.usage, time.monotonic() - start)
         self.engine.endpoints[key] = found
         if self.settings.stored:
             await self.engine.shelf.write(lambda: Record.make("endpoint", endpoint_form(self.id), found.canonical()))
         return found
+
+
+def _with_habits(found: Capabilities, noticed: Mapping[str, Any]) -> Capabilities:
+    """`found` with what the backend learnt from the endpoint's complaints on the way."""
+    return replace(found, token_field=noticed.get("token_field"), without=tuple(noticed.get("without", ())))

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 class ChatModel(Protocol):
     """Whatever answers chat requests.
 
-    It is used from many tasks of one event loop at a time. Three attributes are optional: a method `async aclose()`
-    that lets go of connections, `id` (a `ModelId` or a name) that tells its answers from another model's, and
-    `capabilities` (a `Capabilities`) that spares a probe.
+    It is used from many tasks of one event loop at a time. It may have more:
+
+    - `async aclose()` lets go of connections;
+    - `id`, a `ModelId` or a name, tells its answers from another model's;
+    - `capabilities`, a `Capabilities`, spares asking what it can do;
+    - `noticed`, a mapping, says what it learnt from the endpoint's complaints (`token_field`, `without`).
     """
 
     async def generate(self, request: ChatRequest) -> ChatResponse:

@@ -155,8 +155,15 @@ def settings_from(table: Mapping[str, Any], *, where: str) -> ModelSettings:
     check_table(table, where=where)
     spec = Spec.parse(table["spec"])
     endpoint = checked_endpoint(table["base_url"]) if "base_url" in table else spec.endpoint
-    model = ModelId(spec.provider, spec.model, endpoint, table.get("identity"), table.get("api", "chat"))
+    name = table.get("identity") or _deployment(spec, endpoint, table)
+    model = ModelId(spec.provider, spec.model, endpoint, name, table.get("api", "chat"))
     return changed(ModelSettings(id=model), table)
+
+
+def _deployment(spec: Spec, endpoint: str | None, table: Mapping[str, Any]) -> str | None:
+    """The name of an Azure deployment, which alone says what model answers."""
+    deployment = table.get("azure", {}).get("deployment")
+    return None if deployment is None else f"{spec.provider}:{deployment}@{endpoint}"
 
 
 def changed(settings: ModelSettings, table: Mapping[str, Any]) -> ModelSettings:

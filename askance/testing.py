@@ -1,0 +1,297 @@
+"""Conformance: what every backend does, one of your own too.
+
+A backend is checked against a far side that behaves as told. You write one function that makes your model with such a
+far side, a fake server or a stubbed client that turns a `Scene` into your vendor's wire form, and run the table over
+it:
+
+```python
+@pytest.mark.parametrize("check", checks(cannot={"logprobs"}), ids=str)
+async def test_conforms(check: Check) -> None:
+    await check(my_model_with)
+```
+
+or, without pytest, `await check_backend(my_model_with, cannot={"logprobs"})`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from askance.chat import (
+    ChatRequest,
+    ChatResponse,
+    ImagePart,
+    Message,
+    ModelId,
+    Part,
+    ResponseFormat,
+    Role,
+    Sampling,
+    TextPart,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
+from askance.errors import (
+    AskanceError,
+    AuthError,
+    BadRequest,
+    CallError,
+    CallTimeout,
+    ContextExceeded,
+    ImagesRejected,
+    MalformedReply,
+    ModelError,
+    ModelNotFound,
+    RateLimited,
+    ServerFault,
+    Unreachable,
+    UsageError,
+)
+from askance.images import Image
+from askance.models import Engine, get_model
+from askance.models.probe import RED_SQUARE
+from askance.models.seam import ChatModel, close
+from askance.replay import MemoryStore
+
+PATIENCE = 5.0
+"""Seconds after which a check that hangs has failed."""
+
+AT_ONCE = 16
+"""Calls that are made side by side."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"colour": {"type": "string"}},
+    "required": ["colour"],
+    "additionalProperties": False,
+}
+
+
+class NotConforming(AskanceError):
+    """A backend does not do what every backend does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the far side does, whatever it is asked."""
+
+    reply: ChatResponse | CallError | None
+    """An answer in the values of this package, an error that the vendor's client is to meet, or None: it never
+    answers."""
+
+
+Far: TypeAlias = Callable[[Scene], ChatModel]
+"""Makes the model under check with a far side that plays a scene."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that every backend does."""
+
+    name: str
+    run: Callable[[Far], Awaitable[None]]
+
+    async def __call__(self, far: Far) -> None:
+        """Checks the models that `far` makes.
+
+        Raises:
+            NotConforming: they do otherwise, or take too long.
+        """
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self.run(far)
+        except TimeoutError:
+            raise NotConforming(f"{self.name}: nothing came of it within {PATIENCE:g} s.") from None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def checks(*, cannot: Collection[str] = ()) -> list[Check]:
+    """The table, without what the backend cannot do.
+
+    Raises:
+        UsageError: no check has one of these names.
+    """
+    unknown = set(cannot) - {check.name for check in CHECKS}
+    if unknown:
+        raise UsageError(f"No check is called {min(unknown)!r}.", hint=f"Known: {', '.join(map(str, CHECKS))}.")
+    return [check for check in CHECKS if check.name not in cannot]
+
+
+async def check_backend(far: Far, *, cannot: Collection[str] = ()) -> None:
+    """Runs the whole table.
+
+    Raises:
+        NotConforming: one or more checks failed; the message lists all of them.
+    """
+    failed: list[str] = []
+    for check in checks(cannot=cannot):
+        try:
+            await check(far)
+        except Exception as error:  # noqa: BLE001  # a report on all of them
+            failed.append(str(error) if isinstance(error, NotConforming) else f"{check.name}: {error!r}")
+    if failed:
+        raise NotConforming("\n".join(failed))
+
+
+def ask(text: str = "Which colour?", *parts: Part, role: Role = "user", **fields: Any) -> ChatRequest:
+    """A request of one turn; `fields` are those of `ChatRequest`."""
+    turn = Message(role, (*parts, TextPart(text)))
+    return ChatRequest(model=ModelId("check", "model", name="checked"), messages=(turn,), **fields)
+
+
+def _picture() -> ImagePart:
+    return ImagePart(Image.from_bytes(RED_SQUARE, name="red.png"))
+
+
+def _answers(name: str, request: Callable[[], ChatRequest], reply: ChatResponse, *fields: str) -> Check:
+    """The reply comes back with `fields` (and its outcome) as they were, and the request stays as it was."""
+
+    async def run(far: Far) -> None:
+        asked = request()
+        before = asked.canonical()
+        response = await far(Scene(reply)).generate(asked)
+        for field in (*fields, "outcome"):
+            wanted, got = getattr(reply, field), getattr(response, field)
+            if got != wanted:
+                raise NotConforming(f"{name}: `{field}` should be {wanted!r} and is {got!r}.")
+        if asked.canonical() != before:
+            raise NotConforming(f"{name}: the request was changed.")
+
+    return Check(name, run)
+
+
+def _raises(error: CallError, request: Callable[[], ChatRequest] = ask) -> Check:
+    """The error that the vendor's client meets comes out as this one."""
+    name = f"raises {type(error).__name__}"
+
+    async def run(far: Far) -> None:
+        try:
+            response = await far(Scene(error)).generate(request())
+        except AskanceError as raised:
+            if type(raised) is not type(error):
+                raise NotConforming(f"{name}: it raised {raised!r}.") from raised
+            if isinstance(error, ModelError) and error.retry_after != getattr(raised, "retry_after", None):
+                raise NotConforming(f"{name}: `retry_after` should be {error.retry_after!r}.") from raised
+        else:
+            raise NotConforming(f"{name}: it answered {response!r}.")
+
+    return Check(name, run)
+
+
+async def _side_by_side(far: Far) -> None:
+    model = far(Scene(ChatResponse(text="red")))
+    answers = await asyncio.gather(*(model.generate(ask(f"Which colour is {number}?")) for number in range(AT_ONCE)))
+    if [answer.text for answer in answers] != ["red"] * AT_ONCE:
+        raise NotConforming("side by side: not every call got its answer.")
+
+
+async def _cancels(far: Far) -> None:
+    task = asyncio.ensure_future(far(Scene(None)).generate(ask()))
+    done, _ = await asyncio.wait([task], timeout=0.05)
+    if done:
+        raise NotConforming("cancels: it answered although the far side never does.")
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        return
+    raise NotConforming("cancels: it was cancelled and went on.")
+
+
+async def _replays(far: Far) -> None:
+    reply = ChatResponse(text="red", usage=Usage(input=7, output=1))
+    records = MemoryStore()
+    asked = get_model(far(Scene(reply)), identity="checked", engine=Engine(records=records))
+    first = await asked.generate(asked.request((Message("user", (_picture(), TextPart("Which colour?"))),)))
+    silent = get_model(far(Scene(None)), identity="checked", engine=Engine(records=records, mode="replay"))
+    again = await silent.generate(silent.request((Message("user", (_picture(), TextPart("Which colour?"))),)))
+    if again != first or not again.meta.replayed:
+        raise NotConforming(f"replays: {first!r} came back as {again!r}.")
+    await asked.aclose()
+
+
+async def _closes(far: Far) -> None:
+    model = far(Scene(ChatResponse(text="red")))
+    await model.generate(ask())
+    await close(model)
+    await close(model)
+
+
+_LOOK: dict[str, Any] = {"type": "object", "properties": {"part": {"type": "string"}}}
+_TOOL = ToolSpec("look", "Looks at a part of the picture.", _LOOK)
+_CALL = ToolCall("call_1", "look", '{"part": "corner"}')
+
+
+def _with_tools() -> ChatRequest:
+    return ask("Look at the corner.", tools=(_TOOL,))
+
+
+def _with_a_result() -> ChatRequest:
+    asked = _with_tools()
+    turns = (Message("assistant", (), (_CALL,)), Message("tool", (TextPart("It is red."),), tool_call_id="call_1"))
+    return replace(asked, messages=(*asked.messages, *turns))
+
+
+def _conversation() -> ChatRequest:
+    roles: tuple[Role, ...] = ("system", "user", "assistant", "user")
+    return replace(ask(), messages=tuple(Message(role, (TextPart(f"As {role}."),)) for role in roles))
+
+
+def _sampled() -> ChatRequest:
+    return ask(sampling=Sampling(temperature=0.5, top_p=0.9, seed=7, max_tokens=50, stop=("END",)))
+
+
+_RED = ChatResponse(text="red")
+
+CHECKS: tuple[Check, ...] = (
+    _answers("text", ask, _RED, "text", "finish", "refusal", "thinking", "tool_calls"),
+    _answers("unicode", lambda: ask("ערב 🌒 ß\n"), ChatResponse(text="ערב 🌒 ß\n\u0301"), "text"),
+    _answers("conversation", _conversation, _RED, "text"),
+    _answers("image", lambda: ask("Which colour?", _picture()), _RED, "text"),
+    _answers("sampling", _sampled, _RED, "text"),
+    _answers("tool call", _with_tools, ChatResponse(tool_calls=(_CALL,), finish="tool_calls"), "tool_calls", "finish"),
+    _answers("tool result", _with_a_result, _RED, "text"),
+    _answers(
+        "schema",
+        lambda: ask(response=ResponseFormat("json_schema", "answer", SCHEMA)),
+        ChatResponse(text='{"colour": "red"}'),
+        "text",
+    ),
+    _answers("json object", lambda: ask(response=ResponseFormat("json_object")), ChatResponse(text="{}"), "text"),
+    _answers("refusal", ask, ChatResponse(refusal="I would rather not.", finish="refusal"), "refusal"),
+    _answers("filtered", ask, ChatResponse(text="", finish="content_filter"), "finish"),
+    _answers("truncated", ask, ChatResponse(text="re", finish="length"), "text", "finish"),
+    _answers("thinking", ask, ChatResponse(text="red", thinking="It looks warm."), "text", "thinking"),
+    _answers("usage", ask, ChatResponse(text="red", usage=Usage(input=7, output=1)), "usage"),
+    _answers("cached tokens", ask, ChatResponse(text="red", usage=Usage(input=7, output=1, cached=4)), "usage"),
+    _answers("served model", ask, ChatResponse(text="red", model="model-2026"), "model"),
+    _answers(
+        "logprobs",
+        lambda: ask(sampling=Sampling(logprobs=1)),
+        ChatResponse(text="red", logprobs=({"token": "red", "logprob": -0.5, "top": {"red": -0.5}},)),
+        "logprobs",
+    ),
+    _raises(Unreachable("The connection broke.")),
+    _raises(CallTimeout("Nothing came in time.")),
+    _raises(AuthError("The key is wrong.", status=401)),
+    _raises(ModelNotFound("The model does not exist.", status=404)),
+    _raises(RateLimited("Slow down.", status=429, retry_after=2.0)),
+    _raises(ServerFault("The server failed.", status=503)),
+    _raises(MalformedReply("The reply is cut off.")),
+    _raises(BadRequest("That is no request.", status=400)),
+    _raises(ContextExceeded("This model's maximum context length is 512 tokens.", status=400)),
+    _raises(
+        ImagesRejected("This model does not support images.", status=400), lambda: ask("Which colour?", _picture())
+    ),
+    Check("side by side", _side_by_side),
+    Check("cancels", _cancels),
+    Check("replays", _replays),
+    Check("closes", _closes),
+)
+"""The table; the names are what `cannot` takes."""
