@@ -23,6 +23,16 @@ from tests.servers import FakeEndpoint, Seen
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "askance" / "demo"
+COMMAND = """\
+#!{python}
+import sys
+from askance.cli import main
+from askance.models import openai_client
+openai_client.OPENAI = "{url}"
+sys.exit(main())
+"""
+"""The command as it is installed, but for the address of OpenAI."""
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -38,7 +48,7 @@ def reader(own_place: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPa
     bin_ = own_place.parent / "bin"
     bin_.mkdir()
     command = bin_ / "askance"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m askance "$@"\n', encoding="utf-8")
+    command.write_text(COMMAND.format(python=sys.executable, url=endpoint.url), encoding="utf-8")
     command.chmod(0o755)
     if (DEMO / "pictures").is_dir():
         shutil.copytree(DEMO / "pictures", own_place / "ads")
@@ -47,7 +57,7 @@ def reader(own_place: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("OPENAI_API_KEY", "nobody-asks")
-    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+    monkeypatch.setattr("askance.models.openai_client.OPENAI", endpoint.url)
     monkeypatch.delenv("ASKANCE_STORE")
     return Reader(own_place, dict(os.environ))
 
