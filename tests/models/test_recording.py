@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
+from askance.errors import AuthError, ReplayMiss, StoreError, UsageError
+from askance.models import CallEvent, Engine, ScriptedModel, get_model
+from askance.replay import MemoryStore, Mode, Record, Store
+
+Ask = Callable[..., ChatRequest]
+Engines = Callable[..., Engine]
+
+ANSWERS: dict[str, ChatResponse] = {
+    "answered": ChatResponse(text="a cup", usage=Usage(input=3, output=2)),
+    "refused": ChatResponse(refusal="no", finish="refusal"),
+    "filtered": ChatResponse(finish="content_filter"),
+    "truncated": ChatResponse(text="a c", finish="length"),
+}
+
+
+async def ask_twice(engine: Engine, request: ChatRequest) -> tuple[list[str], int]:
+    """Texts of two answers to one request, one after the other, and how often the model was asked."""
+    script = ScriptedModel(["one", "two"])
+    model = get_model(script, engine=engine)
+    texts = [(await model.generate(request)).text for _ in range(2)]
+    return texts, len(script.requests)
+
+
+@pytest.mark.parametrize(
+    ("mode", "texts", "recorded"),
+    [("auto", ["one", "one"], "one"), ("live", ["one", "two"], "one"), ("refresh", ["one", "two"], "two")],
+    ids=["auto", "live", "refresh"],
+)
+async def test_modes(
+    engine: Engines, ask: Ask, records: MemoryStore, mode: Mode, texts: list[str], recorded: str
+) -> None:
+    assert await ask_twice(engine(mode), ask()) == (texts, len(set(texts)))
+    (record,) = records
+    assert (record.key, record.response["text"]) == (ask().key, recorded)
+
+
+async def test_live_leaves_what_is_on_record_and_refresh_does_not(
+    engine: Engines, ask: Ask, records: MemoryStore
+) -> None:
+    for mode in ("auto", "live", "refresh"):
+        await get_model(ScriptedModel([mode]), engine=engine(mode)).generate(ask())
+        assert [record.response["text"] for record in records] == ["refresh" if mode == "refresh" else "auto"]
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+async def test_what_came_back_is_replayed_as_what_it_is(engine: Engines, ask: Ask, answer: ChatResponse) -> None:
+    first = await get_model(ScriptedModel([answer]), engine=engine()).generate(ask())
+    again = await get_model(ScriptedModel([]), engine=engine("replay")).generate(ask())
+    assert again == first == answer
+    assert (first.meta.replayed, first.meta.stored, len(first.meta.tries)) == (False, True, 1)
+    assert (again.meta.replayed, again.meta.stored, again.meta.tries) == (True, True, ())
+
+
+async def test_a_failure_leaves_no_record(engine: Engines, ask: Ask, records: MemoryStore) -> None:
+    with pytest.raises(AuthError):
+        await get_model(ScriptedModel([AuthError("No key.")]), engine=engine()).generate(ask())
+    assert list(records) == []
+
+
+async def test_a_miss_in_replay_names_the_nearest(engine: Engines, ask: Ask) -> None:
+    await get_model(ScriptedModel(["a cup"]), engine=engine()).generate(ask("What is odd?"))
+    script = ScriptedModel(["never"])
+    with pytest.raises(ReplayMiss) as miss:
+        await get_model(script, engine=engine("replay")).generate(ask("What is even?"))
+    assert (miss.value.key, miss.value.nearest) == (ask("What is even?").key, ask("What is odd?").key)
+    assert "+What is even?" in miss.value.diff.replace("+ ", "+")
+    assert script.requests == []
+
+
+def test_a_hit_needs_no_loop_and_no_other_thread(engine: Engines, ask: Ask) -> None:
+    asyncio.run(_answer(engine(), ask()))
+    coroutine = get_model(ScriptedModel([]), engine=engine("replay")).generate(ask())
+    with pytest.raises(StopIteration) as finished:
+        coroutine.send(None)
+    assert finished.value.value.text == "a cup"
+
+
+async def _answer(engine: Engine, request: ChatRequest, *replies: str | ChatResponse) -> ChatResponse:
+    return await get_model(ScriptedModel(replies or ["a cup"]), engine=engine).generate(request)
+
+
+@pytest.mark.parametrize("outcome", ["refused", "filtered", "truncated"])
+async def test_recorded_outcomes_are_asked_again_once_a_run(engine: Engines, ask: Ask, outcome: Outcome) -> None:
+    await _answer(engine(), ask(), ANSWERS[outcome])
+    script = ScriptedModel([ANSWERS[outcome], "never"])
+    model = get_model(script, engine=engine(retry=frozenset({outcome})))
+    first, second = await model.generate(ask()), await model.generate(ask())
+    assert (first.meta.replayed, second.meta.replayed, len(script.requests)) == (False, True, 1)
+
+
+async def test_an_answered_one_is_not_asked_again(engine: Engines, ask: Ask) -> None:
+    await _answer(engine(), ask())
+    again = await _answer(engine(retry=frozenset({"refused", "invalid"})), ask(), "never")
+    assert again.text == "a cup"
+
+
+async def test_a_call_that_fails_when_asked_again_keeps_the_record(
+    engine: Engines, ask: Ask, records: MemoryStore
+) -> None:
+    await _answer(engine(), ask(), ANSWERS["refused"])
+    model = get_model(ScriptedModel([AuthError("No key."), "a cup"]), engine=engine(retry=frozenset({"refused"})))
+    with pytest.raises(AuthError):
+        await model.generate(ask())
+    assert [record.response for record in records] == [ANSWERS["refused"].canonical()]
+    assert (await model.generate(ask())).text == "a cup"
+
+
+async def test_an_unreadable_answer_is_set_aside_on_demand(engine: Engines, ask: Ask) -> None:
+    await _answer(engine(), ask(), "no JSON")
+    script = ScriptedModel(["{}", "never"])
+    model = get_model(script, engine=engine(retry=frozenset({"invalid"})))
+    assert model.asks_again("invalid")
+    assert not model.asks_again("refused")
+    texts = [(await model.generate(ask(), again=again)).text for again in (False, True, False, True)]
+    assert texts == ["no JSON", "{}", "{}", "{}"]
+
+
+async def test_a_replay_never_asks_again(engine: Engines, ask: Ask) -> None:
+    await _answer(engine(), ask())
+    model = get_model(ScriptedModel([]), engine=engine("replay"))
+    assert (await model.generate(ask(), again=True)).text == "a cup"
+    with pytest.raises(UsageError, match=r"^`replay` asks nothing, so it cannot ask again \(`retry`\)\. Use the mode"):
+        engine("replay", retry=frozenset({"refused"}))
+
+
+class Broken(MemoryStore):
+    """Records on a disk that is full."""
+
+    def put(self, record: Record, /) -> None:
+        raise StoreError("The disk is full.")
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        (Broken(), "The disk is full"),
+        (MemoryStore(name="shelf", writable=False), "the store shelf is read-only"),
+    ],
+    ids=["full disk", "read-only"],
+)
+async def test_an_answer_that_cannot_be_recorded_is_not_lost(
+    ask: Ask, records: MemoryStore, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = ScriptedModel(["one", "two"])
+    model = get_model(script, engine=Engine(records=records))
+    with caplog.at_level(logging.WARNING, "askance"):
+        answers = [await model.generate(ask()), await model.generate(ask())]
+    assert [(answer.text, answer.meta.stored) for answer in answers] == [("one", False), ("two", False)]
+    assert caplog.messages == [f"Answers are not recorded: {reason}. The run goes on."]
+
+
+async def test_the_store_of_the_project_is_used_by_default(ask: Ask, tmp_path: Path) -> None:
+    await get_model(ScriptedModel(["a cup"])).generate(ask())
+    with Store.open(tmp_path / "store", read_only=True) as store:
+        assert [record.key for record in store] == [ask().key]
+
+
+async def test_a_replay_makes_no_store(ask: Ask, tmp_path: Path) -> None:
+    with pytest.raises(ReplayMiss):
+        await get_model(ScriptedModel([]), engine=Engine(mode="replay")).generate(ask())
+    assert not (tmp_path / "store").exists()
+
+
+class Nameless:
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        return ChatResponse(text="a cup")
+
+
+async def test_a_model_without_identity_is_never_recorded(engine: Engines, ask: Ask, records: MemoryStore) -> None:
+    model = get_model(Nameless(), engine=engine())
+    answers = [await model.generate(ask()) for _ in range(2)]
+    assert [(answer.meta.replayed, answer.meta.stored) for answer in answers] == [(False, False)] * 2
+    assert list(records) == []
+
+
+def test_a_model_without_identity_cannot_be_replayed(engine: Engines) -> None:
+    with pytest.raises(UsageError) as error:
+        get_model(Nameless(), engine=engine("replay"))
+    assert str(error.value) == (
+        "The answers of 'custom:Nameless' cannot be replayed: nothing tells them from another model's. "
+        'Give the model a name of its own: `get_model(…, identity="…")`.'
+    )
+    assert str(get_model(Nameless(), identity="mine", engine=engine("replay")).id) == "mine"
+
+
+async def test_observers_are_told(engine: Engines, ask: Ask, events: list[CallEvent]) -> None:
+    model = get_model(ScriptedModel([ANSWERS["answered"]]), engine=engine(), price={"input": 1.0, "output": 2.0})
+    await model.generate(ask())
+    await model.generate(ask())
+    usage, cost = Usage(input=3, output=2), (3 * 1 + 2 * 2) / 1e6
+    assert [(event.phase, event.key, event.usage, event.cost) for event in events] == [
+        ("started", ask().key, Usage(), None),
+        ("answered", ask().key, usage, cost),
+        ("replayed", ask().key, usage, cost),
+    ]
+
+
+async def test_an_observer_that_fails_harms_no_call(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(event: CallEvent) -> None:
+        raise ValueError(event.phase)
+
+    engine = Engine(records=MemoryStore(), observers=[fails])
+    assert (await get_model(ScriptedModel(["a cup"]), engine=engine).generate(ask())).text == "a cup"
+    assert caplog.messages == ["An observer of calls failed."] * 2
