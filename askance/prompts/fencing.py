@@ -49,7 +49,7 @@ def fence(text: str, label: str) -> str:
 
 def oneline(text: str) -> str:
     """`text` with every run of white space folded to one blank and unseen characters replaced."""
-    return " ".join(visible(text).split())
+    return " ".join((text if text.isprintable() else visible(text)).split())
 
 
 def visible(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from askance.prompts.problems import Problem
 
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 InputKind = Literal["text", "list", "number", "flag"]
 Value: TypeAlias = str | int | bool | Sequence[str]
 
-SCHEMA = Path(__file__).with_name("front_matter.schema.json")
+SCHEMA: Final = Path(__file__).with_name("front_matter.schema.json")
 """The JSON Schema of the front matter."""
 
-FIRST_LINE = 2
+MAX_DEPTH: Final = 8
+"""Most levels of the front matter."""
+FIRST_LINE: Final = 2
 """Line of the file on which the front matter begins, after its `---`."""
 
 
@@ -122,15 +124,28 @@ def _violations(text: str) -> Iterator[tuple[int, str]]:
     """Line and message for each thing that the schema, or common sense, forbids."""
     import yaml
 
-    for event in yaml.parse(text, Loader=_loader()):
-        if isinstance(event, yaml.AliasEvent):
-            line = event.start_mark.line + FIRST_LINE if event.start_mark else FIRST_LINE
-            yield line, "the front matter takes no YAML aliases (`*name`)."
-            return
+    if bomb := _bomb(text):
+        yield bomb
+        return
     yield from _repeated(yaml.compose(text, Loader=_loader()))
     for error in _validator().iter_errors(_load(text)):
         where = ".".join(str(key) for key in error.absolute_path) or "front matter"
         yield line_of(text, list(error.absolute_path)), f"`{where}`: {error.message}."
+
+
+def _bomb(text: str) -> tuple[int, str] | None:
+    """The first thing that makes YAML grow or go deep without end; found before anything is built from it."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=_loader()):
+        line = event.start_mark.line + FIRST_LINE if event.start_mark else FIRST_LINE
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent):
+            return line, "the front matter takes no YAML aliases (`*name`)."
+        if depth > MAX_DEPTH:
+            return line, f"the front matter goes more than {MAX_DEPTH} deep."
+    return None
 
 
 def _repeated(node: yaml.Node | None) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from traceback import extract_tb
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast, overload
 
 from askance.errors import PromptError
 from askance.prompts.fencing import fence, oneline
-from askance.prompts.grammar import FILTERS, TESTS, Findings, examine
+from askance.prompts.grammar import FILTERS, LOOP, TESTS, Findings, examine
 from askance.prompts.problems import Problem
 
 if TYPE_CHECKING:
@@ -35,15 +35,19 @@ class Budget:
         self.characters = MAX_RENDERED
         self.rounds = MAX_ROUNDS
 
-    def write(self, chunk: str) -> str:
-        self.characters -= len(chunk)
-        if self.characters < 0:
-            raise PromptError(
-                f"{self.where} gives more than {MAX_RENDERED} characters.", hint="Give it shorter values."
-            )
-        return chunk
+    def join(self, chunks: Iterable[str]) -> str:
+        """The text that `chunks` make, which are taken no further than the limit."""
+        taken: list[str] = []
+        for chunk in chunks:
+            self.characters -= len(chunk)
+            if self.characters < 0:
+                message = f"{self.where} gives more than {MAX_RENDERED} characters."
+                raise PromptError(message, hint="Give it shorter values.")
+            taken.append(chunk)
+        return "".join(taken)
 
     def turn(self) -> None:
+        """Count one round of a loop."""
         self.rounds -= 1
         if self.rounds < 0:
             raise PromptError(f"{self.where} loops more than {MAX_ROUNDS} times.", hint="Give it shorter lists.")
@@ -123,21 +127,22 @@ class Template:
             return [Problem(self.path, 1, f"the template cannot be compiled: {error}.")]
         return []
 
-    def render(self, values: Mapping[str, object], budget: Budget) -> str:
+    def render(self, values: dict[str, object], budget: Budget) -> str:
         """The text with `values` in it, without white space around it.
 
         Raises:
             PromptError: an optional input that was not given is printed, or a limit is reached.
         """
-        if self._compiled is None:
-            return budget.write(self.text)
+        template = self._compiled
+        if template is None:
+            return budget.join([self.text])
         from jinja2 import UndefinedError
 
         try:
-            return "".join(budget.write(chunk) for chunk in self._compiled.generate(values)).strip()
+            return budget.join(template.root_render_func(template.new_context(values))).strip()
         except UndefinedError as error:
             frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename == str(self.path)]
-            line = frames[-1].lineno if frames else 1
+            line = template.get_corresponding_lineno(frames[-1].lineno or 1) if frames else 1
             raise PromptError(
                 f"{budget.where} uses an input that was not given in {str(self.path)!r}, line {line}: {error.message}.",
                 hint="Put what needs an optional input between `{% if name %}` and `{% endif %}`.",
@@ -150,7 +155,8 @@ def _parse(block: RoleBlock) -> nodes.Template:
 
     tree = _environment().parse(block.text)
     for node in (tree, *tree.find_all(nodes.Node)):
-        node.lineno += block.line - 1
+        if node.lineno:
+            node.lineno += block.line - 1
     return tree
 
 
@@ -158,6 +164,7 @@ def _parse(block: RoleBlock) -> nodes.Template:
 def _environment() -> SandboxedEnvironment:
     """Jinja with nothing in it but what the grammar lists; the sandbox is the second wall."""
     from jinja2 import StrictUndefined
+    from jinja2.runtime import LoopContext
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Absent(StrictUndefined):
@@ -168,9 +175,16 @@ def _environment() -> SandboxedEnvironment:
         def __bool__(self) -> bool:
             return False
 
-    environment = ImmutableSandboxedEnvironment(
-        undefined=Absent, autoescape=False, trim_blocks=True, lstrip_blocks=True
-    )
+    class Sandbox(ImmutableSandboxedEnvironment):
+        """The only attributes are those of `loop`."""
+
+        def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:  # noqa: ARG002
+            return attr in LOOP and isinstance(obj, LoopContext)
+
+        def is_safe_callable(self, obj: object) -> bool:  # noqa: ARG002
+            return False
+
+    environment = Sandbox(undefined=Absent, autoescape=False, trim_blocks=True, lstrip_blocks=True)
     filters = cast("dict[str, object]", environment.filters)
     filters |= {"fenced": _fenced, "oneline": _oneline}
     for known, allowed in ((filters, FILTERS), (environment.tests, TESTS), (environment.globals, ())):

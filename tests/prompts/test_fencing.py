@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askance.errors import PromptError
+from askance.prompts import fence, oneline
+from askance.prompts.fencing import marker, visible
+
+
+def test_a_fence_stands_around_the_text() -> None:
+    assert fence("Buy one\nget one", "scene text") == "<<scene text 0564d98c\nBuy one\nget one\n0564d98c>>"
+
+
+def test_equal_text_has_an_equal_fence() -> None:
+    assert fence("a", "scene text") == fence("a", "scene text")
+    assert marker("a") != marker("b")
+
+
+@given(st.text())
+def test_no_text_holds_its_own_marker(text: str) -> None:
+    assert marker(text, digits=1) not in text.lower()
+
+
+@given(st.text(alphabet="0123456789abcdefABCDEF<>\n ", min_size=200))
+def test_a_marker_takes_more_digits_where_the_text_holds_the_first(text: str) -> None:
+    mark = marker(text, digits=1)
+
+    assert mark not in text.lower()
+    assert len(mark) == 1 or mark[:-1] in text.lower()
+
+
+@given(st.text())
+def test_only_the_last_line_closes_a_fence(text: str) -> None:
+    opening, *quoted, closing = fence(text, "scene text").split("\n")
+    mark = opening.removeprefix("<<scene text ")
+
+    assert re.fullmatch("[0-9a-f]{8,}", mark)
+    assert closing == f"{mark}>>"
+    assert not [line for line in quoted if mark in line.lower()]
+
+
+def test_a_marker_goes_on_beyond_one_digest() -> None:
+    text = "".join(f"{number:02x}" for number in range(256))
+
+    assert len(marker(text, digits=3)) >= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("a\tb\nc", "a\tb\nc", id="tab and newline"),
+        pytest.param("a\r\nb\rc\x0bd\u2028e", "a\nb\nc\nd\ne", id="line ends"),
+        pytest.param("a\x00b\x1b[31mc", "a\ufffdb\ufffd[31mc", id="controls"),
+        pytest.param("\u202eabc\u202c", "\ufffdabc\ufffd", id="direction overrides"),
+        pytest.param("a\U000e0049\U000e0067b", "a\ufffd\ufffdb", id="tag characters"),
+        pytest.param("a\ud800b", "a\ufffdb", id="lone surrogate"),
+        pytest.param("קנה אחד \u200fشراء واحد", "קנה אחד \u200fشراء واحد", id="right to left"),
+        pytest.param("👩‍👩‍👧 ☕️", "👩‍👩‍👧 ☕️", id="joined emoji"),
+    ],
+)
+def test_what_cannot_be_seen_is_replaced(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize("label", ["", "Scene", "a\nb", "a>>", "x" * 41])
+def test_a_label_is_words(label: str) -> None:
+    with pytest.raises(PromptError) as caught:
+        fence("text", label)
+
+    assert str(caught.value) == (
+        f"A fence cannot be labelled {label!r}. Use lower-case words, at most 40 characters."
+    )
+
+
+@given(st.text())
+def test_oneline_is_one_line(text: str) -> None:
+    assert len(oneline(text).splitlines()) <= 1
+
+
+def test_oneline_folds_white_space() -> None:
+    assert oneline(" 1. buy\r\n\n2. \u2028 7\x00up ") == "1. buy 2. 7\ufffdup"
