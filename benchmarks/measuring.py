@@ -1,0 +1,80 @@
+"""Run commands in turn and say how long each takes and how much memory it holds at most."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A command that is measured."""
+
+    name: str
+    command: Sequence[str]
+    folder: Path
+    prints_to: Path | None = None
+    """File for what it prints; None throws it away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of a command."""
+
+    seconds: float
+    megabytes: float
+    """Largest resident memory, in 10⁶ bytes."""
+
+
+def in_turn(contenders: Sequence[Contender], *, runs: int) -> Mapping[str, list[Run]]:
+    """`runs` runs of each, one after the other in turn, after one each that does not count."""
+    found: dict[str, list[Run]] = {contender.name: [] for contender in contenders}
+    for turn in range(-1, runs):
+        for contender in contenders:
+            run = measure(contender)
+            if turn >= 0:
+                found[contender.name].append(run)
+    return found
+
+
+def measure(contender: Contender) -> Run:
+    """One run, the start of the interpreter and all imports included; stops the program if it fails."""
+    # Bytecode is written and read as on a user's machine, whatever is set here.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    target = contender.prints_to or Path(os.devnull)
+    with target.open("wb") as out:
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            contender.command, cwd=contender.folder, env=environment, stdin=subprocess.DEVNULL, stdout=out
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{contender.name} ended with exit code {process.returncode}: {' '.join(contender.command)}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Run(seconds=seconds, megabytes=used.ru_maxrss * unit / 1e6)
+
+
+def table(found: Mapping[str, list[Run]], *, against: str) -> str:
+    """Medians as a Markdown table, and the ratio of each to the contender named `against`."""
+    base = statistics.median(run.seconds for run in found[against])
+    lines = ["| | seconds, median (least – most) | ratio | peak memory, MB |", "|---|---|---|---|"]
+    for name, runs in found.items():
+        seconds = [run.seconds for run in runs]
+        middle = statistics.median(seconds)
+        memory = statistics.median(run.megabytes for run in runs)
+        spread = f"{middle:.2f} ({min(seconds):.2f} – {max(seconds):.2f})"
+        lines.append(f"| {name} | {spread} | {middle / base:.2f} | {memory:.0f} |")
+    return "\n".join(lines)
+
+
+def python(*, tool: str | None = None) -> str:
+    """The running Python, or the command `tool` that is installed beside it."""
+    return sys.executable if tool is None else str(Path(sys.executable).with_name(tool))
