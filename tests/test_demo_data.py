@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import runpy
 from collections import Counter
 from functools import cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from askance.atypicality import RELATIONS, Statement, all_statements
-from askance.demo import FOLDER, PICTURES, TABLE
+from askance.chains import action_reason
+from askance.demo import CASSETTE, ENTRIES, FOLDER, MODEL, PICTURES, TABLE, read_table
 from askance.images import Image
+from askance.models import Capabilities, Engine, ScriptedModel, get_model
+from askance.prompts import PromptLibrary
+from askance.replay import MemoryStore, read_cassette
 
 NAMES = [
     "brick-cup",
@@ -55,7 +61,8 @@ def test_every_picture_is_in_the_table() -> None:
 
 
 def test_the_answers_carry_the_name_handwritten() -> None:
-    assert yaml.safe_load(TABLE.read_text(encoding="utf-8"))["model"] == "handwritten"
+    assert yaml.safe_load(TABLE.read_text(encoding="utf-8"))["model"] == MODEL == "handwritten"
+    assert {record.model for record in read_cassette(CASSETTE)} == {"handwritten"}
     assert "hand-written" in (FOLDER / "SOURCES.md").read_text(encoding="utf-8")
 
 
@@ -138,3 +145,33 @@ def test_something_is_wrong_on_purpose() -> None:
 def test_sources_name_every_picture(name: str) -> None:
     sources = (FOLDER / "SOURCES.md").read_text(encoding="utf-8")
     assert f"`{name}`" in sources or name in {"brick-cup", "plain-coffee"}
+
+
+def test_cassette_and_entries_are_made_from_the_table_and_the_prompts(tmp_path: Path) -> None:
+    make = runpy.run_path(str(Path(__file__).parent.parent / "scripts" / "make_demo_cassette.py"))["main"]
+    make(tmp_path / "cassette.jsonl", tmp_path / "demo.json")
+    how = "run `python scripts/make_demo_cassette.py`"
+    assert (tmp_path / "cassette.jsonl").read_bytes() == CASSETTE.read_bytes(), how
+    assert (tmp_path / "demo.json").read_bytes() == ENTRIES.read_bytes(), how
+
+
+def test_the_cassette_replays_seven_calls_a_picture() -> None:
+    engine = Engine(mode="replay", records=MemoryStore.from_cassette(CASSETTE))
+    silent = ScriptedModel((), identity=MODEL, capabilities=Capabilities(schema="enforced"))
+    chain = action_reason(get_model(silent, engine=engine), prompts=PromptLibrary([]))
+    readings = chain.batch([{"image": entry.path, "options": entry.options} for entry in read_table()])
+    assert [len(reading.calls) for reading in readings] == [7] * len(NAMES)
+    chosen = [reading.answers.value.numbers for reading in readings if reading.answers and reading.answers.value]
+    assert chosen == [tuple(picture["answers"]["choose_action_reasons"]) for picture in table().values()]
+    assert silent.requests == []
+
+
+@every_picture
+def test_entry(name: str) -> None:
+    entry = next(entry for entry in read_table() if entry.name == name)
+    picture = table()[name]
+    assert entry.path.is_file()
+    assert entry.title == picture["title"]
+    assert entry.options == tuple(text for _, text in picture["options"])
+    assert [picture["options"][number - 1][0] for number in sorted(entry.right)] == ["right"] * 3
+    assert entry.statements == tuple(Statement(**statement).text for statement in picture["truth"])

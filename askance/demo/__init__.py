@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from askance.demo.table import CASSETTE, ENTRIES, FOLDER, MODEL, PICTURES, TABLE, Entry, read_table
 
-FOLDER = Path(__file__).resolve().parent
-PICTURES = FOLDER / "pictures"
-TABLE = FOLDER / "demo.yaml"
-"""Pictures, truth, options and answers; what each field means stands at its top."""
-CASSETTE = FOLDER / "cassette.jsonl"
-"""The answers of the table as records of the real chains' requests, under the model name `handwritten`."""
-
-__all__ = ["CASSETTE", "FOLDER", "PICTURES", "TABLE"]
+__all__ = ["CASSETTE", "ENTRIES", "FOLDER", "MODEL", "PICTURES", "TABLE", "Entry", "read_table"]
