@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class StatementDetector(Node[StatementQuestion, Statement]):
     """Chooses the atypicality statement that holds, of every relation over every ordered pair of objects.
 
-    The paper's section 3.2, step ii. Takes a `StatementQuestion`. With fewer than two different objects no statement is possible: the outcome is
-    `skipped`, no call is made, and what depends on the statement goes on without it.
+    Section 3.2, step ii, of the paper. Takes a `StatementQuestion`. With fewer than two different objects no statement
+    is possible: the outcome is `skipped`, no call is made, and what depends on the statement goes on without it.
     """
 
     prompt = "detect_statement"

@@ -8,10 +8,10 @@ readings.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass, replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.runnables.config import (
@@ -20,6 +20,7 @@ from langchain_core.runnables.config import (
     patch_config,
 )
 from langchain_core.runnables.graph import Graph
+from typing_extensions import TypeIs
 
 from askance.chains.reading import LINKS, Given, Link, Reading, as_value, reading_of
 from askance.errors import BadImage, CallError, ReplayMiss, Skipped, UsageError
@@ -36,6 +37,13 @@ CONCURRENCY = 16
 NodeLike = Runnable[Any, Any] | Callable[..., Any]
 
 
+@runtime_checkable
+class Asked(Protocol):
+    """A node that gives a `Result`: those of `askance.tools` and `askance.agents`."""
+
+    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[Any]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One link of a chain and the node that fills it in."""
@@ -50,7 +58,7 @@ class Step:
     @property
     def name(self) -> str:
         """How the step shows up in traces and graphs."""
-        return self.node.get_name() if isinstance(self.node, Runnable) else getattr(self.node, "__name__", self.link)
+        return self.node.get_name() if is_runnable(self.node) else getattr(self.node, "__name__", self.link)
 
     async def run(self, reading: Reading, config: RunnableConfig | None) -> Result[Any]:
         """The link's result, given what `reading` holds so far."""
@@ -60,8 +68,8 @@ class Step:
                 return skipped(f"{need} has no answer ({result.outcome})")
         try:
             subject = self.subject(reading)
-            if isinstance(self.node, Node):
-                return await self.node.ask(subject, config)  # pyright: ignore[reportUnknownMemberType]
+            if isinstance(self.node, Asked):
+                return await self.node.ask(subject, config)
             return Result(outcome="answered", value=as_value(self.link, await _call(self.node, subject, config)))
         except (CallError, ReplayMiss, BadImage) as error:
             outcome = error.outcome if isinstance(error, CallError) else "failed"
@@ -76,11 +84,16 @@ class Step:
             )
 
 
+def is_runnable(node: NodeLike) -> TypeIs[Runnable[Any, Any]]:
+    """Whether `node` is a runnable of LangChain."""
+    return isinstance(node, Runnable)
+
+
 async def _call(node: NodeLike, subject: Any, config: RunnableConfig | None) -> Any:
-    if isinstance(node, Runnable):
+    if is_runnable(node):
         return await node.ainvoke(subject, config)
     found = node(subject)
-    return await cast("Awaitable[Any]", found) if isawaitable(found) else found
+    return await found if isawaitable(found) else found
 
 
 class Chain(Runnable["Given", Reading]):
@@ -103,6 +116,12 @@ class Chain(Runnable["Given", Reading]):
         self.steps = tuple(sorted(steps, key=lambda step: LINKS.index(step.link)))
         self.mode = mode
 
+    @property
+    def nodes(self) -> tuple[Node[Any, Any], ...]:
+        """The nodes that ask a model, in the order of the links."""
+        nodes: list[NodeLike] = [step.node for step in self.steps]
+        return tuple(cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node))
+
     def __getitem__(self, link: Link) -> NodeLike:
         """The node that fills in `link`."""
         return self._step(link).node
@@ -123,7 +142,7 @@ class Chain(Runnable["Given", Reading]):
                 del kept[step.link]
             else:
                 kept[step.link] = replace(step, node=node)
-        return Chain(self.name, target=self.target, steps=kept.values(), mode=self.mode)
+        return Chain(self.get_name(), target=self.target, steps=kept.values(), mode=self.mode)
 
     def _step(self, link: str) -> Step:
         for step in self.steps:
@@ -164,9 +183,7 @@ class Chain(Runnable["Given", Reading]):
         return_exceptions: bool = False,
         **_: Any,
     ) -> list[Reading]:
-        """The readings of all inputs, in their order; `max_concurrency` of the configuration bounds how many are under
-        way.
-        """
+        """The readings of all inputs, in their order, `max_concurrency` of the configuration at a time."""
         configs = get_config_list(config, len(inputs))
         places = asyncio.Semaphore((configs[0].get("max_concurrency") if configs else None) or CONCURRENCY)
 
@@ -188,7 +205,9 @@ class Chain(Runnable["Given", Reading]):
         """As `abatch`, from anywhere."""
         return run_sync(self.abatch(inputs, config, return_exceptions=return_exceptions))
 
-    async def read_all(self, sources: Iterable[Given], *, concurrency: int = CONCURRENCY) -> AsyncIterator[Reading]:
+    async def read_all(
+        self, sources: Iterable[Given], *, concurrency: int = CONCURRENCY
+    ) -> AsyncGenerator[Reading, None]:
         """The readings of a stream of inputs, in its order, with at most `concurrency` under way and none held back.
 
         What is left is cancelled when the caller stops reading.
@@ -253,16 +272,20 @@ class Chain(Runnable["Given", Reading]):
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:  # noqa: ARG002  # LangChain's signature
         """The wiring: a node a step, an edge from each link to what needs it."""
         graph = Graph()
-        start, end = graph.add_node(RunnableLambda(reading_of), id="image"), None
+        start, end = graph.add_node(RunnableLambda(_start), id="image"), None
         places: dict[Link, Any] = {}
         for step in self.steps:
-            data = step.node if isinstance(step.node, Runnable) else RunnableLambda(step.node)
-            places[step.link] = graph.add_node(cast("Runnable[Any, Any]", data), id=step.name)
+            data: Any = step.node if is_runnable(step.node) else RunnableLambda(step.node)
+            places[step.link] = graph.add_node(data, id=step.name)
             sources = [places[need] for need in step.needs if need in places]
             for source in sources or [start]:
                 graph.add_edge(source, places[step.link])
             end = places[step.link] if step.link == self.target else end
         return graph
+
+
+def _start(source: Any) -> Any:
+    return source
 
 
 def required(reading: Reading, link: Link) -> Any:

@@ -99,7 +99,8 @@ def action_reason(
         llm: combines, detects and chooses; by default the VLM does.
         context: what the description is made of.
         statement: whether the atypicality statement is detected and stands beside the description (T_V + ŝ).
-        mode: `multi` asks for the `count` best options in order, `single` for one.
+        mode: `multi` asks for the best options in order, `single` for one.
+        count: how many options `multi` asks for.
         prompts: where prompts are looked up.
     """
     see, think = _roles(vlm, llm)
@@ -131,7 +132,8 @@ def end_to_end(
         llm: makes what stands beside the picture, where `context` or `statement` ask for it; by default the VLM does.
         context: a description to stand beside the picture; None leaves it out, unless the caller gives one.
         statement: whether a detected atypicality statement stands beside the picture; a given one does in any case.
-        mode: `multi` asks for the `count` best options in order, `single` for one.
+        mode: `multi` asks for the best options in order, `single` for one.
+        count: how many options `multi` asks for.
         step_by_step: whether the model is asked to reason first (Table 9).
         prompts: where prompts are looked up.
     """
@@ -228,4 +230,4 @@ def concatenate(said: Verbalizations) -> str:
     there = {link: str(value) for link, value in parts.items() if value is not None}
     if len(there) == 1:
         return next(iter(there.values()))
-    return "\n".join(f"{_HEADINGS[link]}: {text}" for link, text in there.items())
+    return "\n".join(f"{heading}: {there[link]}" for link, heading in _HEADINGS.items() if link in there)

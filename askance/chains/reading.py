@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from askance.agents import Choice, Description, check_options
 from askance.atypicality import Statement
 from askance.errors import BadImage, UsageError
 from askance.images import Image
 from askance.nodes import Call, Result, given
-from askance.tools import Narration, Objects, SceneText, Unusual
+from askance.tools import Narration, Objects, SceneText, TextValue, Unusual
 
 if TYPE_CHECKING:
     from askance.chat import Outcome
@@ -114,7 +115,7 @@ def reading_of(source: Given, target: Link) -> Reading:
         problem=problem,
         options=None if options is None else check_options(options),
         target=target,
-        **links,  # pyright: ignore[reportArgumentType]  # keys are links, checked above
+        **links,
     )
 
 
@@ -138,7 +139,7 @@ def as_link(link: str, value: Any) -> Result[Any]:
     Raises:
         UsageError: it is none that `link` can hold.
     """
-    return value if isinstance(value, Result) else given(as_value(link, value))
+    return cast("Result[Any]", value) if isinstance(value, Result) else given(as_value(link, value))
 
 
 def as_value(link: str, value: Any) -> Any:
@@ -167,6 +168,10 @@ def _scene_text(value: Any) -> SceneText:
     return SceneText(lines=tuple(line for line in lines if line.strip()))
 
 
+def _text(kind: type[TextValue], value: Any) -> TextValue:
+    return value if isinstance(value, kind) else kind(text=str(value))
+
+
 def _statement(value: Any) -> Statement:
     if isinstance(value, Statement):
         return value
@@ -180,9 +185,9 @@ def _choice(value: Any) -> Choice:
 _READERS: dict[str, Any] = {
     "objects": _objects,
     "scene_text": _scene_text,
-    "narration": lambda value: value if isinstance(value, Narration) else Narration(text=str(value)),
-    "unusual": lambda value: value if isinstance(value, Unusual) else Unusual(text=str(value)),
-    "description": lambda value: value if isinstance(value, Description) else Description(text=str(value)),
+    "narration": partial(_text, Narration),
+    "unusual": partial(_text, Unusual),
+    "description": partial(_text, Description),
     "statement": _statement,
     "answers": _choice,
 }

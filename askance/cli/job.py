@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,6 @@ from askance.errors import AskanceError, CallError, ConfigError, UsageError
 from askance.evals import RunFolder
 from askance.images import policy
 from askance.models import Config, Engine, Model, get_model
-from askance.nodes import Node
 from askance.prompts import PromptLibrary
 from askance.replay import Store
 
@@ -105,8 +104,7 @@ def build(job: Job, engine: Engine) -> tuple[Chain, list[Model]]:
             f"There is no prompts folder {str(overlay)!r}.", hint="`askance prompts eject NAME` begins one."
         )
     chain = _chain(job, vlm, llm, PromptLibrary([overlay]) if overlay else PromptLibrary())
-    used = [step.node.model for step in chain.steps if isinstance(step.node, Node)]  # pyright: ignore[reportUnknownMemberType]
-    return chain, list(dict.fromkeys(used))
+    return chain, list(dict.fromkeys(node.model for node in chain.nodes))
 
 
 def _chain(job: Job, vlm: Model, llm: Model, prompts: PromptLibrary) -> Chain:
@@ -157,7 +155,6 @@ def _configuration(
     job: Job, chain: Chain, models: Sequence[Model], options: Sequence[Options | None], pictures: Sequence[Path]
 ) -> JsonObject:
     """Everything that decides the lines of a run folder."""
-    nodes = [step.node for step in chain.steps if isinstance(step.node, Node)]  # pyright: ignore[reportUnknownMemberType]
     return {
         "chain": job.chain,
         "context": job.context,
@@ -176,7 +173,7 @@ def _configuration(
             }
             for model in models
         ],
-        "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
+        "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
         "samples": {
             picture.as_posix(): list(chosen) if chosen else None
             for picture, chosen in zip(pictures, options, strict=True)
@@ -224,7 +221,7 @@ class Running:
 
     async def _lines(
         self, pictures: Sequence[Path], options: Sequence[Options | None], *, concurrency: int
-    ) -> AsyncIterator[Mapping[str, Any]]:
+    ) -> AsyncGenerator[Mapping[str, Any], None]:
         """The line of every picture in order: those that the folder has, and those read now."""
         finished = self._folder.finished if self._folder is not None else {}
         left = (

@@ -59,14 +59,14 @@ def main(arguments: list[str] | None = None) -> None:
     except AskanceError as error:
         complain(error)
         code = code_of(error)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # errors of the command line are shown, any other passes through
         code = _usage(error)
     _flush()
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _usage(error: Exception) -> int:
-    """The exit code of an error of the command line itself, shown as click shows it; any other is a bug and passes through."""
+    """The exit code of an error of the command line itself, which shows itself; any other is a bug and is raised."""
     show = getattr(error, "show", None)
     if show is None:
         raise error

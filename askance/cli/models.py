@@ -20,9 +20,7 @@ def list_models() -> None:
 
     config = Config.find()
     if not config.models:
-        print(
-            "No models are named. Write a table [models.NAME] with a `spec` into askance.toml, or use specs as they are."
-        )
+        print("No models are named. Write a table [models.NAME] with a `spec` into askance.toml, or use specs.")
         return
     roles = {config.vlm: "vlm", config.llm: "llm"}
     for name, table in config.models.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ Folder = Annotated[
 Family = Annotated[str | None, typer.Option(help="Wording for a model family, such as vicuna.")]
 
 
-class FormName(str, Enum):
+class FormName(StrEnum):
     """The form of the answer that a prompt asks for."""
 
     json = "json"

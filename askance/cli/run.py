@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
-class ChainName(str, Enum):
+class ChainName(StrEnum):
     """The chains that ship."""
 
     verbalize = "verbalize"
@@ -18,7 +18,7 @@ class ChainName(str, Enum):
     end_to_end = "end-to-end"
 
 
-class ModeName(str, Enum):
+class ModeName(StrEnum):
     """How answers on record are used."""
 
     live = "live"
@@ -27,21 +27,21 @@ class ModeName(str, Enum):
     refresh = "refresh"
 
 
-class Protocol(str, Enum):
+class Protocol(StrEnum):
     """The form in which answers are asked for."""
 
     auto = "auto"
     paper = "paper"
 
 
-class Choose(str, Enum):
+class Choose(StrEnum):
     """How many options are chosen."""
 
     multi = "multi"
     single = "single"
 
 
-class PolicyName(str, Enum):
+class PolicyName(StrEnum):
     """How pictures are prepared."""
 
     clean = "clean"
@@ -50,7 +50,7 @@ class PolicyName(str, Enum):
 
 def run(
     chain: Annotated[ChainName, typer.Argument(help="What to find out of each image.", show_choices=True)],
-    images: Annotated[list[str], typer.Argument(help="Files, folders and patterns.", metavar="IMAGE...")],
+    images: Annotated[list[str], typer.Argument(help="Files, folders and patterns.")],
     vlm: Annotated[
         str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
     ] = None,

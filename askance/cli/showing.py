@@ -94,6 +94,11 @@ class Show:
             print(plain(line, options, truth) + "\n", flush=True)
 
     @property
+    def calls(self) -> str:
+        """The counts of calls, in words."""
+        return str(self._tally)
+
+    @property
     def nothing_asked(self) -> bool:
         """Whether no call has been answered yet, from the endpoint or from the records."""
         return self._tally.made + self._tally.replayed == 0
@@ -151,6 +156,6 @@ class Show:
 _WAYS_OUT = {
     "invalid": "`--retry invalid` asks again for replies that could not be read; `--json` shows them.",
     "refused": "`--retry refused` asks again for what the model declined.",
-    "truncated": "`--retry truncated`, with a larger `max_tokens` for the model in askance.toml, asks again for what was cut off.",
+    "truncated": "`--retry truncated`, with a larger `max_tokens` in askance.toml, asks again for what was cut off.",
     "failed": "The same command tries again for what failed; what is answered is on record and costs nothing.",
 }

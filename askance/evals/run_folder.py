@@ -1,7 +1,8 @@
 """A run as a folder: what was asked for, a line a sample as it finishes, and the records that the lines refer to.
 
-`run.json` holds the configuration and the totals, `samples.jsonl` a line a sample, `calls.jsonl` the records in cassette form. The
-same command finds the folder again and finishes it; a torn last line is dropped and its sample is read again.
+`run.json` holds the configuration and the totals, `samples.jsonl` a line a sample, `calls.jsonl` the records in
+cassette form. The same command finds the folder again and finishes it; a torn last line is dropped and its sample is
+read again.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from langchain_core.runnables.config import ensure_config, get_async_callback_ma
 from askance.chat import ImagePart, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Generator
     from contextlib import AbstractContextManager
 
     from langchain_core.callbacks import AsyncCallbackManager
@@ -56,8 +56,8 @@ def quiet(mode: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _without_tracing() -> Iterator[None]:
-    from langsmith.run_helpers import tracing_context
+def _without_tracing() -> Generator[None]:
+    from langsmith.run_helpers import tracing_context  # pyright: ignore[reportUnknownVariableType]
 
     with tracing_context(enabled=False):
         yield
@@ -117,4 +117,4 @@ def _answer(response: ChatResponse) -> AIMessage:
             "total_tokens": response.usage.input + response.usage.output,
         }
     metadata = {"finish_reason": response.finish, "model_name": response.model, "replayed": response.meta.replayed}
-    return AIMessage(response.text, usage_metadata=usage, response_metadata=metadata)  # pyright: ignore[reportArgumentType]
+    return AIMessage(response.text, usage_metadata=usage, response_metadata=metadata)

@@ -19,7 +19,7 @@ from askance.errors import AskanceError, BadImage, CallError, ReplayMiss
 from askance.models import get_model, run_sync
 from askance.nodes.listening import listened, quiet, traced_chat
 from askance.nodes.result import Call, Result
-from askance.prompts import Prompt, PromptLibrary
+from askance.prompts import Form, Prompt, PromptLibrary
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self.prompts = prompts if prompts is not None else PromptLibrary()
         self.prompt_name = prompt or self.prompt
         self.name = name or self.prompt_name
-        self._prompts: dict[str, Prompt] = {}
+        self._prompts: dict[Form, Prompt] = {}
         self._rung: Rung | None = None
         self._prompt_for("text" if self.model.protocol == "paper" else "json")
 
@@ -164,7 +164,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """The prompts that the node has looked up so far."""
         return tuple(self._prompts.values())
 
-    def _prompt_for(self, form: str) -> Prompt:
+    def _prompt_for(self, form: Form) -> Prompt:
         if form not in self._prompts:
             self._prompts[form] = self.prompts.find(self.prompt_name, form=form, family=self.model.family)
         return self._prompts[form]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langchain_core.tools import StructuredTool
 from pydantic import create_model
@@ -37,7 +37,7 @@ def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> Ba
     def ask_about_sync(image: str) -> str:
         return str(node.invoke(known[image]))
 
-    arguments = create_model("Picture", image=(Literal[tuple(known)], ...))  # pyright: ignore[reportCallIssue, reportArgumentType]
+    arguments = create_model("Picture", image=(cast("Any", Literal)[tuple(known)], ...))
     return StructuredTool.from_function(
         ask_about_sync, coroutine=ask_about, name=node.get_name(), description=description, args_schema=arguments
     )

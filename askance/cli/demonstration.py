@@ -1,0 +1,75 @@
+"""The demo: the action-reason chain in replay over pictures, options and hand-written answers in the package."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import aclosing
+from typing import Any
+
+from askance.chains import Chain, action_reason
+from askance.chains.line import line_of
+from askance.cli.exits import OK, SOME
+from askance.cli.showing import Show, Tally
+from askance.demo import CASSETTE, MODEL, Entry, read_table
+from askance.models import Capabilities, Engine, ScriptedModel, get_model
+from askance.prompts import PromptLibrary
+from askance.replay import MemoryStore
+
+_HEAD = """\
+Every answer below was written by hand and is replayed through the real chain; no model was asked.
+✓ marks what is true of the picture, ✗ what is not: some answers are wrong on purpose.
+TR1 texture of another · TR2 made of many small ones · OIO one inside another · OR one in another's place
+"""
+
+_NEXT = """
+Now with a real model:
+  askance run action-reason IMAGE --options options.txt --vlm openai:gpt-4o
+  askance run verbalize FOLDER --vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1
+"""
+
+
+def demonstrate(*, as_json: bool) -> int:
+    """Replays the demo and prints it; returns the exit code."""
+    start = time.perf_counter()
+    tally = Tally()
+    entries = read_table()
+    show = Show(len(entries), as_json=as_json, tally=tally)
+    if not as_json:
+        print(_HEAD)
+    right, chosen = asyncio.run(_replay(demo_chain(tally), entries, show))
+    show.close()
+    if not as_json:
+        _tell(show, right=right, chosen=chosen, seconds=time.perf_counter() - start)
+    return OK if not show.unanswered else SOME
+
+
+def demo_chain(*observers: Any) -> Chain:
+    """The chain over the packaged records; nothing outside the package is read, no overlay and no settings file."""
+    records = MemoryStore.from_cassette(CASSETTE, check=False)
+    engine = Engine(mode="replay", records=records, observers=list(observers))
+    model = ScriptedModel((), identity=MODEL, capabilities=Capabilities(schema="enforced"))
+    return action_reason(get_model(model, engine=engine), prompts=PromptLibrary([]))
+
+
+async def _replay(chain: Chain, entries: list[Entry], show: Show) -> tuple[int, int]:
+    """How many of the chosen action-reasons are right, and how many were chosen."""
+    right = chosen = 0
+    inputs = [{"image": entry.path, "name": entry.name, "options": entry.options} for entry in entries]
+    async with aclosing(chain.read_all(inputs)) as readings:
+        for entry in entries:
+            line = line_of(await anext(readings))
+            show.reading(line, entry.options, {"answers": entry.right, "statements": entry.statements})
+            numbers: list[int] = line["answers"] or []
+            right += sum(number in entry.right for number in numbers)
+            chosen += len(numbers)
+    return right, chosen
+
+
+def _tell(show: Show, *, right: int, chosen: int, seconds: float) -> None:
+    total = sum(show.outcomes.values())
+    print(f"{total} pictures, {right} of {chosen} chosen action-reasons are true · {show.calls} · {seconds:.1f} s")
+    print("The pictures, the options and the table of hand-written answers:", CASSETTE.parent)
+    print(_NEXT, end="")
+    sys.stdout.flush()

@@ -1,0 +1,135 @@
+"""T by an OCR engine: the same question as `scene_text`, answered by RapidOCR on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from langchain_core.runnables import Runnable
+
+from askance.chat import CallMeta, JsonObject, key_of
+from askance.errors import MissingExtra
+from askance.images import CLEAN, Image
+from askance.models import Engine, run_sync
+from askance.nodes import Call, Result
+from askance.replay import Record, explain_miss
+from askance.tools.text_reader import SceneText
+from askance.tools.tool import Value
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+ENGINE = "rapidocr-3"
+"""Name of the engine in records; a later major version that reads otherwise gets another."""
+
+
+class TextBox(Value):
+    """One line that an OCR engine found."""
+
+    text: str
+    confidence: float
+    """From 0 to 1, as the engine says."""
+    box: tuple[tuple[float, float], ...]
+    """Corners in pixels of the prepared picture, clockwise from the upper left of the text."""
+
+
+class ReadText(SceneText):
+    """Scene text with where each line stands."""
+
+    boxes: tuple[TextBox, ...]
+
+
+class RapidOcr(Runnable[Image, ReadText]):
+    """Reads the text that is visible in the image, by OCR.
+
+    What it reads is recorded like any answer (kind `ocr`), so that a replay needs no OCR engine. Needs the extra `ocr`.
+
+    Args:
+        engine: whose records and mode are used; by default those of models without an engine.
+        least: lines that the engine is less sure of are left out.
+    """
+
+    def __init__(self, *, engine: Engine | None = None, least: float = 0.5) -> None:
+        from askance.models.engine import default_engine
+
+        self.name = "ocr"
+        self.engine = engine if engine is not None else default_engine()
+        self.least = least
+
+    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[ReadText]:  # noqa: ARG002
+        """The lines in one picture, from the records or from the engine.
+
+        Raises:
+            ReplayMiss: the mode is `replay` and the picture was not read before.
+            BadImage: the picture cannot be used.
+            MissingExtra: the engine is not installed.
+        """
+        image = Image.load(given)
+        form: JsonObject = {"engine": ENGINE, "image": {"sha256": image.sha256, "policy": CLEAN.canonical()}}
+        key = key_of("ocr", form)
+        shelf = self.engine.shelf
+        recorded = shelf.records.get(key) if self.engine.mode in {"auto", "replay"} else None
+        if recorded is None and self.engine.mode == "replay":
+            raise explain_miss(form, "ocr", shelf.records)
+        found = recorded.response if recorded is not None else await self._read(image)
+        if recorded is None:
+            await shelf.write(lambda: Record.make("ocr", form, found))
+        call = Call(key=key, model=ENGINE, kind="ocr", cost=0.0, meta=CallMeta(replayed=recorded is not None))
+        return Result(outcome="answered", value=self._value(found), calls=(call,))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
+        """The lines in one picture."""
+        return (await self.ask(input, config)).unwrap()
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
+        """As `ainvoke`, from anywhere."""
+        return run_sync(self.ainvoke(input, config))
+
+    async def _read(self, image: Image) -> JsonObject:
+        reader = self._reader  # built here, so that a missing package is said at once
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: _found(reader, image))
+
+    @cached_property
+    def _thread(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(
+            1, thread_name_prefix="askance-ocr"
+        )  # the engine is not safe to share between threads
+
+    @cached_property
+    def _reader(self) -> Any:
+        try:
+            from rapidocr import RapidOCR
+        except ImportError as error:
+            raise MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'") from error
+        return cast("Any", RapidOCR)(params={"Global.log_level": "warning"})
+
+    def _value(self, found: JsonObject) -> ReadText:
+        boxes = [TextBox.model_validate(line) for line in found["lines"]]
+        kept = tuple(box for box in boxes if box.confidence >= self.least)
+        return ReadText(lines=tuple(box.text for box in kept), boxes=kept)
+
+
+def _found(reader: Any, image: Image) -> JsonObject:
+    """What the engine finds, as JSON values, from the top down."""
+    import io
+    from importlib.metadata import version
+
+    pixels = io.BytesIO()
+    image.open().convert("RGB").save(pixels, "PNG")
+    result = reader(pixels.getvalue())
+    if result.txts is None:
+        return {"lines": [], "version": version("rapidocr")}
+    lines = [
+        {
+            "text": str(text),
+            "confidence": round(float(score), 4),
+            "box": [[round(float(x), 1), round(float(y), 1)] for x, y in box],
+        }
+        for text, score, box in zip(result.txts, result.scores, result.boxes, strict=True)
+    ]
+    return {"lines": lines, "version": version("rapidocr")}
+
+
+ocr = RapidOcr
