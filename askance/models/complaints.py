@@ -6,6 +6,7 @@ all and imports none. Of the names in an exception's ancestry the most specific 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -276,6 +277,8 @@ def _root(cause: BaseException) -> str:
     """What broke the connection, from the innermost exception that says it."""
     said, link = "", cause
     while link is not None:
+        if isinstance(link, ConnectionError) and link.errno:
+            return os.strerror(link.errno)
         said = (link.strerror if isinstance(link, OSError) else None) or str(link) or said
         link = link.__cause__ or link.__context__
     return clean(said).rstrip(".")

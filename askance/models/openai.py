@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.chat import ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
-from askance.models.complaints import Complaint, read, read_body
+from askance.models.complaints import Complaint, clean, read, read_body
 from askance.models.encoding import EncodedImages
 from askance.models.openai_chat import from_chat, to_chat
 from askance.models.openai_client import build_client, is_own, key_variable
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 LARGEST_REPLY = 50 * 2**20
 """Bytes of a reply, unpacked."""
 
+SHOWN = 40
+"""Characters of a reply that is no JSON text that a message quotes."""
+
 LIST_TIMEOUT = 2.0
 """Seconds for the list of models that a message about an unknown model quotes."""
 
@@ -39,9 +42,8 @@ class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint, on a ready client.
 
     It posts JSON through the client, so that its authentication, hooks, proxies and transport all hold, and reads the
-    reply
-    itself: checking each reply against the SDK's types costs more than all else. Make the client with `max_retries=0`,
-        or each try of askance's becomes several.
+    reply itself: checking each reply against the SDK's types costs more than all else. Make the client with
+    `max_retries=0`, or each try of askance's becomes several.
 
     Args:
         client: of the `openai` package; `AsyncAzureOpenAI` is one too.
@@ -139,11 +141,11 @@ class OpenAIModel:
         try:
             reply = mapping(_json(data), "body")
             complaint = read_body(reply)
-            if complaint is not None:
-                raise error_of(complaint, asked)
-            return from_responses(reply) if self.id.api == "responses" else from_chat(reply)
+            if complaint is None:
+                return from_responses(reply) if self.id.api == "responses" else from_chat(reply)
         except MalformedReply as error:
-            raise error_of(Complaint(kind=MalformedReply, words=error.message), asked) from error
+            raise _malformed(error.message, asked) from error
+        raise error_of(complaint, asked)
 
     async def _nearest(self) -> str | None:
         """Which models the endpoint serves, as a hint; asked once, and quickly given up."""
@@ -217,4 +219,5 @@ def _json(data: bytes) -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise MalformedReply(f"It is not JSON ({error}).") from error
+        start = clean(data[: 4 * SHOWN].decode("utf-8", "replace"), limit=SHOWN)
+        raise MalformedReply(f"It is no JSON text: {start!r}." if data else "It is empty.") from error
