@@ -1,8 +1,8 @@
 """Pictures from the web, fetched only when the caller asks, and never from the inside of a network.
 
 Every host is resolved once, all its addresses are checked, and the connection goes to a checked address and no other,
-so that a name that resolves differently the next moment gains nothing. Redirects go through the same gate. Proxies of the
-environment are not used.
+so that a name that resolves differently the next moment gains nothing. Redirects go through the same gate. Proxies of
+the environment are not used.
 """
 
 from __future__ import annotations

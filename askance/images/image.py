@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from askance.errors import BadImage
@@ -21,6 +21,9 @@ from askance.images.prepare import MEMO, PreparedImage, prepare
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
+
+Source: TypeAlias = "Image | Picture | Path | str | bytes | bytearray | memoryview"
+"""What a picture is loaded from."""
 
 _LONGEST_LABEL = 200
 
@@ -43,13 +46,12 @@ class Image:
     _info: ImageInfo | None = field(default=None, init=False)
 
     @classmethod
-    def load(
-        cls, source: Image | str | Path | bytes | Picture, *, name: str | None = None, allow_urls: bool = False
-    ) -> Image:
+    def load(cls, source: Source, *, name: str | None = None, allow_urls: bool = False) -> Image:
         """A picture from whatever holds one.
 
         Args:
-            source: An image, a path, a data URI, an http(s) address, the bytes of a file, or a Pillow image.
+            source: A path, a data URI, an http(s) address, the bytes of a file, a Pillow image, or an `Image`, which is
+                given back.
             name: What to call it; by default the file's name.
             allow_urls: Whether an http(s) address may be fetched.
 
@@ -67,7 +69,7 @@ class Image:
         if _is_pillow(source):
             return cls.from_pil(source, name=name)
         raise BadImage(
-            f"A {type(source).__name__} is no picture.",
+            f"An object of the type {type(source).__name__!r} is no picture.",
             hint="Give a path, bytes, a data URI, a Pillow image or an `Image`.",
         )
 
@@ -110,7 +112,7 @@ class Image:
         Raises:
             BadImage: a picture without pixels, or of a closed file.
         """
-        with _naming(name or "of Pillow's"):
+        with _naming(name or "in memory"):
             return cls.from_bytes(pixels.uncompressed_png(picture), name=name)
 
     @classmethod

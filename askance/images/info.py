@@ -17,7 +17,7 @@ MEDIA_TYPES: dict[Format, str] = {
 }
 
 SUFFIXES: frozenset[str] = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-"""File name endings, in lower case, by which pictures are found in a folder; what they hold is read from the content."""
+"""File name endings, in lower case, by which pictures are found in a folder; what they hold their content tells."""
 
 MAX_PIXELS = 50_000_000
 """Most pixels that are decoded."""
@@ -26,7 +26,7 @@ MAX_PIXELS = 50_000_000
 class Unusable(ValueError):
     """A reason why some bytes are no usable picture; `Image` turns it into `BadImage` with the file's name."""
 
-    def __init__(self, reason: str, hint: str | None = None) -> None:
+    def __init__(self, reason: str, hint: str = "Save it anew, or leave it out.") -> None:
         super().__init__(reason)
         self.reason = reason
         """A clause that completes `The picture 'cat.jpg' …`."""

@@ -30,7 +30,7 @@ def _guarded() -> Generator[None]:
         raise
     # Pillow's readers raise whatever their parsing runs into: OSError, SyntaxError, struct.error, KeyError, …
     except Exception as error:
-        raise Unusable(f"cannot be decoded: {str(error) or type(error).__name__}", "Save it anew.") from error
+        raise Unusable(f"cannot be decoded: {str(error) or type(error).__name__}") from error
 
 
 def verify(data: bytes, info: ImageInfo) -> None:

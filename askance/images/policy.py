@@ -64,7 +64,7 @@ class ImagePolicy:
 CLEAN = ImagePolicy("clean")
 """The original pixels without the metadata, if upright, within limits and of a format that endpoints take.
 
-Any other picture is turned upright, scaled down and re-encoded: as JPEG, or as PNG where it has transparency or a palette.
+Any other is turned upright, scaled down and re-encoded: as JPEG, or as PNG where it has transparency or a palette.
 """
 
 ORIGINAL = ImagePolicy("original")
