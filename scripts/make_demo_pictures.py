@@ -1,4 +1,4 @@
-"""Compose the demo's pictures from public-domain and CC0 photographs.
+r"""Compose the demo's pictures from public-domain and CC0 photographs.
 
     uv venv /tmp/pictures --python 3.11
     uv pip install --python /tmp/pictures/bin/python scikit-image==0.26.0 scipy==1.17.1 numpy==2.4.6 pillow==13.0.0 \
