@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,8 @@ from askance.images.info import Unusable
 from tests.images import samples
 
 PNG = samples.png()
+CERTIFICATE = Path(__file__).with_name("loopback.pem")
+"""Certificate and key of `ads.test`."""
 
 
 class Pages(BaseHTTPRequestHandler):
@@ -34,7 +39,7 @@ class Pages(BaseHTTPRequestHandler):
 
     def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+        for name, value in {"Content_Length": str(len(body)), **headers}.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         self.wfile.write(body)
@@ -95,13 +100,30 @@ class Quiet(ThreadingHTTPServer):
         """A client that hangs up is what some tests are about."""
 
 
+@contextmanager
+def serving(server: ThreadingHTTPServer) -> Generator[int]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
+    with serving(Quiet(("127.0.0.1", 0), Pages)) as port:
+        yield f"http://ads.test:{port}"
+
+
+@pytest.fixture(scope="module")
+def secure_port() -> Iterator[int]:
     server = Quiet(("127.0.0.1", 0), Pages)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://ads.test:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    with serving(server) as port:
+        yield port
 
 
 def let_through(host: str, port: int) -> Sequence[str]:
@@ -146,7 +168,7 @@ def test_too_many_bytes_are_not_read(site: str, path: str) -> None:
 @pytest.mark.parametrize("path", ["/slow", "/slow_header"])
 def test_a_trickle_ends_at_the_time_limit(site: str, path: str) -> None:
     start = time.monotonic()
-    with pytest.raises(BadImage, match=r"cannot be fetched: it takes too long\. Raise the time limit\. "):
+    with pytest.raises(BadImage, match=r"cannot be fetched: it takes too long\. Raise the time limit, or save"):
         Image.from_url(site + path, resolve=let_through, timeout=0.3)
     assert time.monotonic() - start < 3
 
@@ -187,7 +209,7 @@ def test_the_machine_itself_is_refused_by_default(site: str, address: str) -> No
 INSIDE = [
     "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.16.0.1", "192.168.1.1", "198.18.0.1",
     "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254",
-    "ff02::1", "2001:db8::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::", 
+    "ff02::1", "2001:db8::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::",
     "2001:0:4136:e378:8000:63bf:f5ff:fffe",
 ]  # fmt: skip
 
@@ -234,6 +256,28 @@ def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest
     with pytest.raises(BadImage, match="cannot be fetched: refused"):
         Image.from_url("https://rebinding.test/ad.png")
     assert dialled == [("93.184.215.14", 443)]
+
+
+def test_tls_goes_to_the_checked_address_under_the_name(secure_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    image = Image.from_url(f"https://ads.test:{secure_port}/ad.png", resolve=let_through)
+    assert image == Image.from_bytes(PNG)
+    with pytest.raises(BadImage, match="cannot be fetched: it takes too long"):
+        Image.from_url(f"https://ads.test:{secure_port}/slow", resolve=let_through, timeout=0.3)
+
+
+@pytest.mark.parametrize(
+    ("host", "trusted", "reason"),
+    [("ads.test", False, "certificate verify failed"), ("other.test", True, "Hostname mismatch")],
+    ids=["unknown certificate", "another name"],
+)
+def test_tls_checks_the_certificate(
+    secure_port: int, monkeypatch: pytest.MonkeyPatch, host: str, trusted: bool, reason: str
+) -> None:
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    with pytest.raises(BadImage, match=rf"cannot be fetched: .*{reason}"):
+        Image.from_url(f"https://{host}:{secure_port}/ad.png", resolve=lambda _host, _port: ["127.0.0.1"])
 
 
 def test_an_unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:

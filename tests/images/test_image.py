@@ -107,7 +107,7 @@ BROKEN = {
         "The picture 'file:///etc/passwd' has an address of the kind 'file', which is not fetched.",
     ),
     "number": (7, "An object of the type 'int' is no picture."),
-    "pillow without pixels": (Pillow.new("RGB", (0, 4)), 'The picture "of Pillow\'s" has no pixels (0×4).'),
+    "pillow without pixels": (Pillow.new("RGB", (0, 4)), "The picture 'in memory' has no pixels (0×4)."),
 }
 
 
