@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from askance.prompts.prompt import Prompt
 
 
+_NAMES = "NAME.prompt, NAME.FORM.prompt or NAME.FORM.FAMILY.prompt"
+
+
 def check_folders(overlays: Sequence[Path]) -> list[Problem]:
     """Everything that is wrong with any file of the package and of `overlays`, sorted by file and line."""
     folders = [(folder, True) for folder in overlays] + [(LIBRARY, False)]
@@ -29,14 +32,12 @@ def check_folders(overlays: Sequence[Path]) -> list[Problem]:
 
 def _check(path: Path, *, overlay: bool) -> Iterator[Problem]:
     if not path.name.endswith(SUFFIX):
-        if SUFFIX in path.name:
+        if f"{SUFFIX}." in path.name:
             yield Problem(path, 1, f"this is not read: the name does not end in `{SUFFIX}`.", "note")
         return
     name = FileName.parse(path.name)
     if name is None or (name.form is None and not overlay):
-        yield Problem(
-            path, 1, "the name of a prompt file is NAME.FORM.prompt or NAME.FORM.FAMILY.prompt, FORM json or text."
-        )
+        yield Problem(path, 1, f"the name of a prompt file is {_NAMES}, FORM json or text.")
         return
     prompt, problems = read_prompt(path, overlay=overlay, untrusted=untrusted_inputs(name.name) if overlay else ())
     yield from problems

@@ -113,6 +113,8 @@ class PromptLibrary:
         source = PromptLibrary([]).find(name, form=form, family=family).path
         folder = Path(to) if to is not None else next(iter(self.overlays), OVERLAY)
         copy = folder / source.name
+        if folder.exists() and not folder.is_dir():
+            raise PromptError(f"{str(folder)!r} is no folder.", hint="Name another.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with copy.open("xb") as file:
@@ -141,5 +143,5 @@ class PromptLibrary:
             return PromptError(
                 f"There is no prompt {name!r} in the form {form!r}.", hint=f"Write `{name}.{form}{SUFFIX}`."
             )
-        near = get_close_matches(name, names, n=3, cutoff=0.5) or names
+        near = get_close_matches(name, names, n=3, cutoff=0.6) or names
         return PromptError(f"There is no prompt {name!r}.", hint=f"Nearest: {', '.join(near)}.")

@@ -23,7 +23,7 @@ def write(overlay: Path) -> Write:
     """Writes a prompt file: `write("user:\\nHi", file="unusual.text.prompt", inputs="  a: …")`."""
 
     def write_file(body: str, *, file: str = "mine.text.prompt", inputs: str = "") -> Path:
-        name = file.split(".")[0]
+        name = file.split(".", maxsplit=1)[0]
         head = f"---\nname: {name}\nsummary: A test.\noutput: text\ninputs:\n{inputs}---\n"
         path = overlay / file
         path.write_text(head + body, encoding="utf-8")

@@ -58,7 +58,7 @@ def test_a_marker_goes_on_beyond_one_digest() -> None:
         pytest.param("\u202eabc\u202c", "\ufffdabc\ufffd", id="direction overrides"),
         pytest.param("a\U000e0049\U000e0067b", "a\ufffd\ufffdb", id="tag characters"),
         pytest.param("a\ud800b", "a\ufffdb", id="lone surrogate"),
-        pytest.param("קנה אחד \u200fشراء واحد", "קנה אחד \u200fشراء واحد", id="right to left"),
+        pytest.param("קנה אחד \u200fخصم", "קנה אחד \u200fخصم", id="right to left"),
         pytest.param("👩‍👩‍👧 ☕️", "👩‍👩‍👧 ☕️", id="joined emoji"),
     ],
 )
@@ -71,9 +71,7 @@ def test_a_label_is_words(label: str) -> None:
     with pytest.raises(PromptError) as caught:
         fence("text", label)
 
-    assert str(caught.value) == (
-        f"A fence cannot be labelled {label!r}. Use lower-case words, at most 40 characters."
-    )
+    assert str(caught.value) == (f"A fence cannot be labelled {label!r}. Use lower-case words, at most 40 characters.")
 
 
 @given(st.text())

@@ -90,7 +90,7 @@ def test_a_broken_file_is_named_with_its_line(text: str, fault: str, overlay: Pa
         PromptLibrary([overlay]).find("mine", form="text")
 
     expected = f"Prompt file {str(path)!r} cannot be used: {fault}"
-    assert caught.value.message.startswith(expected.split("{rest}")[0])
+    assert caught.value.message.startswith(expected.split("{rest}", maxsplit=1)[0])
 
 
 @pytest.mark.parametrize(

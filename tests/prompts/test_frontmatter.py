@@ -55,7 +55,13 @@ def test_the_schema_is_a_schema() -> None:
 
 @pytest.mark.parametrize(
     ("keys", "line"),
-    [([], 2), (["output"], 4), (["inputs", "count", "type"], 11), (["inputs", "nothing"], 5), (["inputs", "words"], 13)],
+    [
+        ([], 2),
+        (["output"], 4),
+        (["inputs", "count", "type"], 11),
+        (["inputs", "nothing"], 5),
+        (["inputs", "words"], 13),
+    ],
 )
 def test_every_entry_has_a_line(keys: list[str | int], line: int) -> None:
     assert line_of(TEXT, keys) == line
@@ -109,7 +115,9 @@ def test_an_input_that_no_template_could_name_is_refused() -> None:
 
 
 def test_a_bomb_of_aliases_is_refused_unread() -> None:
-    bomb = "a: &a [x]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    bomb = "a: &a [x]\n" + "".join(
+        f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
 
     assert faults(bomb) == [(3, "the front matter takes no YAML aliases (`*name`).")]
 

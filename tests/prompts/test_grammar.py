@@ -18,7 +18,10 @@ BODY_LINE = 11
 
 HOSTILE = {
     "attribute": ("{{ ''.__class__ }}", "the attribute `__class__` is not allowed; there are {loop}, inside a loop"),
-    "attribute of an input": ("{{ word.format }}", "the attribute `format` is not allowed; there are {loop}, inside a loop"),
+    "attribute of an input": (
+        "{{ word.format }}",
+        "the attribute `format` is not allowed; there are {loop}, inside a loop",
+    ),
     "loop outside": ("{{ loop.index }}", "the attribute `index` is not allowed; there are {loop}, inside a loop"),
     "attribute of loop": (
         "{% for w in words %}{{ loop.cycle }}{% endfor %}",
@@ -29,8 +32,7 @@ HOSTILE = {
     "method": ("{{ word.upper() }}", "calling is not allowed in a prompt"),
     "attr filter": (
         "{{ word | attr('__class__') }}",
-        "there is no filter `attr`; there are `capitalize`, `fenced`, `first`, `join`, `last`, `length`, `lower`, "
-        "`oneline`, `trim`, `upper`",
+        "there is no filter `attr`; there are `capitalize`, `fenced`, `first`, {rest}",
     ),
     "join by attribute": ("{{ words | join(attribute='__class__') }}", '`join` is written as `join(", ")`'),
     "join of a join": (
@@ -54,7 +56,10 @@ HOSTILE = {
         "{% for w in words %}{% for c in w %}{{ c }}{% endfor %}{% endfor %}",
         "a loop runs over an input that is declared as a list, and over nothing else",
     ),
-    "recursive loop": ("{% for w in words recursive %}{{ w }}{% endfor %}", "a recursive loop is not allowed in a prompt"),
+    "recursive loop": (
+        "{% for w in words recursive %}{{ w }}{% endfor %}",
+        "a recursive loop is not allowed in a prompt",
+    ),
     "unpacking": ("{% for a, b in words %}{{ a }}{% endfor %}", "a loop has one variable"),
     "shadow": (
         "{% for word in words %}{{ word }}{% endfor %}",
@@ -109,7 +114,7 @@ def test_a_template_that_reaches_out_is_refused(body: str, fault: str, write: Wr
         PromptLibrary([path.parent]).find("mine", form="text")
 
     expected = f"Prompt file {str(path)!r} cannot be used: line {BODY_LINE}: {fault.replace('{loop}', LOOP)}"
-    assert str(caught.value).startswith(expected.split("{rest}")[0])
+    assert str(caught.value).startswith(expected.split("{rest}", maxsplit=1)[0])
 
 
 def test_all_problems_of_all_blocks_are_named_at_once(write: Write) -> None:
@@ -119,7 +124,8 @@ def test_all_problems_of_all_blocks_are_named_at_once(write: Write) -> None:
         PromptLibrary([path.parent]).find("mine", form="text")
 
     assert caught.value.message == (
-        f"Prompt file {str(path)!r} cannot be used: line 11: `seen` is untrusted: it never stands in a `system:` block; "
+        f"Prompt file {str(path)!r} cannot be used: "
+        "line 11: `seen` is untrusted: it never stands in a `system:` block; "
         "line 13: `a` is not declared under `inputs`; line 15: `b` is not declared under `inputs`; "
         "line 15: multiplying is not allowed in a prompt."
     )

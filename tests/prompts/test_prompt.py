@@ -117,7 +117,7 @@ def test_an_optional_input_that_is_printed_and_not_given_is_named_with_its_line(
         prompt.render()
 
     assert str(caught.value) == (
-        f"Prompt 'mine' uses an input that was not given in {str(path)!r}, line 14: 'word' is undefined. "
+        f"Prompt 'mine' uses an input that was not given in {str(path)!r}, line 15: 'word' is undefined. "
         "Put what needs an optional input between `{% if name %}` and `{% endif %}`."
     )
 
@@ -130,7 +130,7 @@ def test_a_prompt_that_grows_too_long_stops(prompt: Prompt) -> None:
 
 
 def test_many_values_that_grow_too_long_together_stop(write: Write) -> None:
-    path = write("user:\n" + "{{ word }}" * 10_000, inputs="  word: {description: A text.}\n")
+    path = write("user:\n" + "{{ word }}" * 1001, inputs="  word: {description: A text.}\n")
     prompt = PromptLibrary([path.parent]).find("mine", form="text")
 
     with pytest.raises(PromptError, match="gives more than 1000000 characters"):
