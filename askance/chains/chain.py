@@ -20,7 +20,6 @@ from langchain_core.runnables.config import (
     patch_config,
 )
 from langchain_core.runnables.graph import Graph
-from typing_extensions import TypeIs
 
 from askance.chains.reading import LINKS, Given, Link, Reading, as_value, reading_of
 from askance.errors import BadImage, CallError, ReplayMiss, Skipped, UsageError
@@ -30,6 +29,7 @@ from askance.nodes.listening import listened, quiet
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
+    from typing_extensions import TypeIs
 
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""

@@ -10,7 +10,7 @@ from askance.replay import visible
 
 WIDTH = 100
 """Columns of plain text."""
-_INDENT = 13
+_INDENT = 14
 
 Row = tuple[str, str]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 from askance.chains import Chain, action_reason
@@ -13,6 +15,7 @@ from askance.chains.line import line_of
 from askance.cli.exits import OK, SOME
 from askance.cli.showing import Show, Tally
 from askance.demo import CASSETTE, MODEL, Entry, read_table
+from askance.errors import UsageError
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.prompts import PromptLibrary
 from askance.replay import MemoryStore
@@ -24,9 +27,10 @@ TR1 texture of another · TR2 made of many small ones · OIO one inside another 
 """
 
 _NEXT = """
-Now with a real model:
-  askance run action-reason IMAGE --options options.txt --vlm openai:gpt-4o
-  askance run verbalize FOLDER --vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1
+Now with a real model, an API or a server of your own:
+  askance demo --copy ads
+  askance run action-reason ads --options ads/options.json --vlm openai:gpt-4o
+  askance run verbalize ads --vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1
 """
 
 
@@ -43,6 +47,28 @@ def demonstrate(*, as_json: bool) -> int:
     if not as_json:
         _tell(show, right=right, chosen=chosen, seconds=time.perf_counter() - start)
     return OK if not show.unanswered else SOME
+
+
+def copy_demo(folder: Path) -> int:
+    """Copies the pictures, and `options.json` with their options; returns the exit code.
+
+    Raises:
+        UsageError: a file of that name with another content is there.
+    """
+    entries = read_table()
+    options = {entry.path.name: list(entry.options) for entry in entries}
+    files = {entry.path.name: entry.path.read_bytes() for entry in entries}
+    files["options.json"] = (json.dumps(options, ensure_ascii=False, indent=1) + "\n").encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        target = folder / name
+        if target.exists() and target.read_bytes() != content:
+            raise UsageError(f"{str(target)!r} is there already and differs.", hint="Name another folder.")
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    print(f"{len(entries)} pictures and options.json are in {folder}. Now with a model of yours:")
+    print(f"  askance run action-reason {folder} --options {folder / 'options.json'} --vlm openai:gpt-4o")
+    return OK
 
 
 def demo_chain(*observers: Any) -> Chain:
