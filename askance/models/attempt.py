@@ -93,6 +93,8 @@ class Attempt:
         except TimeoutError as error:
             if not clock.expired():
                 raise CallTimeout(f"{request.model} gave no answer in time: {error}.") from error
+            if limit < self._timeout:
+                raise CallTimeout(f"{request.model} gave no answer before the deadline of the call.") from None
             raise CallTimeout(
                 f"{request.model} gave no answer within {limit:g} s.", hint="Raise `timeout` if it needs longer."
             ) from None

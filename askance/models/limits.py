@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 DEFAULT_CONCURRENCY = 16
 """Calls to one endpoint at a time."""
 
-_BACK_OFF = 0.8
-"""What a 429 leaves of the rate."""
-_GROWTH = 0.2
-"""Calls per second that each answer adds to the rate again."""
+_BACK_OFF = 0.9
+"""What a 429 leaves of the rate that is let through."""
+_GROWTH = 0.02, 0.7
+"""Calls per second that an answer adds to the rate: soon after the rate was learnt, and at most."""
 _WINDOW = 1.0
 """Seconds over which the rate that is let through is measured."""
+_REST = 4.0
+"""Calls left out after a 429 at a rate that is known well."""
+_LAG = 0.05
+"""Seconds of lateness of the loop's timer that later calls make up for."""
 _LONGEST_PAUSE = 30.0
 """Seconds, where the endpoint does not say how long."""
 
@@ -35,8 +39,9 @@ _LONGEST_PAUSE = 30.0
 class Pace:
     """When the next call to one endpoint may start; used on one loop.
 
-    Without a limit in sight calls start at once. A 429 stops all of them for as long as the endpoint asks, and from
-    then on they start at a rate: what was let through lately, less on each further 429, more on each answer.
+    Without a limit in sight calls start at once. After a 429 they start at a rate: a little less than what was let
+    through lately, more with each answer, and the faster the longer no further 429 comes. As long as nothing is let
+    through, all wait for as long as the endpoint asks.
     """
 
     def __init__(self, concurrency: int | None = None) -> None:
@@ -46,8 +51,9 @@ class Pace:
         self._queue = asyncio.Lock()
         self._opens = 0.0
         self._slowed = 0.0
-        self._pause = 1.0
-        self._answered: deque[float] = deque(maxlen=1024)
+        self._rejected = 0
+        self._times = 0
+        self._answered: deque[float] = deque(maxlen=4096)
 
     async def turn(self) -> None:
         """Waits until a call may start; first come, first served."""
@@ -55,29 +61,38 @@ class Pace:
             while (wait := self._opens - time.monotonic()) > 0:  # noqa: ASYNC110
                 await asyncio.sleep(wait)  # a 429 meanwhile makes the pause longer
             if self.rate is not None:
-                self._opens = time.monotonic() + 1 / self.rate
+                self._opens = max(self._opens, time.monotonic() - _LAG) + 1 / self.rate
 
     def pause(self, retry_after: float | None) -> float:
-        """Seconds to stop for after a 429."""
-        return self._pause if retry_after is None else retry_after
+        """Seconds that the next 429 in a row asks for, also where the endpoint says 0."""
+        doubling = 2.0**self._rejected
+        return min(doubling, _LONGEST_PAUSE) if retry_after is None else max(retry_after, min(doubling / 20, 1.0))
 
     def slow(self, sent: float, retry_after: float | None) -> None:
         """Notes a 429 to a call that was sent at `sent`, in `time.monotonic` seconds."""
         now = time.monotonic()
-        self._opens = max(self._opens, now + self.pause(retry_after))
         if sent < self._slowed:
             return
-        self._slowed = now
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         through = sum(now - at <= _WINDOW for at in self._answered) / _WINDOW
-        self.rate = max((self.rate or through) * _BACK_OFF, 1.0)
+        pause = self.pause(retry_after)
+        if through:
+            self._times += 1
+            self.rate = _BACK_OFF * (through if self.rate is None else min(through, self.rate))
+            if self._times > 1 and not self._rejected:
+                # The rate is nearly right: a short rest is enough, and a whole pause would waste the allowance.
+                pause = min(pause, _REST / self.rate)
+        self._opens = max(self._opens, now + pause)
+        self._slowed = now
+        self._rejected = min(self._rejected + 1, 10)
 
     def steady(self) -> None:
         """Notes an answer."""
-        self._answered.append(time.monotonic())
-        self._pause = 1.0
+        now = time.monotonic()
+        self._answered.append(now)
+        self._rejected = 0
         if self.rate is not None:
-            self.rate += _GROWTH
+            slow, fast = _GROWTH
+            self.rate += fast if self._times < 2 else min(fast, slow * (1 + now - self._slowed))  # noqa: PLR2004
 
 
 class Limited:

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+
+import pytest
+
+from askance.chat import ChatRequest, ChatResponse
+from askance.errors import UsageError
+from askance.models import Engine, ScriptedModel, get_model, run_sync
+from askance.models.loop import live
+from askance.replay import MemoryStore
+
+Ask = Callable[..., ChatRequest]
+
+colour: ContextVar[str] = ContextVar("colour", default="none")
+
+
+async def where() -> str:
+    return threading.current_thread().name
+
+
+class Remembers:
+    """A client that belongs to the loop it first ran on."""
+
+    id = "remembers"
+
+    def __init__(self) -> None:
+        self.loops: set[int] = set()
+        self.closed = 0
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        self.loops.add(id(asyncio.get_running_loop()))
+        return ChatResponse(text=colour.get())
+
+    async def aclose(self) -> None:
+        self.loops.add(id(asyncio.get_running_loop()))
+        self.closed += 1
+
+
+async def test_live_runs_on_one_other_thread() -> None:
+    assert {await live(where), await live(lambda: live(where))} == {"askance-live"}
+    assert await where() != "askance-live"
+
+
+async def test_errors_keep_their_type_and_cancelling_travels() -> None:
+    ended = threading.Event()
+
+    async def fails() -> None:
+        raise UsageError("Alas.")
+
+    async def hangs() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    with pytest.raises(UsageError, match=r"^Alas\.$"):
+        await live(fails)
+    task = asyncio.create_task(live(hangs))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(ended.wait, 5)
+
+
+def test_a_client_sees_one_loop_whoever_calls(ask: Ask) -> None:
+    client = Remembers()
+    model = get_model(client, engine=Engine(mode="live", records=MemoryStore()))
+
+    def call(draw: int) -> str:
+        return run_sync(model.generate(ask(draw=draw))).text
+
+    async def from_a_running_loop() -> str:
+        return call(100)
+
+    colour.set("red")
+    assert [call(0), call(1), asyncio.run(from_a_running_loop())] == ["red"] * 3
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(call, range(2, 10))) == ["none"] * 8
+    run_sync(model.aclose())
+    assert (len(client.loops), client.closed) == (1, 1)
+    assert call(0) == "red"
+
+
+async def test_run_sync_works_under_a_running_loop_any_number_of_times() -> None:
+    async def answer(number: int) -> int:
+        await asyncio.sleep(0)
+        return number
+
+    assert [run_sync(answer(number)) for number in range(5)] == list(range(5))
+    assert run_sync(_nested(3)) == 3
+
+
+async def _nested(depth: int) -> int:
+    return run_sync(_nested(depth - 1)) + 1 if depth else 0
+
+
+async def test_run_sync_passes_errors_on() -> None:
+    async def fails() -> None:
+        raise UsageError("Alas.")
+
+    with pytest.raises(UsageError, match=r"^Alas\.$"):
+        run_sync(fails())
+
+
+async def test_a_tool_in_a_worker_thread_may_call_back(ask: Ask) -> None:
+    model = get_model(ScriptedModel(lambda _: "a cup"), engine=Engine(mode="live", records=MemoryStore()))
+
+    def tool() -> str:
+        return run_sync(model.generate(ask())).text
+
+    async def agent() -> str:
+        return await asyncio.to_thread(tool)
+
+    assert await live(agent) == "a cup"
+    assert await asyncio.gather(*(asyncio.to_thread(tool) for _ in range(20))) == ["a cup"] * 20
+
+
+async def test_run_sync_on_the_live_loop_is_refused() -> None:
+    async def waits_for_itself() -> str:
+        return run_sync(where())
+
+    with pytest.raises(UsageError) as error:
+        await live(waits_for_itself)
+    assert str(error.value) == (
+        "A synchronous call was made on the loop that runs live calls. "
+        "Await the asynchronous form (`ask`, `ainvoke`) there."
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_child_starts_a_loop_of_its_own() -> None:
+    script = """
+import os, warnings
+warnings.simplefilter("ignore")
+from askance.chat import ChatRequest, ModelId
+from askance.models import Engine, ScriptedModel, get_model, run_sync
+from askance.replay import MemoryStore
+model = get_model(ScriptedModel(lambda _: "a cup"), engine=Engine(records=MemoryStore(), mode="refresh"))
+request = ChatRequest(model=ModelId("a", "b"), messages=())
+print(run_sync(model.generate(request)).text, flush=True)
+child = os.fork()
+print(run_sync(model.generate(request)).meta.stored, flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    assert (sorted(done.stdout.split()), done.stderr) == (["True", "True", "a", "cup"], "")
+
+
+def test_a_process_that_just_ends_closes_its_clients_and_says_nothing() -> None:
+    script = """
+import asyncio
+from askance.chat import ChatRequest, ChatResponse, ModelId
+from askance.models import Engine, get_model, run_sync
+from askance.replay import MemoryStore
+class Client:
+    id = "client"
+    async def generate(self, request):
+        if request.draw:
+            await asyncio.sleep(60)
+        return ChatResponse(text="a cup")
+    async def aclose(self):
+        print("closed", flush=True)
+model = get_model(Client(), engine=Engine(records=MemoryStore()))
+run_sync(model.generate(ChatRequest(model=ModelId("a", "b"), messages=())))
+"""
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", script], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("closed\n", "", 0)
