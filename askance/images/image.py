@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -237,7 +237,7 @@ class Image:
         with self._naming():
             return pixels.decode(self.data, self.info)
 
-    def _naming(self) -> Any:
+    def _naming(self) -> AbstractContextManager[None]:
         return _naming(_short(str(self.path or self.name)))
 
     def __eq__(self, other: object) -> bool:
