@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -123,4 +123,5 @@ def _writing(target: Path | str | TextIO) -> Generator[TextIO]:
         msg = f"The cassette {str(path)!r} cannot be written: {error.strerror or error}."
         raise StoreError(msg) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()

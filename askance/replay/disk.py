@@ -76,6 +76,11 @@ class Writer:
         except self._busy as error:
             msg = f"another process has held it for {BUSY_SECONDS:.0f} s"
             raise sqlite3.OperationalError(msg) from error
+        except sqlite3.OperationalError as error:
+            # On a full disk SQLite rolls back by itself, and diskcache's own attempt then hides the reason.
+            if isinstance(error.__context__, sqlite3.Error):
+                raise error.__context__ from None
+            raise
 
     def close(self) -> None:
         self._cache.close()

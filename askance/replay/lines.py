@@ -43,7 +43,7 @@ def parse_line(text: str, *, check: bool = True) -> JsonObject:
     try:
         form: object = _strict.decode(text) if check else json.loads(text)
     except json.JSONDecodeError as error:
-        msg = f"it is no JSON: {error.msg} at column {error.colno}"
+        msg = f"it is no JSON ({error.msg}, column {error.colno})"
         raise StoreError(msg) from error
     except RecursionError as error:
         msg = "it is nested too deeply"

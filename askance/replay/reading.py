@@ -26,7 +26,7 @@ def read_cassette(path: Path | str, *, check: bool = True) -> Iterator[Record]:
     `check=False` believes the file: for one that ships with the package.
 
     Raises:
-        CassetteError: a line is no record, or answers a request of an earlier one differently; the message names the line.
+        CassetteError: a line is no record, or contradicts an earlier one; the message names the line.
         StoreError: the file cannot be read.
     """
     return (entry for entry in _entries(Path(path), check=check) if isinstance(entry, Record))
@@ -98,11 +98,11 @@ def _form(line: bytes, *, first: bool, check: bool) -> JsonObject | None:
         msg = f"it is longer than {MAX_LINE} bytes"
         raise StoreError(msg)
     try:
-        text = line.decode("utf-8-sig" if first else "utf-8")
+        text = line.decode("utf-8-sig" if first else "utf-8").strip()
     except UnicodeDecodeError as error:
         msg = f"it is no UTF-8 text at byte {error.start + 1}"
         raise StoreError(msg) from error
-    if not text.strip():
+    if not text:
         return None
     form = parse_line(text, check=check)
     if check:

@@ -118,9 +118,9 @@ class Record:
     def to_json(self) -> str:
         """The record as one line of JSON text, equal for equal records."""
         form = self.canonical()
-        text = json.dumps(form, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+        text = _encode(form)
         # A lone half of a surrogate pair, which a model may write, has no UTF-8 form; escaped it is plain JSON.
-        return text if _encodable(text) else json.dumps(form, allow_nan=False, sort_keys=True, separators=(",", ":"))
+        return text if _encodable(text) else _encode_ascii(form)
 
 
 @runtime_checkable
@@ -199,20 +199,27 @@ def plain_object(form: Mapping[str, Any]) -> JsonObject:
     return cast("JsonObject", _plain(form, MAX_DEPTH))
 
 
+_encode, _encode_ascii = (
+    json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
+    for ascii_only in (False, True)
+)
+
+
 def _plain(value: object, depth: int) -> object:
-    if type(value) is str or value is None or isinstance(value, (str, bool)):
+    kind = type(value)
+    if kind is str or value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, (int, float)):
         return _number(value)
     if not depth:
         msg = f"A value nested deeper than {MAX_DEPTH} levels cannot be recorded."
         raise StoreError(msg)
-    if isinstance(value, Mapping):
-        items = cast("Mapping[object, object]", value).items()
-        return {_name(name): _plain(item, depth - 1) for name, item in items}
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+    # The plain kinds first: asking for an abstract class is what costs here.
+    if kind is dict or isinstance(value, Mapping):
+        return {_name(name): _plain(item, depth - 1) for name, item in cast("Mapping[object, object]", value).items()}
+    if kind is list or (isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))):
         return [_plain(item, depth - 1) for item in cast("Sequence[object]", value)]
-    msg = f"A {type(value).__name__} cannot be recorded: it is no JSON value."
+    msg = f"A {kind.__name__} cannot be recorded: it is no JSON value."
     raise StoreError(msg)
 
 

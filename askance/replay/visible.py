@@ -16,4 +16,10 @@ def visible(text: str) -> str:
 
     Line feeds and tabs stay, and so do the joiners (U+200C, U+200D) that scripts and emoji need.
     """
-    return _UNSEEN.sub(lambda match: match.group().encode("ascii", "backslashreplace").decode(), text)
+    return _UNSEEN.sub(lambda match: _escape(ord(match.group())), text)
+
+
+def _escape(code: int) -> str:
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

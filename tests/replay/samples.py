@@ -1,0 +1,28 @@
+"""Records to test with."""
+
+from __future__ import annotations
+
+from askance.chat import ChatRequest, ChatResponse, JsonObject, Message, ModelId, Sampling, TextPart
+from askance.replay import Record
+
+AT = "2026-01-31T12:00:00Z"
+DIGEST = "ab" * 32
+
+
+def request(text: str = "Name the objects.", *, model: str = "gpt-4o", temperature: float | None = None) -> JsonObject:
+    return ChatRequest(
+        model=ModelId("openai", model),
+        messages=(Message("system", (TextPart("You look at advertisements."),)), Message("user", (TextPart(text),))),
+        sampling=Sampling(temperature=temperature),
+    ).canonical()
+
+
+def record(text: str = "Name the objects.", answer: str = "a cup", *, model: str = "gpt-4o", at: str = AT) -> Record:
+    return Record.make("chat", request(text, model=model), ChatResponse(text=answer).canonical(), at=at)
+
+
+def picture_request(digest: str = DIGEST, text: str = "Name the objects.") -> JsonObject:
+    form = request(text)
+    image = {"type": "image", "sha256": digest, "policy": {"name": "clean", "version": 1}}
+    form["messages"][1]["parts"].insert(0, image)
+    return form

@@ -1,0 +1,223 @@
+"""The store's file in the hands of somebody else: it is data, and never runs, reads or deletes anything."""
+
+from __future__ import annotations
+
+import pickle
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.errors import StoreError
+from askance.replay import Store
+from askance.replay.disk import DATABASE, json_disk
+from tests.replay.samples import record
+
+KEY = record().key
+
+
+class Bomb:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (self.path,))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Store.open() as store:
+        store.put(record())
+        return store.folder
+
+
+@pytest.fixture
+def treasure(tmp_path: Path) -> Path:
+    """A file outside the store that a row may point at."""
+    path = tmp_path / "treasure"
+    path.write_text(record().to_json(), encoding="utf-8")
+    return path
+
+
+def tamper(folder: Path, *statements: str, values: tuple[Any, ...] = ()) -> None:
+    with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement, values)
+
+
+@pytest.fixture
+def cache(folder: Path) -> Iterator[Any]:
+    """diskcache's own face on the same file."""
+    import diskcache  # pyright: ignore[reportMissingTypeStubs]
+
+    with diskcache.Cache(str(folder), disk=json_disk(), eviction_policy="none") as cache:
+        yield cache
+
+
+def test_a_pickle_in_a_row_is_never_run(folder: Path, tmp_path: Path, cache: Any) -> None:
+    bomb = pickle.dumps(Bomb(tmp_path / "touched"))
+    tamper(folder, "UPDATE Cache SET mode = 4, value = ?", values=(bomb,))
+    with Store.open() as store, pytest.raises(StoreError) as caught:
+        store.get(KEY)
+    assert str(caught.value) == (
+        "A row of the store does not hold JSON text (mode 4); it was not read."
+        " No version of askance writes such a row: do not trust the file that it came from."
+    )
+    with pytest.raises(StoreError):
+        cache.get(KEY)
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_pickle_as_a_key_is_never_run(folder: Path, tmp_path: Path, cache: Any) -> None:
+    bomb = pickle.dumps(Bomb(tmp_path / "touched"))
+    tamper(folder, "INSERT INTO Cache (key, raw, mode, tag, value) VALUES (?, 0, 1, 'chat', 'x')", values=(bomb,))
+    with Store.open() as store:
+        assert list(store) == [record()]
+        assert list(store.of_kind("chat")) == [record()]
+        assert list(store.damages()) == ["1 rows have a key that is no text; they are never read"]
+    with pytest.raises(StoreError):
+        list(cache)
+    assert not (tmp_path / "touched").exists()
+
+
+@pytest.mark.parametrize("mode", [1, 2, 3, 4])
+def test_a_file_named_in_a_row_is_not_read(folder: Path, treasure: Path, cache: Any, mode: int) -> None:
+    tamper(folder, "UPDATE Cache SET mode = ?, filename = '../treasure', value = NULL", values=(mode,))
+    with Store.open() as store, pytest.raises(StoreError, match=r"^A row of the store does not hold JSON text"):
+        store.get(KEY)
+    with pytest.raises(StoreError):
+        cache.get(KEY)
+
+
+def test_a_file_named_in_a_row_is_not_deleted(folder: Path, treasure: Path, cache: Any) -> None:
+    tamper(folder, "UPDATE Cache SET filename = '../treasure'")
+    with Store.open() as store:
+        store.put(record(answer="a brick"))
+        assert store.get(KEY) == record(answer="a brick")
+    tamper(folder, "UPDATE Cache SET filename = ?", values=(str(treasure),))
+    assert cache.delete(KEY)
+    assert treasure.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", f"The row {KEY[:12]!r} of the store is damaged: "),
+        ("[" * 100_000, f"The row {KEY[:12]!r} of the store is damaged: "),
+        ("1" * 10_000, f"The row {KEY[:12]!r} of the store is damaged: "),
+        ("[]", "These values are no record: "),
+        (record("another").to_json(), f"The row {KEY[:12]!r} of the store holds the record "),
+        (b"{}", "A row of the store does not hold JSON text (mode 1); it was not read."),
+        (7, "A row of the store does not hold JSON text (mode 1); it was not read."),
+    ],
+    ids=["broken", "deep", "huge-number", "list", "other-record", "bytes", "number"],
+)
+def test_a_row_that_is_no_record_is_refused(folder: Path, text: object, message: str) -> None:
+    tamper(folder, "UPDATE Cache SET value = ?", values=(text,))
+    with Store.open() as store, pytest.raises(StoreError) as caught:
+        store.get(KEY)
+    assert str(caught.value).startswith(message)
+
+
+def test_text_that_is_no_utf8_is_refused(folder: Path) -> None:
+    tamper(folder, "UPDATE Cache SET value = CAST(x'ff' AS TEXT)")
+    with (
+        Store.open() as store,
+        pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: Could not decode"),
+    ):
+        store.get(KEY)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [("fetch", "x"), ("disk_fetch", "x"), ("sqlite_locking_mode", "exclusive"), ("size_limit", "x")],
+    ids=["attribute", "disk", "pragma", "type"],
+)
+def test_settings_of_somebody_elses_are_not_applied(folder: Path, setting: tuple[str, str]) -> None:
+    tamper(folder, "INSERT OR REPLACE INTO Settings VALUES (?, ?)", values=setting)
+    with pytest.raises(StoreError) as caught:
+        Store.open()
+    assert str(caught.value) == (
+        f"The record store {str(folder)!r} carries settings that askance did not write."
+        " Do not trust the file; name another folder with ASKANCE_STORE."
+    )
+
+
+def test_a_setting_that_evicts_is_overruled(folder: Path) -> None:
+    tamper(
+        folder,
+        "UPDATE Settings SET value = 'least-recently-stored' WHERE key = 'eviction_policy'",
+        "UPDATE Settings SET value = 10 WHERE key = 'cull_limit'",
+        "UPDATE Settings SET value = 1 WHERE key = 'size_limit'",
+        "UPDATE Cache SET expire_time = 1.0",
+    )
+    with Store.open() as store:
+        for number in range(20):
+            store.put(record(f"question {number}"))
+        assert len(list(store)) == 21
+
+
+def test_a_store_of_another_version_is_refused(folder: Path) -> None:
+    tamper(folder, "PRAGMA user_version = 2")
+    with pytest.raises(StoreError) as caught:
+        Store.open()
+    assert str(caught.value) == (
+        f"The record store {str(folder)!r} has format 2, and this askance reads format 1."
+        " Export a cassette with the askance that wrote it and import that, or name another with ASKANCE_STORE."
+    )
+
+
+def test_a_foreign_diskcache_is_not_opened(tmp_path: Path) -> None:
+    import diskcache  # pyright: ignore[reportMissingTypeStubs]
+
+    with diskcache.Cache(str(tmp_path / "store")) as foreign:
+        foreign["key"] = object
+    before = (tmp_path / "store" / DATABASE).read_bytes()
+    message = rf"^'{tmp_path / 'store' / DATABASE}' is no record store of askance's\. Name another folder"
+    with pytest.raises(StoreError, match=message):
+        Store.open()
+    with pytest.raises(StoreError, match=message):
+        Store(tmp_path / "store").put(record())
+    assert (tmp_path / "store" / DATABASE).read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / DATABASE).write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: file is not a database\."):
+        Store.open()
+
+
+def test_a_torn_database_is_refused(folder: Path) -> None:
+    file = folder / DATABASE
+    file.write_bytes(file.read_bytes()[:9000])
+    with pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: .*malformed"):
+        Store.open()
+
+
+def test_a_store_that_is_being_made_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / DATABASE).touch()
+    with Store.open() as store:
+        assert list(store) == []
+        store.put(record())
+        assert list(store) == [record()]
+
+
+def test_a_view_in_the_place_of_the_table_is_not_read(folder: Path) -> None:
+    tamper(folder, "ALTER TABLE Cache RENAME TO Hidden", "CREATE VIEW Cache AS SELECT * FROM Hidden")
+    with Store.open() as store:
+        assert list(store) == []
+
+
+@pytest.mark.parametrize("value", [b"bytes", 1, None, {"a": 1}], ids=["bytes", "number", "none", "object"])
+def test_the_disk_takes_text_alone(cache: Any, value: object) -> None:
+    with pytest.raises(StoreError, match=r"^A \w+ is no JSON text\.$"):
+        cache[KEY] = value
+    with pytest.raises(StoreError, match=r"^The key .* is no text\.$"):
+        cache[value] = "{}"

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askance.chat import ChatResponse, JsonObject, key_of
+from askance.errors import StoreError
+from askance.replay import Record
+from askance.replay.records import check_key, model_name
+from tests.replay.samples import AT, record, request
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(TEXT, VALUES, max_size=4)
+
+
+@given(OBJECTS, OBJECTS)
+def test_a_record_comes_back_from_its_text(asked: JsonObject, answered: JsonObject) -> None:
+    made = Record.make("embed", asked, answered, at=AT)
+    back = Record.from_canonical(json.loads(made.to_json()))
+    assert back == made
+    assert back.to_json() == made.to_json()
+    assert key_of("embed", back.request) == made.key == key_of("embed", asked)
+
+
+def test_a_record_has_the_key_of_the_request() -> None:
+    made = record()
+    assert made == Record(
+        kind="chat",
+        key=key_of("chat", request()),
+        request=request(),
+        response={"text": "a cup", "finish": "stop"},
+        images={},
+        at=AT,
+    )
+    check_key(made)
+
+
+def test_a_record_is_dated_now_by_default() -> None:
+    made = Record.make("score", {}, {})
+    assert len(made.at) == len(AT)
+    assert made.at > AT
+
+
+def test_equal_values_make_equal_lines() -> None:
+    one = Record.make("score", {"b": 1.0, "a": (1, 2)}, {"x": 0.0}, at=AT)
+    other = Record.make("score", {"a": [1.0, 2], "b": 1}, {"x": 0}, at=AT)
+    assert one.to_json() == other.to_json()
+
+
+def test_half_a_surrogate_pair_is_kept() -> None:
+    made = record(answer="broken \ud83d emoji")
+    assert made.to_json().isascii()
+    assert Record.from_canonical(json.loads(made.to_json())) == made
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "The number nan cannot be recorded: JSON has no such number."),
+        (float("-inf"), "The number -inf cannot be recorded: JSON has no such number."),
+        (2**64, "An integer beyond 64 bits cannot be recorded."),
+        (b"bytes", "A bytes cannot be recorded: it is no JSON value."),
+        ({1: 2}, "The field name 1 cannot be recorded: it is no text."),
+    ],
+    ids=["nan", "infinity", "integer", "bytes", "name"],
+)
+def test_what_cannot_be_recorded_is_refused(value: Any, message: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        Record.make("chat", request(), {"value": value})
+    assert str(caught.value) == message
+
+
+def test_nesting_without_end_is_refused() -> None:
+    form: JsonObject = {}
+    form["again"] = form
+    with pytest.raises(StoreError, match=r"^A value nested deeper than 100 levels cannot be recorded\.$"):
+        Record.make("chat", request(), form)
+
+
+def test_a_key_that_is_another_requests_is_refused() -> None:
+    made = record()
+    false = Record(kind="chat", key="0" * 64, request=made.request, response=made.response)
+    message = f"The key '000000000000' is not that of the request beside it, {made.key[:12]!r}."
+    with pytest.raises(StoreError) as caught:
+        check_key(false)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"kind": "song", "key": "k", "request": {}, "response": {}},
+        {"kind": ["chat"], "key": "k", "request": {}, "response": {}},
+        {"kind": "chat", "key": "k", "request": [], "response": {}},
+        {"kind": "chat", "key": "k", "request": {}, "response": "a cup"},
+        {"kind": "chat", "request": {}, "response": {}},
+        ["chat"],
+    ],
+    ids=["empty", "kind", "kind-list", "request", "response", "no-key", "list"],
+)
+def test_other_values_are_no_record(form: Any) -> None:
+    with pytest.raises(StoreError, match=r"^These values are no record: a record has a kind"):
+        Record.from_canonical(form)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ({"provider": "openai", "model": "gpt-4o"}, "openai:gpt-4o"),
+        ({"provider": "openai", "model": "x", "endpoint": "http://h/v1"}, "openai:x@http://h/v1"),
+        ({"name": "llava"}, "llava"),
+        ("rapidocr", "rapidocr"),
+        (None, ""),
+    ],
+    ids=["provider", "endpoint", "named", "text", "none"],
+)
+def test_a_model_has_a_name_in_words(model: Any, name: str) -> None:
+    assert model_name({"model": model}) == name
+
+
+@pytest.mark.parametrize(
+    ("response", "outcome"),
+    [
+        (ChatResponse(text="a cup"), "answered"),
+        (ChatResponse(finish="length"), "truncated"),
+        (ChatResponse(finish="content_filter"), "filtered"),
+        (ChatResponse(refusal="No."), "refused"),
+    ],
+    ids=["answered", "truncated", "filtered", "refused"],
+)
+def test_a_chat_record_knows_its_outcome(response: ChatResponse, outcome: str) -> None:
+    assert Record.make("chat", request(), response.canonical()).outcome == outcome

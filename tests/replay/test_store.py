@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from askance.errors import StoreError
+from askance.replay import Record, Store, find_store
+from tests.replay.samples import record
+
+ROOT = Path(__file__).parents[2]
+NOBODY = 65534
+
+WRITE = """
+import sys
+from askance.replay import Record, Store
+with Store.open(sys.argv[1]) as store:
+    for number in range(int(sys.argv[3])):
+        store.put(Record.make("score", {"by": sys.argv[2], "number": number}, {"text": "x" * 20_000}))
+        print(number, flush=True)
+"""
+
+
+def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITE, str(folder), name, str(count)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store.open() as store:
+        yield store
+
+
+def test_what_is_put_is_got(store: Store) -> None:
+    made = record("שלום، مرحبا 🧱\u202e", "a\x00b\u2028c")
+    store.put(made)
+    assert store.get(made.key) == made
+    assert store.get("0" * 64) is None
+
+
+def test_the_last_record_with_a_key_stays(store: Store) -> None:
+    store.put(record(answer="a cup"))
+    store.put(record(answer="a brick"))
+    assert list(store) == [record(answer="a brick")]
+
+
+def test_records_last_longer_than_the_store_object(store: Store) -> None:
+    store.put(record())
+    store.close()
+    with Store.open() as again:
+        assert list(again) == [record()]
+
+
+def test_a_closed_store_opens_again(store: Store) -> None:
+    store.put(record())
+    store.close()
+    assert store.get(record().key) == record()
+
+
+def test_records_come_in_the_order_of_their_keys(store: Store) -> None:
+    made = [record(f"question {number}") for number in range(150)]
+    for one in made:
+        store.put(one)
+    assert list(store) == sorted(made, key=lambda one: one.key)
+    assert list(store.keys()) == sorted(one.key for one in made)
+    assert len(store) == 150
+
+
+def test_records_of_a_kind_come_as_they_were_kept(store: Store) -> None:
+    made = [Record.make("score" if number % 2 else "embed", {"n": number}, {}) for number in range(300)]
+    for one in made:
+        store.put(one)
+    assert list(store.of_kind("score")) == made[1::2]
+    assert list(store.of_kind("ocr")) == []
+
+
+def test_reading_makes_no_folder(store: Store) -> None:
+    assert (store.get("0" * 64), list(store), len(store), list(store.of_kind("chat"))) == (None, [], 0, [])
+    assert not store.folder.exists()
+
+
+def test_the_folder_hides_itself_from_git(store: Store) -> None:
+    store.put(record())
+    assert (store.folder / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+def test_a_folder_that_was_there_keeps_its_own_rules(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    with Store.open(tmp_path / "mine") as store:
+        store.put(record())
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["cache.db"]
+
+
+def test_a_closed_store_is_one_file(store: Store) -> None:
+    store.put(record())
+    threading.Thread(target=store.get, args=(record().key,)).start()
+    store.close()
+    assert sorted(path.name for path in store.folder.iterdir()) == [".gitignore", "cache.db"]
+
+
+def test_find_looks_from_the_folder_given(tmp_path: Path) -> None:
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    assert Store.find(tmp_path / "project").folder == tmp_path / "project" / ".askance"
+    assert Store.find().folder == find_store()
+
+
+def test_threads_share_a_store(store: Store) -> None:
+    def work(name: str) -> None:
+        for number in range(20):
+            made = Record.make("score", {"by": name, "number": number}, {})
+            store.put(made)
+            assert store.get(made.key) == made
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store) == 80
+
+
+def test_two_processes_write_at_once(store: Store) -> None:
+    processes = [writer(store.folder, name, 40) for name in ("one", "two")]
+    for process in processes:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in processes] == [0, 0]
+    assert len(list(store)) == 80
+
+
+def test_a_process_killed_in_mid_write_leaves_what_it_had_written(store: Store) -> None:
+    process = writer(store.folder, "victim", 100_000)
+    assert process.stdout is not None
+    last = [int(process.stdout.readline()) for _ in range(30)][-1]
+    os.kill(process.pid, signal.SIGKILL)
+    said, _ = process.communicate(timeout=60)
+    last = max([last, *map(int, said.split())])
+    assert len(list(store)) in {last + 1, last + 2}
+    store.put(record())
+    assert list(store.damages()) == []
+
+
+def test_a_forked_process_reads_on_its_own(store: Store) -> None:
+    store.put(record())
+    assert store.get(record().key) == record()
+    child = os.fork()
+    if child == 0:
+        found = store.get(record().key) == record()
+        os._exit(0 if found else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert store.get(record().key) == record()
+
+
+def test_a_write_waits_for_another_process(store: Store) -> None:
+    store.put(record())
+    other = sqlite3.connect(store.folder / "cache.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    threading.Timer(0.3, lambda: other.execute("COMMIT")).start()
+    start = time.monotonic()
+    store.put(record("another"))
+    assert time.monotonic() - start > 0.2
+    other.close()
+
+
+def test_a_record_under_a_false_key_is_not_kept(store: Store) -> None:
+    false = Record(kind="chat", key="0" * 64, request=record().request, response={})
+    with pytest.raises(StoreError, match=r"^The key '000000000000' is not that of the request beside it"):
+        store.put(false)
+    assert not store.folder.exists()
+
+
+def test_a_store_opened_for_reading_is_not_written(store: Store) -> None:
+    store.put(record())
+    with Store.open(read_only=True) as reading:
+        assert list(reading) == [record()]
+        assert not reading.writable
+        with pytest.raises(StoreError) as caught:
+            reading.put(record("another"))
+    assert str(caught.value) == (
+        f"The record store {store.name!r} is open for reading only. Open it for writing, or replay what it holds."
+    )
+
+
+@pytest.fixture
+def sealed() -> Iterator[Path]:
+    """A folder with a store that this process, whoever runs the tests, may read and not write."""
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "store"
+        with Store.open(folder) as store:
+            store.put(record())
+        Path(name).chmod(0o755)
+        (folder / "cache.db").chmod(0o444)
+        folder.chmod(0o555)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(NOBODY)
+        yield folder
+        os.seteuid(user)
+        folder.chmod(0o755)
+
+
+def test_a_store_on_a_read_only_disk_is_read(sealed: Path) -> None:
+    with Store.open(sealed) as store:
+        assert list(store) == [record()]
+        assert not store.writable
+        with pytest.raises(StoreError) as caught:
+            store.put(record("another"))
+    assert str(caught.value) == (
+        f"The record store {str(sealed)!r} cannot be written: attempt to write a readonly database."
+        " Name a folder that can be written with ASKANCE_STORE, or replay with --replay."
+    )
+
+
+def test_a_store_that_cannot_be_made_says_so(sealed: Path) -> None:
+    store = Store.open(sealed / "new")
+    assert not store.writable
+    with pytest.raises(StoreError, match=r"^The record store '.*new' cannot be written: .*Permission denied"):
+        store.put(record())
+
+
+def test_a_new_store_is_writable_before_it_exists(store: Store) -> None:
+    assert store.writable
+    assert not store.folder.exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    store = Store.open(tmp_path / "file")
+    assert not store.writable
+    with pytest.raises(StoreError, match=r"^The record store '.*file' cannot be written: .*File exists"):
+        store.put(record())
+
+
+@pytest.fixture
+def no_room() -> Iterator[None]:
+    """No file may grow beyond 200 kB, as on a disk that is full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_leaves_the_store_readable(store: Store, no_room: None) -> None:
+    store.put(record())
+    with pytest.raises(StoreError) as caught:
+        store.put(record(answer="long " * 100_000))
+    assert str(caught.value) == (
+        f"The record store {store.name!r} cannot be written: disk I/O error."
+        " Name a folder that can be written with ASKANCE_STORE, or replay with --replay."
+    )
+    assert list(store) == [record()]
+    store.put(record("another"))
+    assert len(store) == 2
