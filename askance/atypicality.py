@@ -145,7 +145,7 @@ def all_statements(objects: Sequence[str]) -> tuple[Statement, ...]:
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """`names` in their order, each object once, spelled as first seen; names without a visible character are passed over."""
+    """`names` in their order, each object once and spelled as first seen; names of blanks are passed over."""
     seen: dict[str, str] = {}
     for name in names:
         if folded := _folded(name):

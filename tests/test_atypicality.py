@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askance.atypicality import DEFINITIONS, NAMES, RELATIONS, TEMPLATES, Relation, Statement, all_statements
+from askance.atypicality import DEFINITIONS, NAMES, RELATIONS, TEMPLATES, Relation, Statement, all_statements, distinct
 from askance.errors import UsageError
 
 FRAGMENTS = [word for template in TEMPLATES.values() for word in template.replace("{", " {").split("{")]
@@ -179,6 +179,10 @@ def test_duplicates_fold_and_keep_the_first_spelling() -> None:
     statements = all_statements(["The  Big Cup", "an ape", "big cup", "Ape", "Cafe\u0301", "caf\u00e9", "a"])
     names = list(dict.fromkeys(statement.primary for statement in statements))
     assert names == ["The  Big Cup", "an ape", "Cafe\u0301", "a"]
+
+
+def test_distinct_names_keep_order_and_first_spelling() -> None:
+    assert distinct(["The Cup", "hat", " ", "cup", "A Hat", "Cup"]) == ("The Cup", "hat")
 
 
 def test_all_statements_of_one_text_is_an_error() -> None:
