@@ -113,7 +113,9 @@ class _Reader:
         return scope[name] if name in scope else name in self.inputs and bool(self.inputs[name].untrusted)
 
     def name(self, node: nodes.Name, scope: Mapping[str, bool]) -> None:
-        if node.name not in scope and node.name not in self.inputs:
+        if node.name == "loop" and "loop" in scope:
+            self.refuse(node, "`loop` alone is not allowed in a prompt; write `loop.index`.")
+        elif node.name not in scope and node.name not in self.inputs:
             self.refuse(node, f"`{node.name}` is not declared under `inputs`.")
         if node.name in self.inputs and node.name not in scope:
             self.found.uses.setdefault(node.name, node.lineno)

@@ -59,6 +59,8 @@ class PromptLibrary:
         Raises:
             PromptError: no such prompt, or a file that cannot be used.
         """
+        if form not in FORMS:
+            raise PromptError(f"There is no form {form!r} of a prompt.", hint=f"Forms: {', '.join(FORMS)}.")
         wanted = [FileName(name, form, family), FileName(name, form)] if family else [FileName(name, form)]
         names = [str(file) for file in wanted]
         for folder in self.overlays:

@@ -27,6 +27,10 @@ HOSTILE = {
         "{% for w in words %}{{ loop.cycle }}{% endfor %}",
         "the attribute `cycle` is not allowed; there are {loop}, inside a loop",
     ),
+    "loop itself": (
+        "{% for w in words %}{{ loop }}{% endfor %}",
+        "`loop` alone is not allowed in a prompt; write `loop.index`",
+    ),
     "item": ("{{ word['__class__'] }}", "an item (`x[…]`) is not allowed in a prompt"),
     "call": ("{{ word() }}", "calling is not allowed in a prompt"),
     "method": ("{{ word.upper() }}", "calling is not allowed in a prompt"),

@@ -144,6 +144,13 @@ def test_a_form_that_a_users_prompt_lacks_is_named(write: Write, overlay: Path) 
     assert str(caught.value) == "There is no prompt 'mine' in the form 'json'. Write `mine.json.prompt`."
 
 
+def test_a_form_that_there_is_not_is_named() -> None:
+    with pytest.raises(PromptError) as caught:
+        PromptLibrary([]).find("unusual", form="xml")  # pyright: ignore[reportArgumentType]
+
+    assert str(caught.value) == "There is no form 'xml' of a prompt. Forms: json, text."
+
+
 def test_an_edited_file_is_read_again(write: Write, overlay: Path) -> None:
     library = PromptLibrary([overlay])
     write("user:\nOne\n", file="unusual.prompt")
