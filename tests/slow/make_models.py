@@ -5,7 +5,7 @@
 writes FOLDER/smollm2-135m, a real instruction-tuned language model of 135 million parameters, and FOLDER/blind-vlm, the
 same language model behind a small vision tower that was never trained: it takes pictures, answers in fluent English,
 and sees nothing. Answers of the second have nothing to do with the picture, so it serves to try a path from end to end,
-not to judge quality. The script runs in an environment of its own (`environments.LOCAL`) and takes about 30 s and 540 MB.
+not to judge quality. The script runs in an environment of its own (`environments.LOCAL`): about 30 s, 540 MB.
 """
 
 # torch and transformers are installed where this script runs, not where it is type-checked.

@@ -1,0 +1,211 @@
+"""The command against vLLM: real weights, real photographs; and replayed with the server stopped.
+
+The model sees nothing and is small: what it says is of no interest, but that each of its answers, cut off, empty or
+beside the point, ends as what it is.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from askance.chat import OUTCOMES
+from tests.slow.commands import OPTIONS, Place, Ran
+from tests.slow.conftest import Switch
+from tests.slow.environments import ROOT
+from tests.slow.servers import Server
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = """\
+[models.blind]                          # free to speak its mind
+spec = "openai:blind-vlm@{url}"
+temperature = 0
+max_tokens = 250
+extra = {{ repetition_penalty = 1.3 }}  # or it says one thing for ever
+
+[models.curt]                           # cut off in the middle of its JSON
+spec = "openai:blind-vlm@{url}"
+temperature = 0
+max_tokens = 6
+
+[models.loose]                          # any JSON object will do
+spec = "openai:blind-vlm@{url}"
+temperature = 0
+max_tokens = 60
+protocol = "json_object"
+
+[models.prose]                          # JSON only if it feels like it
+spec = "openai:blind-vlm@{url}"
+temperature = 0
+max_tokens = 60
+protocol = "prompted"
+"""
+EMPTY_HANDED = """\
+---
+name: objects
+summary: Asks for nothing, and gets it.
+output: objects
+---
+user:
+Repeat after me: {"objects": []}
+"""
+RUNS = {
+    "action-reason": ("action-reason", "photos", "--vlm", "blind"),
+    "two models": ("action-reason", "photos/chelsea.png", "--vlm", "curt", "--llm", "blind"),
+    "cut off": ("action-reason", "photos", "--vlm", "curt"),
+    "prose": ("action-reason", "photos/coffee.png", "photos/rocket.jpg", "--vlm", "prose"),
+    "empty": ("action-reason", "photos/coffee.png", "--vlm", "loose", "--prompts", "empty-handed"),
+    "end to end": ("end-to-end", "photos", "--vlm", "blind"),
+    "paper": ("end-to-end", "photos", "--vlm", "blind", "--protocol", "paper", "--choose", "single"),
+}
+"""What is run, live at first and later replayed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """A run against the server, and what the server and the store had to do with it."""
+
+    ran: Ran
+    served: int
+    """Requests that the server counted meanwhile."""
+    recorded: set[str]
+    """Calls that came on record meanwhile."""
+
+
+class Lab:
+    """A place beside a server; each run is made once."""
+
+    def __init__(self, switch: Switch, place: Place) -> None:
+        self.switch = switch
+        self.place = place
+        self.live = cache(self._live)
+
+    def _live(self, name: str) -> Live:
+        server = self.switch.on()
+        served, known = requests_served(server), self.place.keys()
+        ran = self.place.run("run", *RUNS[name], "--options", "options.json", "--json")
+        return Live(ran=ran, served=requests_served(server) - served, recorded=self.place.keys() - known)
+
+    def replay(self, name: str) -> Ran:
+        return self.place.run("run", *RUNS[name], "--options", "options.json", "--json", "--replay")
+
+
+@pytest.fixture(scope="module")
+def lab(vllm_switch: Switch, photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """A user's folder whose models have been checked."""
+    settings = SETTINGS.format(url=vllm_switch.on().url)
+    place = Place.make(tmp_path_factory.mktemp("vllm") / "work", photos, settings)
+    (place.folder / "empty-handed").mkdir()
+    (place.folder / "empty-handed" / "objects.json.prompt").write_text(EMPTY_HANDED, encoding="utf-8")
+    assert place.run("models", "check", "blind").code == 0
+    return Lab(vllm_switch, place)
+
+
+def requests_served(server: Server) -> int:
+    """How many requests the server says it has finished."""
+    with urllib.request.urlopen(server.url.replace("/v1", "/metrics"), timeout=30) as reply:
+        lines = reply.read().decode().splitlines()
+    return sum(int(float(line.rpartition(" ")[2])) for line in lines if line.startswith("vllm:request_success_total"))
+
+
+def test_check_says_what_the_endpoint_can_do(lab: Lab) -> None:
+    server = lab.switch.on()
+    assert lab.place.run("models", "check", "blind").out == (
+        f"openai:blind-vlm@{server.url}\n"
+        "  JSON schema                 enforced\n"
+        "  JSON object                 not known\n"
+        "  images                      yes\n"
+        "  seed                        yes\n"
+        "  log-probabilities           yes\n"
+        "  token limit is called       not known\n"
+        "  model as served             blind-vlm\n"
+    )
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_line_for_each_photograph_in_order(lab: Lab, name: str) -> None:
+    ran = lab.live(name).ran
+    named = [Path(word).name for word in RUNS[name] if word.startswith("photos/")]
+    schema: Any = json.loads((ROOT / "askance" / "chains" / "line.schema.json").read_text(encoding="utf-8"))
+    assert [Path(line["image"]).name for line in ran.lines] == (named or sorted(OPTIONS))
+    for line in ran.lines:
+        jsonschema.validate(line, schema)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_call_is_counted(lab: Lab, name: str) -> None:
+    live = lab.live(name)
+    assert live.ran.meta("calls") == len(live.ran.calls)
+    assert set(live.ran.calls) == live.recorded
+    assert len(live.recorded) == live.served
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_outcome_is_named(lab: Lab, name: str) -> None:
+    ran = lab.live(name).ran
+    for line in ran.lines:
+        has_answer = line["outcome"] == "answered"
+        count = len(OPTIONS[Path(line["image"]).name])
+        assert line["outcome"] in OUTCOMES
+        assert (line["answers"] is not None) == has_answer
+        assert set(line["answers"] or ()) <= set(range(1, count + 1))
+        assert has_answer or line["reason"]
+    assert ran.code == any(line["outcome"] != "answered" for line in ran.lines)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_who_has_no_answer_is_named_on_stderr(lab: Lab, name: str) -> None:
+    ran = lab.live(name).ran
+    for line in ran.lines:
+        assert (f"{line['image']}  {line['outcome']}" in ran.err) == (line["outcome"] != "answered")
+
+
+def test_seven_calls_a_photograph_where_all_is_answered(lab: Lab) -> None:
+    answered = [line for line in lab.live("action-reason").ran.lines if line["outcome"] == "answered"]
+    assert answered
+    assert {line["meta"]["calls"] for line in answered} == {7}
+
+
+def test_json_that_is_cut_off_is_no_answer(lab: Lab) -> None:
+    for line in lab.live("cut off").ran.lines:
+        seen = [line["links"][link] for link in ("objects", "scene_text", "narration", "unusual")]
+        assert [link["outcome"] for link in seen] == ["truncated"] * 4
+        assert all(link["raw"].startswith("{") and not link["raw"].endswith("}") for link in seen)
+        assert set(line["verbalization"].values()) == {None}
+
+
+def test_an_empty_list_is_no_answer(lab: Lab) -> None:
+    (line,) = lab.live("empty").ran.lines
+    assert line["links"]["objects"]["outcome"] == "invalid"
+    assert json.loads(line["links"]["objects"]["raw"]) == {"objects": []}
+    assert line["verbalization"]["objects"] is None
+
+
+def test_prose_in_the_place_of_json_is_no_answer(lab: Lab) -> None:
+    unread = [link for link in lab.live("prose").ran.links if link["outcome"] == "invalid"]
+    assert unread
+    assert all(link["raw"] and len(link["calls"]) == 2 for link in unread)
+
+
+def test_a_second_run_asks_nothing(lab: Lab) -> None:
+    first = lab.live("end to end").ran
+    second = lab.place.run("run", *RUNS["end to end"], "--options", "options.json", "--json")
+    assert (second.meta("calls"), second.meta("replayed")) == (0, len(first.calls))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_replay_with_the_server_stopped_prints_the_same(lab: Lab, name: str) -> None:
+    live = lab.live(name).ran
+    lab.switch.off()
+    replayed = lab.replay(name)
+    assert replayed.lasting == live.lasting
+    assert replayed.code == live.code
+    assert (replayed.meta("calls"), replayed.meta("replayed")) == (0, len(live.calls))
