@@ -92,7 +92,7 @@ class Pace:
         self._rejected = 0
         if self.rate is not None:
             slow, fast = _GROWTH
-            self.rate += fast if self._times < 2 else min(fast, slow * (1 + now - self._slowed))  # noqa: PLR2004
+            self.rate += fast if self._times < 2 else min(fast, slow * (1 + now - self._slowed))
 
 
 class Limited:

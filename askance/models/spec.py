@@ -83,7 +83,7 @@ def checked_endpoint(address: str) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint that names those of `known` that `name` may stand for."""
     names = sorted(known)
-    close = get_close_matches(name, names, n=3, cutoff=0.5)
+    close = get_close_matches(name, names, n=3)
     if close:
         return f"Nearest: {', '.join(map(repr, close))}. "
     return f"Known: {', '.join(map(repr, names))}. " if names else ""

@@ -66,7 +66,9 @@ async def test_the_last_error_knows_its_tries(engine: Engines, ask: Ask, events:
     ]
 
 
-def state(policy: RetryPolicy, attempt: int, error: Exception | None = None) -> tuple[Callable[..., float], RetryCallState]:
+def state(
+    policy: RetryPolicy, attempt: int, error: Exception | None = None
+) -> tuple[Callable[..., float], RetryCallState]:
     """The policy's waits, and the state of a call after `attempt` tries."""
     retrying = policy.retrying(Journal(None))
     after = RetryCallState(retrying, None, (), {})
