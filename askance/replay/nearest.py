@@ -45,7 +45,7 @@ class Sketch:
             images.add(str(part.get("sha256", "")))
             texts.append(str(part.get("text", "")))
         text = " ".join(f"{text[:_EDGE]} {text[-_EDGE:]}" if len(text) > 2 * _EDGE else text for text in texts)
-        words = sorted({crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(text)})
+        words = sorted({crc32(word.encode("utf-8", "surrogatepass")) for word in set(_WORD.findall(text))})
         rest = {name: value for name, value in request.items() if name not in {"model", "messages"}}
         return cls(frozenset(images - {""}), model_name(request), key_of("", rest), frozenset(words[:_WORDS]))
 

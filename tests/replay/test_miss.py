@@ -23,8 +23,9 @@ def test_a_miss_names_the_nearest_and_shows_the_first_difference() -> None:
     error = miss(new, old, request("Read the text."), request(LONG, model="llava"))
     assert (error.key, error.nearest) == (keys[1], keys[0])
     assert str(error) == (
-        f"No chat answer is on record for {keys[1][:12]} (openai:gpt-4o,"
-        f" 'Look at the picture. Name up to seven objects…'): the nearest, {keys[0][:12]} (openai:gpt-4o, 'Look at the picture. Name up to five objects…'),"
+        f"No chat answer is on record for {keys[1][:12]}"
+        " (openai:gpt-4o, 'Look at the picture. Name up to seven objects…'):"
+        f" the nearest, {keys[0][:12]} (openai:gpt-4o, 'Look at the picture. Name up to five objects…'),"
         " differs in the text of message 2 (user)."
         " Undo what changed, or record the answer with --mode auto.\n"
         f"--- recorded {keys[0][:12]}\n"
@@ -54,7 +55,7 @@ def without(form: JsonObject, name: str) -> JsonObject:
 SCHEMA = {"kind": "json_schema", "schema": {"type": "object"}}
 PICTURE = picture_request()
 USER = " of message 2 (user)"
-TURN = {"role": "assistant", "parts": []}
+TURN: JsonObject = {"role": "assistant", "parts": []}
 CHANGES: dict[str, tuple[JsonObject, JsonObject, list[str]]] = {
     "model": (request(), request(model="llava"), ["the model"]),
     "sampling": (request(temperature=0), request(temperature=0.5), ["the sampling"]),

@@ -261,3 +261,17 @@ def test_a_full_disk_leaves_the_store_readable(store: Store, no_room: None) -> N
     assert list(store) == [record()]
     store.put(record("another"))
     assert len(store) == 2
+
+
+LEAN = """
+import sys
+from askance.replay import Store
+with Store.open(sys.argv[1]) as store:
+    print(len(list(store)), *sorted({"PIL", "diskcache", "jsonschema", "langchain_core", "openai"} & sys.modules.keys()))
+"""
+
+
+def test_reading_loads_no_vendor(store: Store) -> None:
+    store.put(record())
+    run = subprocess.run([sys.executable, "-c", LEAN, store.name], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout == "1\n"
