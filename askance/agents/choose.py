@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from typing_extensions import override
@@ -59,9 +60,9 @@ class Chooser(Node[Asked, Choice]):
         super().__init__(model, prompt=prompt or self.prompt_of(mode), prompts=prompts, name=name or self.prompt)
 
     @staticmethod
+    @abstractmethod
     def prompt_of(mode: Mode) -> str:
         """Name of the prompt for `mode`."""
-        raise NotImplementedError
 
     @override
     def schema(self, subject: Asked) -> Mapping[str, Any]:

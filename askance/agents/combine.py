@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from askance.agents.questions import Verbalizations
-from askance.nodes import Node
+from askance.nodes import Node, Result, skipped
 from askance.tools import TextValue, text_field
 
 if TYPE_CHECKING:
@@ -28,7 +28,14 @@ class Combiner(Node[Verbalizations, Description]):
 
     @override
     def accept(self, given: Any) -> Verbalizations:
-        return given if isinstance(given, Verbalizations) else Verbalizations.model_validate(given)
+        if isinstance(given, Verbalizations):
+            return given
+        said = {link: value.text if isinstance(value, TextValue) else value for link, value in dict(given).items()}
+        return Verbalizations.model_validate(said)
+
+    @override
+    def unasked(self, subject: Verbalizations) -> Result[Description] | None:
+        return None if self.variables(subject) else skipped("nothing was said of the picture that could be combined")
 
     @override
     def variables(self, subject: Verbalizations) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from askance.chat import CallMeta, JsonObject, key_of
 from askance.errors import MissingExtra
 from askance.images import CLEAN, Image
 from askance.models import Engine, run_sync
+from askance.models.engine import default_engine
 from askance.nodes import Call, Result
 from askance.replay import Record, explain_miss
 from askance.tools.text_reader import SceneText
@@ -52,8 +53,6 @@ class RapidOcr(Runnable[Image, ReadText]):
     """
 
     def __init__(self, *, engine: Engine | None = None, least: float = 0.5) -> None:
-        from askance.models.engine import default_engine
-
         self.name = "ocr"
         self.engine = engine if engine is not None else default_engine()
         self.least = least

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from askance.images import Image
 from askance.nodes import Node, Unreadable
+from askance.tools.calling import tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,8 +52,6 @@ class ImageTool(Node[Image, Out]):
             images: one picture (the tool then takes no argument), or pictures by the names that the agent may use. A
                 name is never a path: what an agent writes gives no permission to read a file.
         """
-        from askance.tools.calling import tool_of
-
         return tool_of(self, images)
 
 

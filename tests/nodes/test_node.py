@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from askance.agents import OptionsQuestion, choose_action_reasons
+from askance.chat import ChatResponse
+from askance.errors import AuthError, InvalidOutput, Refused, ReplayMiss
+from askance.models import Capabilities, ScriptedModel
+from askance.nodes import Result
+from askance.replay import MemoryStore
+from askance.tools import Objects, narration, objects
+from tests.scripted import OPTIONS, PICTURE, model_of, scripted
+
+QUESTION = OptionsQuestion(description="a cup", options=tuple(OPTIONS))
+
+
+async def test_an_answer_has_its_value_its_call_and_its_form() -> None:
+    result = await objects(model_of(scripted())).ask(PICTURE)
+
+    assert (result.outcome, result.value, result.rung) == ("answered", Objects(names=("cup", "bricks")), "json_schema")
+    assert [len(call.key) for call in result.calls] == [64]
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome", "reason"),
+    [
+        (ChatResponse(text="{", finish="length"), "truncated", "the answer was cut off at the token limit"),
+        (ChatResponse(finish="content_filter"), "filtered", "a content filter of the endpoint stopped the answer"),
+        (ChatResponse(refusal="I would rather not."), "refused", "the model declined: I would rather not."),
+        (AuthError("No key."), "failed", "No key."),
+        ({"objects": []}, "invalid", "no object is named; name at least one"),
+        ("I see a cup.", "invalid", "the reply is not one JSON object"),
+        ("", "invalid", "the reply is empty"),
+    ],
+    ids=["truncated", "filtered", "refused", "failed", "empty list", "prose", "empty"],
+)
+async def test_what_is_no_answer_is_a_named_outcome(reply: Any, outcome: str, reason: str) -> None:
+    result = await objects(model_of(scripted(objects=reply))).ask(PICTURE)
+
+    assert (result.outcome, result.value) == (outcome, None)
+    assert result.reason is not None
+    assert result.reason.startswith(reason)
+
+
+async def test_a_reply_that_cannot_be_read_is_asked_again_once_with_what_was_wrong() -> None:
+    script = ScriptedModel(['{"answers": [9]}', '{"answers": [2]}'], capabilities=Capabilities(schema="enforced"))
+
+    result = await choose_action_reasons(model_of(script)).ask(QUESTION)
+
+    assert result.value is not None
+    assert result.value.numbers == (2,)
+    first, second = script.requests
+    assert second.messages[: len(first.messages)] == first.messages
+    assert [message.role for message in second.messages[len(first.messages) :]] == ["assistant", "user"]
+    assert "9 is not among the options 1 to 4" in second.messages[-1].text
+
+
+async def test_after_one_more_ask_the_outcome_is_invalid_and_keeps_the_text() -> None:
+    script = ScriptedModel(["no", "never"], capabilities=Capabilities(schema="enforced"))
+
+    result = await choose_action_reasons(model_of(script)).ask(QUESTION)
+
+    assert (result.outcome, result.raw, len(result.calls)) == ("invalid", "never", 2)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "kind"),
+    [
+        (Capabilities(schema="enforced"), "json_schema"),
+        (Capabilities(schema="ignored", json_object=True), "json_object"),
+        (Capabilities(schema="refused", json_object=False), None),
+    ],
+    ids=["schema", "object", "prompted"],
+)
+async def test_the_form_of_asking_is_the_highest_that_the_endpoint_can_do(
+    capabilities: Capabilities, kind: str | None
+) -> None:
+    script = ScriptedModel(['Here you are: {"objects": ["cup"]}'], capabilities=capabilities)
+
+    result = await objects(model_of(script)).ask(PICTURE)
+
+    response = script.requests[0].response
+    assert (response.kind if response else None, result.value) == (kind, Objects(names=("cup",)))
+
+
+async def test_the_protocol_of_the_paper_asks_in_plain_text() -> None:
+    script = ScriptedModel(["cup, bricks, a cup"])
+
+    result = await objects(model_of(script, protocol="paper")).ask(PICTURE)
+
+    assert script.requests[0].response is None
+    assert (result.value, result.rung) == (Objects(names=("cup", "bricks")), "paper")
+
+
+async def test_the_picture_stands_before_the_text_of_the_first_user_turn() -> None:
+    script = scripted()
+
+    await narration(model_of(script)).ask(PICTURE)
+
+    (user,) = [message for message in script.requests[0].messages if message.role == "user"]
+    assert [type(part).__name__ for part in user.parts] == ["ImagePart", "TextPart"]
+
+
+async def test_invoking_raises_what_the_outcome_stands_for() -> None:
+    with pytest.raises(Refused, match="^the model declined: No\\.$"):
+        await objects(model_of(scripted(objects=ChatResponse(refusal="No.")))).ainvoke(PICTURE)
+
+
+def test_invoking_works_without_a_loop_and_as_a_call() -> None:
+    node = objects(model_of(scripted()))
+
+    assert node.invoke(PICTURE) == node(PICTURE) == Objects(names=("cup", "bricks"))
+
+
+async def test_a_miss_in_replay_is_an_outcome_with_its_reason() -> None:
+    result = await objects(model_of(scripted(), MemoryStore(), mode="replay")).ask(PICTURE)
+
+    assert (result.outcome, result.error) == ("failed", ReplayMiss.__name__)
+
+
+async def test_an_invalid_answer_on_record_is_asked_again_only_where_wanted() -> None:
+    records = MemoryStore()
+    bad, good = scripted(objects="no"), scripted()
+    await objects(model_of(bad, records)).ask(PICTURE)
+
+    kept = await objects(model_of(good, records)).ask(PICTURE)
+    assert (kept.outcome, good.requests) == ("invalid", [])
+
+    again = await objects(model_of(good, records, retry=frozenset({"invalid"}))).ask(PICTURE)
+    assert (again.outcome, len(good.requests)) == ("answered", 1)
+
+
+def test_a_result_without_an_answer_cannot_be_unwrapped() -> None:
+    with pytest.raises(InvalidOutput, match="^cannot be read$"):
+        Result(outcome="invalid", reason="cannot be read").unwrap()
+
+
+async def test_handlers_see_nodes_by_name_and_pictures_by_digest() -> None:
+    node = narration(model_of(scripted()))
+
+    events = [event async for event in node.astream_events(PICTURE, version="v2")]
+
+    names = [(event["event"], event["name"]) for event in events]
+    assert ("on_chain_start", "narration") in names
+    assert ("on_chat_model_end", "scripted") in names
+    seen = json.dumps(events, default=repr)
+    assert "[image sha256:babdd09900408ae4" in seen
+    assert "base64" not in seen

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from askance.chat import ChatRequest
+from askance.images import Image
+from askance.models import ScriptedModel
+from askance.tools import Caption, SceneText, caption, objects, scene_text, unusual
+from tests.scripted import PICTURE, PICTURES, model_of, scripted
+
+
+async def ask_in_the_papers_form(tool: Any, reply: str) -> Any:
+    return (await tool(model_of(ScriptedModel([reply, reply]), protocol="paper")).ask(PICTURE)).value
+
+
+@pytest.mark.parametrize(
+    ("reply", "names"),
+    [
+        ("cup, bricks, spoon", ("cup", "bricks", "spoon")),
+        ("1. cup\n2. bricks", ("cup", "bricks")),
+        ("- a cup\n- the cup\n- Cup", ("a cup",)),
+        ("a, b, c, d, e, f, g", ("a", "b", "c", "d", "e")),
+        ("a cup, an apple.", ("a cup", "an apple")),
+    ],
+    ids=["list", "numbered", "repeated", "more than five", "period"],
+)
+async def test_objects_are_read_from_a_text(reply: str, names: tuple[str, ...]) -> None:
+    assert (await ask_in_the_papers_form(objects, reply)).names == names
+
+
+@pytest.mark.parametrize(
+    ("reply", "lines"),
+    [("NO TXT", ()), ("'no txt.'", ()), ("Drink.\n\nSleep.", ("Drink.", "Sleep.")), ("NO TXT\nYES", ("NO TXT", "YES"))],
+    ids=["none", "none in quotes", "lines", "a sign that says so"],
+)
+async def test_scene_text_is_lines_or_none(reply: str, lines: tuple[str, ...]) -> None:
+    assert (await ask_in_the_papers_form(scene_text, reply)).lines == lines
+
+
+async def test_more_objects_than_five_are_cut_and_repeated_ones_folded() -> None:
+    node = objects(model_of(scripted(objects={"objects": ["Cup", "the cup", "a", "b", "c", "d", "e"]})))
+
+    assert (await node.ainvoke(PICTURE)).names == ("Cup", "a", "b", "c", "d")
+
+
+async def test_no_scene_text_is_an_answer() -> None:
+    assert await scene_text(model_of(scripted(scene_text={"lines": []}))).ainvoke(PICTURE) == SceneText(lines=())
+
+
+async def test_a_caption_is_a_text() -> None:
+    assert await caption(model_of(scripted())).ainvoke(PICTURE) == Caption(text="A cup of bricks.")
+
+
+async def test_the_four_questions_share_what_stands_before_them() -> None:
+    script = scripted()
+    for tool in (objects, scene_text, unusual):
+        await tool(model_of(script)).ask(PICTURE)
+
+    assert len({system_of(request) for request in script.requests}) == 1
+
+
+def system_of(request: ChatRequest) -> str:
+    return "".join(message.text for message in request.messages if message.role == "system")
+
+
+async def test_an_agent_may_ask_about_the_pictures_it_is_given_and_no_others() -> None:
+    pictures = {"cup": Image.load(PICTURE), "horse": Image.load(PICTURES / "coin-horse.jpg")}
+    tool = objects(model_of(scripted())).as_tool(pictures)
+
+    assert (tool.name, tool.description) == (
+        "objects",
+        "Lists the main objects that are visible in the image, at most five.",
+    )
+    assert await tool.ainvoke({"image": "cup"}) == tool.invoke({"image": "horse"}) == "cup, bricks"
+    with pytest.raises(ValueError, match="image"):
+        tool.invoke({"image": str(PICTURE)})
+
+
+def test_a_tool_of_one_picture_takes_nothing() -> None:
+    tool = scene_text(model_of(scripted())).as_tool(Image.load(PICTURE))
+
+    assert (tool.args, tool.invoke({})) == ({}, "A solid start.")
