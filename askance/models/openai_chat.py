@@ -69,7 +69,7 @@ def to_chat(
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
     if request.response is not None:
-        body["response_format"] = _response_format(request.response)
+        body["response_format"] = response_format(request.response)
     return {**body, **_sampling(request, token_field, without), **extras(request)}
 
 
@@ -156,7 +156,8 @@ def _tool(tool: ToolSpec) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-def _response_format(form: ResponseFormat) -> JsonObject:
+def response_format(form: ResponseFormat) -> JsonObject:
+    """The form of the answer as chat completions take it."""
     if form.kind == "json_object":
         return {"type": "json_object"}
     schema = form.schema or {}
