@@ -1,16 +1,16 @@
 """What the README and the pages of `docs/` tell a reader to type works, and shows what they show.
 
 Specs such as `openai:gpt-4o` lead to an endpoint on this machine that gives the demo's answers wherever the demo asks
-the same, and a small valid answer elsewhere. In the folder of a page lies `ads/`, the demo's pictures.
+the same, and a small valid answer elsewhere.
 """
 
 from __future__ import annotations
 
 import base64
+import gc
 import hashlib
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +36,8 @@ sys.exit(main())
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+# As in a short script, what a page opens is closed when its names go.
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_does_what_it_says(page: Path, reader: Reader) -> None:
     for fence in fences(page):
@@ -43,15 +45,13 @@ def test_a_page_does_what_it_says(page: Path, reader: Reader) -> None:
 
 
 @pytest.fixture
-def reader(own_place: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Reader:
-    """Someone who sits in a folder with pictures, has `askance` installed, a key, and a terminal of 100 columns."""
+def reader(own_place: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    """Someone in an empty folder who has `askance` installed, a key, and a terminal of 100 columns."""
     bin_ = own_place.parent / "bin"
     bin_.mkdir()
     command = bin_ / "askance"
     command.write_text(COMMAND.format(python=sys.executable, url=endpoint.url), encoding="utf-8")
     command.chmod(0o755)
-    if (DEMO / "pictures").is_dir():
-        shutil.copytree(DEMO / "pictures", own_place / "ads")
     monkeypatch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("COLUMNS", "100")
@@ -59,7 +59,10 @@ def reader(own_place: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OPENAI_API_KEY", "nobody-asks")
     monkeypatch.setattr("askance.models.openai_client.OPENAI", endpoint.url)
     monkeypatch.delenv("ASKANCE_STORE")
-    return Reader(own_place, dict(os.environ))
+    someone = Reader(own_place, dict(os.environ))
+    yield someone
+    someone.names.clear()
+    gc.collect()
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def test_the_demo_runs(installed: Path, own_place: Path) -> None:
     printed = run(installed.with_name("askance"), "demo", cwd=own_place)
 
     assert [code for code in ("TR1", "TR2", "OIO", "OR") if code not in printed] == []
-    assert "handwritten" in printed
+    assert "written by hand" in printed
 
 
 def test_the_core_brings_no_torch_and_no_cuda(installed: Path) -> None:
