@@ -138,7 +138,7 @@ def _part_differences(recorded: JsonObject, asked: JsonObject, where: str) -> It
             yield Difference(f"the {name} of {where}", old, new)
     if not before:
         yield Difference(
-            f"the order of the parts of {where}", *(_text(message["parts"]) for message in (recorded, asked))
+            f"the order of the parts of {where}", *(_text(message.get("parts")) for message in (recorded, asked))
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
@@ -66,8 +67,10 @@ class Neighbours:
     def __init__(self, records: Iterable[Record]) -> None:
         self._by_images: dict[frozenset[str], list[tuple[Sketch, str]]] = defaultdict(list)
         for record in islice(records, MOST_CANDIDATES):
-            sketch = Sketch.of(record.request)
-            self._by_images[sketch.images].append((sketch, record.key))
+            # A request of another shape is none of ours, and near to nothing.
+            with suppress(AttributeError, RecursionError, TypeError, ValueError):
+                sketch = Sketch.of(record.request)
+                self._by_images[sketch.images].append((sketch, record.key))
 
     def nearest(self, request: Mapping[str, Any]) -> str | None:
         """Key of the record whose request is most like this one; of equals, the smallest key."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from askance.chat import JsonObject, key_of
-from askance.replay import MemoryStore, Record
+from askance.replay import MemoryStore, Record, explain_miss
 from askance.replay import nearest as nearest_module
 from askance.replay.nearest import nearest_key
 from tests.replay.samples import picture_request, record, request
@@ -66,3 +66,13 @@ def test_many_records_are_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(nearest_module, "MOST_CANDIDATES", 2)
     records = store(request("one"), request("two"), request("three"))
     assert nearest_key(request("three"), "chat", records) in {key_of("chat", request(text)) for text in ("one", "two")}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [[1], ["text"], [{"parts": 1}], [{"parts": ["text"]}], [{"parts": [{"text": "x", "sha256": []}]}]],
+    ids=["number", "text", "parts", "part", "digest"],
+)
+def test_a_request_of_another_shape_does_no_harm(messages: list[object]) -> None:
+    odd = Record(kind="chat", key="0" * 64, request={"messages": messages}, response={})
+    assert explain_miss(request(), "chat", MemoryStore([odd, record("unlike")])).nearest is not None

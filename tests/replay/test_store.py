@@ -267,7 +267,8 @@ LEAN = """
 import sys
 from askance.replay import Store
 with Store.open(sys.argv[1]) as store:
-    print(len(list(store)), *sorted({"PIL", "diskcache", "jsonschema", "langchain_core", "openai"} & sys.modules.keys()))
+    vendors = {"PIL", "diskcache", "jsonschema", "langchain_core", "openai"}
+    print(len(list(store)), *(vendors & sys.modules.keys()))
 """
 
 
