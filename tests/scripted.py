@@ -30,7 +30,7 @@ ANSWERS: Mapping[str, Any] = {
 
 
 def scripted(capabilities: Capabilities | None = ENFORCED, **answers: Any) -> ScriptedModel:
-    """A model that answers from `ANSWERS`, changed by `answers`: JSON values, texts, responses, exceptions or functions."""
+    """A model that answers from `ANSWERS`, changed by `answers`: JSON, texts, responses, exceptions or functions."""
     table = {**ANSWERS, **answers}
 
     def reply(request: ChatRequest) -> Any:

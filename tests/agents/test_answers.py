@@ -101,7 +101,7 @@ def test_any_text_is_read_or_unreadable(text: str) -> None:
     assert all(1 <= number <= len(OPTIONS) for number in numbers)
 
 
-JSON_BAD = {
+JSON_BAD: dict[str, dict[str, object]] = {
     "missing": {},
     "empty": {"answers": []},
     "text": {"answers": ["3"]},

@@ -105,7 +105,7 @@ async def test_the_picture_stands_before_the_text_of_the_first_user_turn() -> No
 
 
 async def test_invoking_raises_what_the_outcome_stands_for() -> None:
-    with pytest.raises(Refused, match="^the model declined: No\\.$"):
+    with pytest.raises(Refused, match=r"^the model declined: No\.$"):
         await objects(model_of(scripted(objects=ChatResponse(refusal="No.")))).ainvoke(PICTURE)
 
 
