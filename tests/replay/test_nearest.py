@@ -68,11 +68,10 @@ def test_many_records_are_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> 
     assert nearest_key(request("three"), "chat", records) in {key_of("chat", request(text)) for text in ("one", "two")}
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [[1], ["text"], [{"parts": 1}], [{"parts": ["text"]}], [{"parts": [{"text": "x", "sha256": []}]}]],
-    ids=["number", "text", "parts", "part", "digest"],
-)
+ODD: list[list[object]] = [[1], ["text"], [{"parts": 1}], [{"parts": ["text"]}], [{"parts": [{"sha256": []}]}]]
+
+
+@pytest.mark.parametrize("messages", ODD, ids=["number", "text", "parts", "part", "digest"])
 def test_a_request_of_another_shape_does_no_harm(messages: list[object]) -> None:
     odd = Record(kind="chat", key="0" * 64, request={"messages": messages}, response={})
     assert explain_miss(request(), "chat", MemoryStore([odd, record("unlike")])).nearest is not None
