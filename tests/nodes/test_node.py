@@ -134,7 +134,7 @@ async def test_an_invalid_answer_on_record_is_asked_again_only_where_wanted() ->
 
 
 def test_a_result_without_an_answer_cannot_be_unwrapped() -> None:
-    with pytest.raises(InvalidOutput, match="^cannot be read$"):
+    with pytest.raises(InvalidOutput, match=r"^cannot be read$"):
         Result(outcome="invalid", reason="cannot be read").unwrap()
 
 
