@@ -12,6 +12,7 @@ for a turn costs no time.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,7 +103,8 @@ class Engine:
         return self._paces.setdefault(endpoint, PerLoop(lambda: Pace(self.concurrency)))
 
     async def aclose(self) -> None:
-        """Closes the store, if this engine opened it. Models are closed by `Model.aclose`."""
+        """Waits for what is still written, and closes the store, if this engine opened it. Models have their own."""
+        await asyncio.to_thread(self.shelf.flush)
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()

@@ -98,7 +98,7 @@ class Watch:
 
 
 class Watched:
-    """Tells of the start and the end of each call that is really made."""
+    """Tells of the start and the end of each call that is not shared; the records may have got its answer meanwhile."""
 
     def __init__(self, wrapped: ChatModel, watch: Watch) -> None:
         self._wrapped = wrapped
@@ -112,5 +112,8 @@ class Watched:
         except BaseException as error:
             self._watch.failed(request, error, time.monotonic() - start)
             raise
-        self._watch.answered(request, response, time.monotonic() - start)
+        if response.meta.replayed:
+            self._watch.replayed(request, response)
+        else:
+            self._watch.answered(request, response, time.monotonic() - start)
         return response

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from askance.chat import CallMeta, ChatResponse, Outcome
@@ -50,6 +51,7 @@ class Shelf:
         self._asking_again: set[str] = set()
         self._asked_again: set[str] = set()
         self._warned = False
+        self._opening = Lock()
         self._writer: tuple[int, ThreadPoolExecutor] | None = None
 
     @property
@@ -60,7 +62,9 @@ class Shelf:
             StoreError: they cannot be.
         """
         if self._records is None:
-            self._records = self._opened()
+            with self._opening:
+                if self._records is None:
+                    self._records = self._opened()
         return self._records
 
     def find(self, key: str) -> ChatResponse | None:
@@ -115,6 +119,12 @@ class Shelf:
                 self._warn(error)
 
         self._thread().submit(put)
+
+    def flush(self) -> None:
+        """Waits until everything is written."""
+        writer, self._writer = self._writer, None
+        if writer is not None and writer[0] == os.getpid():
+            writer[1].shutdown()
 
     def _put(self, make: Callable[[], Record]) -> bool:
         if not self.records.writable:

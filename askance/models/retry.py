@@ -69,10 +69,27 @@ class Retrying:
         token = journal.set(notes)
         start = time.monotonic()
         try:
-            response: ChatResponse = await self._policy.retrying(notes)(self._wrapped.generate, request)
+            response = await self._tried(request, notes)
         except CallError as error:
             error.tries = tuple(notes.tries)
             raise
         finally:
             journal.reset(token)
         return replace(response, meta=CallMeta(tries=tuple(notes.tries), seconds=time.monotonic() - start))
+
+    async def _tried(self, request: ChatRequest, notes: Journal) -> ChatResponse:
+        # Most calls need one try, and tenacity's bookkeeping costs more than all other wrappers together: it is told of
+        # the first try once that has failed.
+        try:
+            return await self._wrapped.generate(request)
+        except AskanceError as error:
+            if not may_be_asked_again(error):
+                raise
+            first = [error]
+
+        async def attempt() -> ChatResponse:
+            if first:
+                raise first.pop()
+            return await self._wrapped.generate(request)
+
+        return await self._policy.retrying(notes)(attempt)

@@ -9,7 +9,7 @@ import pytest
 
 from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
 from askance.errors import AuthError, ReplayMiss, StoreError, UsageError
-from askance.models import CallEvent, Engine, ScriptedModel, get_model
+from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model
 from askance.replay import MemoryStore, Mode, Record, Store
 
 Ask = Callable[..., ChatRequest]
@@ -212,3 +212,16 @@ async def test_an_observer_that_fails_harms_no_call(ask: Ask, caplog: pytest.Log
     engine = Engine(records=MemoryStore(), observers=[fails])
     assert (await get_model(ScriptedModel(["a cup"]), engine=engine).generate(ask())).text == "a cup"
     assert caplog.messages == ["An observer of calls failed."] * 2
+
+
+async def test_a_closed_engine_has_written_everything_and_opens_again(ask: Ask, tmp_path: Path) -> None:
+    engine = Engine()
+    model = get_model(ScriptedModel(["one", "two"], capabilities=Capabilities()), engine=engine)
+    await model.generate(ask(draw=1))
+    model.notice("it ignores the schema", schema="ignored")
+    await engine.aclose()
+    with Store.open(tmp_path / "store", read_only=True) as store:
+        assert sorted(record.kind for record in store) == ["chat", "endpoint"]
+    assert (await model.generate(ask(draw=1))).meta.replayed
+    assert (await model.generate(ask(draw=2))).meta.stored
+    await engine.aclose()
