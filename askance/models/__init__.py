@@ -6,9 +6,9 @@ share.
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
+from askance.models.backend import load as _load
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.engine import Engine
@@ -58,6 +58,6 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name in _LAZY:
-        return resolve_name(_LAZY[name])
+        return _load(_LAZY[name])
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from askance.models.loop import PerLoop, close_at_exit, live
@@ -50,5 +50,11 @@ class Backend:
 
 def from_settings(settings: ModelSettings) -> ChatModel:
     """The backend of the provider that `settings` names, its vendor's package loaded."""
-    factory: Callable[[ModelSettings], ChatModel] = resolve_name(PROVIDERS[settings.id.provider])
+    factory: Callable[[ModelSettings], ChatModel] = load(PROVIDERS[settings.id.provider])
     return factory(settings)
+
+
+def load(reference: str) -> Any:
+    """What `module:name` refers to; loads the module, and with it a vendor's package."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)

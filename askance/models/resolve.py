@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.chat import ModelId
 from askance.errors import ConfigError, UsageError
-from askance.models.backend import Backend, from_settings
+from askance.models.backend import Backend, from_settings, load
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.engine import Engine, default_engine
@@ -98,8 +97,8 @@ def _wrapped(model: object, changes: Mapping[str, Any], engine: Engine) -> Model
     """A model around an object of the caller's."""
     _no_address(changes)
     if is_langchain(model):
-        identity: ModelId | None = resolve_name(f"{_LANGCHAIN}:identity_of")(model)
-        wrapped: ChatModel = resolve_name(f"{_LANGCHAIN}:LangChainModel")(model)
+        identity: ModelId | None = load(f"{_LANGCHAIN}:identity_of")(model)
+        wrapped: ChatModel = load(f"{_LANGCHAIN}:LangChainModel")(model)
     elif isinstance(model, ChatModel):
         identity, wrapped = _own_identity(model), model
     else:
