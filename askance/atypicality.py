@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 from types import MappingProxyType
 from typing import Literal, get_args
@@ -140,7 +141,13 @@ def all_statements(objects: Sequence[str]) -> tuple[Statement, ...]:
     """
     if isinstance(objects, str):
         raise UsageError(f"{_short(objects)!r} is one text, not a list of objects.", hint="Put the names into a list.")
-    pairs = permutations(distinct(objects), 2)
+    return _statements(distinct(objects))
+
+
+@lru_cache(maxsize=256)
+def _statements(objects: tuple[str, ...]) -> tuple[Statement, ...]:
+    """Kept, because one picture's statements are listed, asked about and read back."""
+    pairs = permutations(objects, 2)
     return tuple(Statement(relation, primary, secondary) for primary, secondary in pairs for relation in RELATIONS)
 
 

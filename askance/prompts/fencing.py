@@ -1,4 +1,4 @@
-"""Filters for text that others wrote: `fenced` quotes it so that it cannot pass for the prompt, `oneline` folds it.
+"""Filters for text that others wrote: quoted so that it cannot pass for the prompt, folded to one line, or numbered.
 
 A fence is two lines around the text that carry a marker made from the digest of the text:
 
@@ -13,6 +13,7 @@ more digits are taken, so whoever writes the text cannot write the line that clo
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -50,6 +51,11 @@ def fence(text: str, label: str) -> str:
 def oneline(text: str) -> str:
     """`text` with every run of white space folded to one blank and unseen characters replaced."""
     return " ".join((text if text.isprintable() else visible(text)).split())
+
+
+def numbered(texts: Sequence[str]) -> str:
+    """`texts` one to a line, each folded by `oneline` and led by its number from 1."""
+    return "\n".join(f"{number}. {oneline(text)}" for number, text in enumerate(texts, start=1))
 
 
 def visible(text: str) -> str:

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     from askance.prompts.files import TurnRole
     from askance.prompts.frontmatter import Input
 
-FILTERS: Final = ("capitalize", "fenced", "first", "join", "last", "length", "lower", "oneline", "trim", "upper")
+FILTERS: Final = (
+    "capitalize",
+    "fenced",
+    "first",
+    "join",
+    "last",
+    "length",
+    "lower",
+    "numbered",
+    "oneline",
+    "trim",
+    "upper",
+)
 LOOP: Final = ("first", "index", "index0", "last", "length", "revindex")
 TESTS: Final = ("defined", "undefined")
 MAX_DEPTH: Final = 3

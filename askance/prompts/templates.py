@@ -9,7 +9,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Final, cast, overload
 
 from askance.errors import PromptError
-from askance.prompts.fencing import fence, oneline
+from askance.prompts.fencing import fence, numbered, oneline
 from askance.prompts.grammar import FILTERS, LOOP, TESTS, Findings, examine
 from askance.prompts.problems import Problem
 
@@ -186,7 +186,7 @@ def _environment() -> SandboxedEnvironment:
 
     environment = Sandbox(undefined=Absent, autoescape=False, trim_blocks=True, lstrip_blocks=True)
     filters = cast("dict[str, object]", environment.filters)
-    filters |= {"fenced": _fenced, "oneline": _oneline}
+    filters |= {"fenced": _fenced, "numbered": _numbered, "oneline": _oneline}
     for known, allowed in ((filters, FILTERS), (environment.tests, TESTS), (environment.globals, ())):
         for name in [name for name in known if name not in allowed]:
             del known[name]
@@ -195,6 +195,12 @@ def _environment() -> SandboxedEnvironment:
 
 def _fenced(text: object, label: str) -> str:
     return fence(str(text), label)
+
+
+def _numbered(texts: Sequence[object]) -> str:
+    return numbered(
+        [str(text) for text in texts[:]]
+    )  # the slice is the list itself: its rounds are bounded by its size
 
 
 def _oneline(text: object) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from askance.errors import PromptError
 from askance.prompts import fence, oneline
-from askance.prompts.fencing import marker, visible
+from askance.prompts.fencing import marker, numbered, visible
 
 
 def test_a_fence_stands_around_the_text() -> None:
@@ -81,3 +81,12 @@ def test_oneline_is_one_line(text: str) -> None:
 
 def test_oneline_folds_white_space() -> None:
     assert oneline(" 1. buy\r\n\n2. \u2028 7\x00up ") == "1. buy 2. 7\ufffdup"
+
+
+def test_a_list_is_numbered_one_to_a_line() -> None:
+    assert numbered(["a\nb", " c  d "]) == "1. a b\n2. c d"
+
+
+@given(st.text())
+def test_what_is_numbered_has_a_line_for_each_text(text: str) -> None:
+    assert len(numbered([text, "last"]).splitlines()) == 2
