@@ -111,12 +111,20 @@ async def test_a_hung_call_is_cut_off_and_asked_again(engine: Engines, ask: Ask)
     assert (response.text, names(response.meta.tries)) == ("a cup", ["CallTimeout", None])
 
 
-async def test_the_deadline_ends_a_call(engine: Engines, ask: Ask) -> None:
-    policy = RetryPolicy(tries=100, first_wait=0, deadline=0.05)
+async def test_the_deadline_cuts_a_hung_call_off(engine: Engines, ask: Ask) -> None:
+    policy = RetryPolicy(tries=100, first_wait=0, deadline=0.03)
     with pytest.raises(CallTimeout) as error:
-        await get_model(Hangs(times=100), engine=engine(timeout=0.02, policy=policy)).generate(ask())
-    assert 1 < len(error.value.tries) < 6
+        await get_model(Hangs(times=100), engine=engine(timeout=60, policy=policy)).generate(ask())
     assert str(error.value) == "scripted gave no answer before the deadline of the call."
+    assert len(error.value.tries) == 1
+
+
+async def test_the_deadline_ends_the_tries(engine: Engines, ask: Ask) -> None:
+    policy = RetryPolicy(tries=1_000_000, first_wait=0, deadline=0.03)
+    script = ScriptedModel(lambda _: ServerFault("Busy."))
+    with pytest.raises(ServerFault, match=r"^Busy\.$"):
+        await asyncio.wait_for(get_model(script, engine=engine(policy=policy)).generate(ask()), 5)
+    assert len(script.requests) > 1
 
 
 async def test_a_rate_limit_uses_up_no_try(engine: Engines, ask: Ask) -> None:
