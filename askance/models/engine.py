@@ -13,6 +13,7 @@ for a turn costs no time.
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from askance.errors import UsageError
 from askance.models.attempt import Attempt
 from askance.models.capabilities import Capabilities
+from askance.models.config import Config
 from askance.models.events import Observer, Watch, Watched
 from askance.models.flight import Flights, SingleFlight
 from askance.models.limits import Limited, Pace
@@ -27,7 +29,7 @@ from askance.models.loop import OnLiveLoop, PerLoop
 from askance.models.recording import Recorded, Replay, Shelf
 from askance.models.retry import Retrying, RetryPolicy
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, Rung
-from askance.replay import Mode, Records, Store, find_store
+from askance.replay import STORE_VARIABLE, Mode, Records, Store, find_store
 
 if TYPE_CHECKING:
     from askance.chat import ModelId, Outcome
@@ -113,7 +115,7 @@ class Engine:
     def _open(self) -> Records:
         if self.records is not None:
             return self.records
-        self._opened = Store.open(read_only=self.mode == "replay")
+        self._opened = Store.open(project_store(), read_only=self.mode == "replay")
         return self._opened
 
 
@@ -122,7 +124,12 @@ _defaults: dict[Path, Engine] = {}
 
 def default_engine() -> Engine:
     """The engine of models that are given none, one for each store, so that they share limits and calls."""
-    return _defaults.setdefault(find_store(), Engine())
+    return _defaults.setdefault(project_store(), Engine())
+
+
+def project_store() -> Path:
+    """The folder of the records: what the environment says, else the settings file, else found from here upwards."""
+    return find_store(None if STORE_VARIABLE in os.environ else Config.find().store)
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,3 +225,14 @@ async def test_a_closed_engine_has_written_everything_and_opens_again(ask: Ask, 
     assert (await model.generate(ask(draw=1))).meta.replayed
     assert (await model.generate(ask(draw=2))).meta.stored
     await engine.aclose()
+
+
+async def test_the_settings_file_may_say_where_the_records_are(
+    ask: Ask, own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own_place / "askance.toml").write_text('store = "answers"')
+    monkeypatch.delenv("ASKANCE_STORE")
+    model = get_model(ScriptedModel(["a cup"]))
+    await model.generate(ask())
+    await model.engine.aclose()
+    assert (own_place / "answers" / "cache.db").is_file()
