@@ -18,10 +18,10 @@ StorePath = Annotated[
 
 
 def _store(path: Path | None, *, read_only: bool = True) -> Any:
+    from askance.cli.places import open_store
     from askance.models import Config
-    from askance.replay import Store
 
-    return Store.open(path or Config.find().store, read_only=read_only)
+    return open_store(path, Config.find(), read_only=read_only)
 
 
 @app.command()
@@ -111,7 +111,7 @@ def why(
     from askance.replay import explain_difference
 
     if (key is None) == (not last):
-        raise UsageError("Name one record.", hint="Give a key (`--json` prints them), or --last.")
+        raise UsageError("Name one record.", hint="Give a key (`askance run … --json` prints them), or --last.")
     with _store(store) as records:
         record = _newest(records) if key is None else _record(records, key)
         print(explain_difference(record, records))
@@ -120,38 +120,42 @@ def why(
 def _newest(records: Any) -> Any:
     from askance.errors import UsageError
 
-    newest = max((record for record in records if record.kind == "chat"), key=lambda record: record.at, default=None)
+    newest = max(records.of_kind("chat"), key=lambda record: record.at, default=None)
     if newest is None:
         raise UsageError(
-            f"There are no records in {records.name}.", hint="Run something first, or name another --store."
+            f"No chat records are in {records.name!r}.", hint="Run something first, or name another --store."
         )
     return newest
 
 
 def _record(records: Any, key: str) -> Any:
+    from itertools import islice
+
     from askance.errors import UsageError
 
-    found = [each for each in records.keys() if each.startswith(key.lower())]  # noqa: SIM118  # a store is no mapping
+    wanted = key.strip().lower()
+    found = list(islice((each for each in records.keys() if each.startswith(wanted)), 2))  # noqa: SIM118  # no mapping
     if len(found) == 1:
         return records.get(found[0])
-    problem = (
-        f"{len(found)} records begin with {key!r}." if found else f"No record in {records.name} begins with {key!r}."
-    )
+    if found:
+        raise UsageError(f"Several records begin with {key!r}.", hint="Give more digits of the key.")
     raise UsageError(
-        problem,
-        hint="`askance run … --json` prints the keys of its calls; `askance cache why --last` takes the newest.",
+        f"No record in {records.name!r} begins with {key!r}.",
+        hint="A request that a replay missed is not on record: its own message says which one is nearest and what "
+        "differs. Ask it with `--mode auto`, then look here again; or name another --store.",
     )
 
 
-@app.command()
-def verify(store: StorePath = None) -> None:
+@app.command("verify")
+def verify_(store: StorePath = None) -> None:
     """Check that every record parses, matches its key and its schema; exit code 1 where one does not."""
     from askance.cli.exits import SOME
+    from askance.replay import verify, visible
 
+    count = 0
     with _store(store) as records:
-        problems = list(records.verify())
-        for problem in problems:
-            print(problem)
-        print(f"{len(records):,} records, {len(problems)} problems.")
-    if problems:
+        for count, problem in enumerate(verify(records), start=1):  # noqa: B007  # the last count is wanted
+            print(visible(f"{problem.key[:12] or 'store'}: {problem.message}"))
+        print(f"{len(records):,} records, {count} problems.")
+    if count:
         raise typer.Exit(SOME)

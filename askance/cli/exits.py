@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from askance.errors import AskanceError
+from askance.errors import AskanceError
 
 OK = 0
 """Every picture has an answer, or the command did what it says."""
@@ -25,11 +23,15 @@ HELP = (
 )
 
 
+class CannotStart(AskanceError):
+    """A model cannot be asked at all; the message is the call's."""
+
+
 def code_of(error: AskanceError) -> int:
     """The exit code for an error that ends a command."""
-    from askance.errors import UsageError
+    from askance.errors import CassetteError, UsageError
 
-    return USAGE if isinstance(error, UsageError) else CANNOT_START
+    return USAGE if isinstance(error, (UsageError, CassetteError)) else CANNOT_START
 
 
 def complain(error: AskanceError) -> None:
@@ -42,3 +44,20 @@ def complain(error: AskanceError) -> None:
     diff = getattr(error, "diff", "")
     if diff:
         print(visible(diff), file=sys.stderr)
+
+
+def hear_warnings() -> None:
+    """Has what askance warns of while it works said on stderr as its errors are."""
+    import logging
+
+    from askance.replay import visible
+
+    class Speaker(logging.Handler):
+        """Says a warning on whatever stderr is at the time: a progress bar may stand there."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            print(f"askance: {visible(record.getMessage())}", file=sys.stderr)
+
+    log = logging.getLogger("askance")
+    log.handlers[:] = [Speaker(logging.WARNING)]
+    log.propagate = False

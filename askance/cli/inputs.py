@@ -33,15 +33,19 @@ def _named(name: str) -> list[Path]:
     if path.is_dir():
         inside = sorted(each for each in path.iterdir() if each.suffix.lower() in SUFFIXES and each.is_file())
         if not inside:
-            known = ", ".join(sorted(SUFFIXES))
-            raise UsageError(f"There are no images in the folder {name!r}.", hint=f"Looked for {known}.")
+            raise UsageError(
+                f"There are no images in the folder {name!r}.",
+                hint=f"Looked for {', '.join(sorted(SUFFIXES))}, in no folder below it: that takes a pattern, "
+                f"{str(path / '**' / '*.jpg')!r}.",
+            )
         return inside
     if path.exists():
         return [path]
     matches = sorted(Path(match) for match in glob.glob(name, recursive=True))  # noqa: PTH207  # a pattern may be absolute
     pictures = [match for match in matches if match.suffix.lower() in SUFFIXES and match.is_file()]
     if not pictures:
-        raise UsageError(f"There is no image {name!r}.", hint="Check the name; folders and patterns work as well.")
+        hint = "Download it first." if "://" in name else "Check the name; folders and patterns work as well."
+        raise UsageError(f"There is no image {name!r}.", hint=hint)
     return pictures
 
 
@@ -49,10 +53,9 @@ def read_options(path: Path, pictures: Sequence[Path]) -> list[Options]:
     """The options of each picture: one list for all (a line each, or JSON), or a JSON map by picture name.
 
     Raises:
-        BadOptions: the file cannot be read, is neither form, or has none for a picture.
+        BadOptions: the file cannot be read, is neither form, has none for a picture, or some that cannot be chosen
+            from.
     """
-    from askance.agents import check_options
-
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -61,32 +64,49 @@ def read_options(path: Path, pictures: Sequence[Path]) -> list[Options]:
         raise BadOptions(f"The options file {str(path)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
     content = _content(text, path)
     if isinstance(content, Mapping):
-        return [check_options(_of_picture(cast("Mapping[str, Any]", content), picture, path)) for picture in pictures]
-    return [check_options(content)] * len(pictures)
+        options = cast("Mapping[str, Any]", content)
+        return [_checked(_of_picture(options, picture, path), path, picture) for picture in pictures]
+    return [_checked(content, path)] * len(pictures)
 
 
 def _content(text: str, path: Path) -> Any:
-    if path.suffix.lower() != ".json" and not text.lstrip().startswith(("[", "{")):
-        return [line for line in text.splitlines() if line.strip()]
     try:
         content: Any = json.loads(text)
     except ValueError as error:
+        if path.suffix.lower() != ".json":
+            return [line.strip() for line in text.split("\n") if line.strip()]
         raise BadOptions(
             f"The options file {str(path)!r} is not JSON: {error}.", hint="Or give one option a line in a .txt file."
         ) from error
-    if not isinstance(content, (list, Mapping)):
-        raise BadOptions(
-            f"The options file {str(path)!r} holds neither a list nor a map.",
-            hint="Give a JSON list for all images, or a map from image name to list.",
-        )
-    return cast("list[Any] | Mapping[str, Any]", content)
+    if isinstance(content, (list, Mapping)):
+        return cast("list[Any] | Mapping[str, Any]", content)
+    if path.suffix.lower() != ".json":
+        return [text.strip()]
+    raise BadOptions(
+        f"The options file {str(path)!r} holds neither a list nor a map.",
+        hint="Give a JSON list for all images, or a map from image name to list.",
+    )
 
 
-def _of_picture(options: Mapping[str, Any], picture: Path, path: Path) -> Sequence[Any]:
+def _of_picture(options: Mapping[str, Any], picture: Path, path: Path) -> Any:
     for name in (picture.as_posix(), picture.name, picture.stem):
         if name in options:
             return options[name]
+    names = f"It names {', '.join(map(repr, list(options)[:3]))}{' …' if len(options) > 3 else ''}."
     raise BadOptions(
         f"The options file {str(path)!r} has none for {picture.name!r}.",
-        hint=f"It names {', '.join(map(repr, list(options)[:3]))}{' …' if len(options) > 3 else ''}.",
+        hint=names if options else "Map each image's name to its list.",
     )
+
+
+def _checked(options: Any, path: Path, picture: Path | None = None) -> Options:
+    """The options, or the complaint about them with the place where they stand."""
+    from askance.agents import check_options
+
+    place = f"{str(path)!r}, {picture.name!r}" if picture is not None else repr(str(path))
+    if isinstance(options, Mapping) or not isinstance(options, Sequence):
+        raise BadOptions(f"{place}: this is no list of options.", hint="Give a JSON list of texts.")
+    try:
+        return check_options(cast("Sequence[Any]", options))
+    except BadOptions as error:
+        raise BadOptions(f"{place}: {error.message}", hint=error.hint) from None

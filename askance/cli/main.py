@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 
 from askance import __version__
 from askance.cli import cache, demo, models, prompts, run
-from askance.cli.exits import HELP, INTERRUPTED, code_of, complain
+from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, USAGE, code_of, complain
 from askance.errors import AskanceError
 
 app = typer.Typer(
@@ -48,21 +49,34 @@ app.add_typer(cache.app, name="cache")
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: runs the command and ends the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks is escaped; nobody's data ends a command
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _ended(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _reader_went_away()
+    sys.exit(code)
+
+
+def _ended(arguments: list[str] | None) -> int:
+    """Runs the command; the exit code, once all is said."""
     try:
         code = app(args=arguments, standalone_mode=False)
-    except typer.Abort:
-        code = INTERRUPTED
-    except KeyboardInterrupt:
-        code = INTERRUPTED
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED
     except BrokenPipeError:
-        code = _piped_through_head()
+        raise
     except AskanceError as error:
         complain(error)
-        code = code_of(error)
+        return code_of(error)
+    except OSError as error:
+        complain(_trouble(error))
+        return CANNOT_START
     except Exception as error:  # noqa: BLE001  # errors of the command line are shown, any other passes through
-        code = _usage(error)
-    _flush()
-    sys.exit(code if isinstance(code, int) else 0)
+        return _usage(error)
+    return code if isinstance(code, int) else OK
 
 
 def _usage(error: Exception) -> int:
@@ -71,17 +85,21 @@ def _usage(error: Exception) -> int:
     if show is None:
         raise error
     show()
-    return getattr(error, "exit_code", 2)
+    return getattr(error, "exit_code", USAGE)
 
 
-def _flush() -> None:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _piped_through_head()
+def _trouble(error: OSError) -> AskanceError:
+    """What the system refused: a full disk, a folder that may not be written."""
+    place = f"{str(error.filename)!r}: " if error.filename else ""
+    return AskanceError(f"{place}{error.strerror or error}.", hint="Check the disk and the rights to the folder.")
 
 
-def _piped_through_head() -> int:
-    """The reader went away: nothing is left to say, and nothing must be said about it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+def _reader_went_away() -> int:
+    """Nobody listens any more, as behind `head`: nothing is left to say, at exit neither."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
+    return OK

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+
+if TYPE_CHECKING:
+    from askance.models import Capabilities, Model
 
 app = typer.Typer(
     help="Models: what is configured, and what an endpoint can do.", no_args_is_help=True, rich_markup_mode=None
@@ -31,32 +35,59 @@ def list_models() -> None:
 def check(
     spec: Annotated[str, typer.Argument(help="A spec such as openai:gpt-4o, or a name from askance.toml.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
+    ] = None,
 ) -> None:
     """Ask an endpoint what it can do, with one tiny picture and one schema, and keep the answer for later runs."""
-    from askance.errors import CallError
-    from askance.models import Engine, get_model, run_sync
+    from contextlib import closing
+
+    from askance.cli.exits import hear_warnings
+    from askance.cli.places import open_store
+    from askance.models import Config, Engine, get_model, run_sync
+    from askance.models.capabilities import endpoint_key
+
+    hear_warnings()
+    config = Config.find()
+    with closing(open_store(store, config, read_only=False)) as records:
+        model = get_model(spec, engine=Engine(records=records), config=config)
+        found = run_sync(_asked(model))
+        record = records.get(endpoint_key(model.id))
+        at = record.at if record is not None else None
+        where = f"{at}, kept in {records.name}" if at else "now, and not kept"
+    from askance.cli.showing import json_text
     from askance.replay import visible
 
-    model = get_model(spec, engine=Engine())
+    if as_json:
+        print(json_text({"model": str(model.id), "asks_by": found.rung, "at": at, **found.canonical()}))
+    else:
+        print(visible(f"{model.id}\n" + "\n".join(_rows(found.canonical(), rung=found.rung, asked=where))))
 
-    async def ask() -> dict[str, object]:
-        try:
-            return (await model.check()).canonical()
-        finally:
-            await model.aclose()
 
-    from askance.cli.job import CannotStart
+async def _asked(model: Model) -> Capabilities:
+    """What the endpoint can do.
+
+    Raises:
+        CannotStart: it cannot be asked.
+    """
+    from askance.cli.exits import CannotStart
+    from askance.errors import CallError
 
     try:
-        found = run_sync(ask())
+        return await model.check()
     except CallError as error:
-        raise CannotStart(error) from error
-    if as_json:
-        print(json.dumps({"model": str(model.id), **found}, ensure_ascii=False))
-        return
-    print(visible(str(model.id)))
+        raise CannotStart(error.message, hint=error.hint) from error
+    finally:
+        await model.aclose()
+
+
+def _rows(found: Mapping[str, Any], *, rung: str, asked: str) -> Iterator[str]:
     for name, words in _SAID.items():
-        print(f"  {words:<28}{visible(_said(found.get(name)))}")
+        value = found.get(name)
+        if value is not None or name in _ALWAYS:
+            yield f"  {words:<24}{_said(value)}"
+    yield f"  {'answers are asked by':<24}{_RUNGS[rung]}"
+    yield f"  {'asked':<24}{asked}"
 
 
 _SAID = {
@@ -66,7 +97,15 @@ _SAID = {
     "seed": "seed",
     "logprobs": "log-probabilities",
     "token_field": "token limit is called",
+    "without": "does without",
     "served_model": "model as served",
+}
+_ALWAYS = {"schema", "images", "seed", "logprobs", "served_model"}
+_RUNGS = {
+    "json_schema": "JSON schema",
+    "json_object": "JSON object, described in the prompt",
+    "prompted": "JSON, described in the prompt alone",
+    "paper": "the text protocol of the paper",
 }
 
 
@@ -75,4 +114,4 @@ def _said(value: object) -> str:
         return "not known"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return ", ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)

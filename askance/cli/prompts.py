@@ -30,11 +30,10 @@ Form = Annotated[FormName, typer.Option(help="json: structured answers; text: th
 
 
 def _library(folder: Path | None) -> Any:
+    from askance.cli.places import library
     from askance.models import Config
-    from askance.prompts import PromptLibrary
 
-    overlay = folder or Config.find().prompts
-    return PromptLibrary([overlay]) if overlay else PromptLibrary()
+    return library(folder, Config.find())
 
 
 @app.command("list")
@@ -44,8 +43,12 @@ def list_prompts(prompts: Folder = None) -> None:
 
     for prompt in _library(prompts):
         variant = f"{prompt.form}{'.' + prompt.family if prompt.family else ''}"
-        origin = f"[{prompt.path}] " if prompt.overlay else ""
+        origin = f"[{_from_here(prompt.path)}] " if prompt.overlay else ""
         print(visible(f"{prompt.name:<24}{variant:<14}{origin}{prompt.summary}"))
+
+
+def _from_here(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 @app.command()
@@ -112,6 +115,8 @@ def eject(
 ) -> None:
     """Copy a prompt into your own folder, where it goes before the package's."""
     from askance.models import Config
+    from askance.prompts import PromptLibrary
+    from askance.replay import visible
 
-    path = _library(to).eject(name, form=form.value, family=family, to=to or Config.find().prompts)
-    print(f"{path}: edit it, then look with `askance prompts render {name}`.")
+    path = PromptLibrary([]).eject(name, form=form.value, family=family, to=to or Config.find().prompts)
+    print(visible(f"{path}: edit it, then look with `askance prompts render {name}`."))

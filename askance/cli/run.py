@@ -68,8 +68,10 @@ def run(
             "--statement/--no-statement", help="Whether the atypicality statement stands beside the description."
         ),
     ] = None,
-    choose: Annotated[Choose, typer.Option(help="The best options in order, or the one best.")] = Choose.multi,
-    count: Annotated[int, typer.Option(min=1, help="How many options `multi` asks for.")] = 3,
+    choose: Annotated[
+        Choose | None, typer.Option(help="multi (the default): the best options in order; single: the one best.")
+    ] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="How many options `multi` asks for; by default 3.")] = None,
     step_by_step: Annotated[bool, typer.Option("--step-by-step", help="End to end: reason before the answer.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder that keeps the run: lines, records, totals.")] = None,
@@ -102,9 +104,9 @@ def run(
         options=options,
         context=context,
         statement=statement,
-        choose=choose.value,
+        choose=choose.value if choose else None,
         count=count,
-        step_by_step=step_by_step,
+        step_by_step=step_by_step or None,
         as_json=as_json,
         out=out,
         mode=_mode(replay, mode),

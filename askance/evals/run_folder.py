@@ -7,18 +7,17 @@ read again.
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
-from askance.replay import export_cassette, select
+from askance.replay import Record, export_cassette, read_cassette, select
 
 if TYPE_CHECKING:
     from askance.replay import Records
@@ -26,20 +25,25 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Version of the folder's layout."""
 
+SAMPLES, CALLS = "samples.jsonl", "calls.jsonl"
+
 
 class RunFolder:
     """One run's folder, held by one process at a time.
 
     Args:
         path: made where it is missing.
-        configuration: everything that decides the samples; the same folder takes no other.
+        configuration: everything that decides the samples; once there is a sample, the folder takes no other.
+        keeps: whether an answered line of an earlier run still holds; by default it does.
 
     Raises:
         UsageError: the folder holds another run, or something else.
         StoreError: another process is writing it, or it cannot be written.
     """
 
-    def __init__(self, path: Path, configuration: JsonObject) -> None:
+    def __init__(
+        self, path: Path, configuration: JsonObject, *, keeps: Callable[[JsonObject], bool] | None = None
+    ) -> None:
         self.path = path
         self.configuration = configuration
         self.hash = key_of("run", configuration)
@@ -48,7 +52,7 @@ class RunFolder:
         self.finished: dict[str, JsonObject] = {}
         """Lines of earlier runs of the same command that have an answer, by sample."""
         for line in self._lines():
-            if line.get("outcome") == "answered":
+            if line["outcome"] == "answered" and (keeps is None or keeps(line)):
                 self.finished[str(line["image"])] = line
         self._samples = self._rewritten()
 
@@ -57,20 +61,29 @@ class RunFolder:
         if line["image"] not in self.finished:
             self._write(self._samples, line)
 
-    def finish(self, records: Records | None) -> JsonObject:
-        """Writes the records that the lines refer to, and the totals; returns the totals."""
+    def finish(self, records: Records | None, *, also: Collection[str] = ()) -> JsonObject:
+        """Writes the records that the lines refer to, and the totals; returns the totals.
+
+        Args:
+            records: where the answers are; those that an earlier run put into the folder stay.
+            also: keys of further records that belong to the run, such as what its endpoints can do.
+        """
         self._samples.close()
         lines = list(self._lines())
-        keys = {key for line in lines for link in line["links"].values() for key in link["calls"]}
-        kept = 0
+        keys = {key for line in lines for link in line["links"].values() for key in link["calls"]}.union(also)
+        found = {record.key: record for record in self._kept() if record.key in keys}
         if records is not None:
-            wanted = [*select(records, keys=keys), *select(records, kind="endpoint")]
-            kept = export_cassette(sorted(wanted, key=lambda record: record.key), self.path / "calls.jsonl")
+            found.update((record.key, record) for record in select(records, keys=keys))
+        kept = export_cassette(found.values(), self.path / CALLS)
         outcomes = Counter(str(line["outcome"]) for line in lines)
         totals: JsonObject = {"samples": len(lines), "outcomes": dict(sorted(outcomes.items())), "records": kept}
         self._save({"finished": _now(), "totals": totals})
         self.close()
         return totals
+
+    def _kept(self) -> Iterator[Record]:
+        file = self.path / CALLS
+        return read_cassette(file) if file.exists() else iter(())
 
     def close(self) -> None:
         """Lets go of the folder."""
@@ -78,6 +91,8 @@ class RunFolder:
         self._lock.close()
 
     def _take(self) -> IO[str]:
+        import fcntl  # POSIX systems alone have it
+
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / ".lock").open("w", encoding="utf-8")
@@ -109,34 +124,39 @@ class RunFolder:
             same = there["hash"] == self.hash and there["format"] == FORMAT
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{str(file)!r} describes no run.", hint="Give another `--out`.") from error
-        if not same:
+        if not same and not any(self._lines()):  # it never got further than its first line
+            self._save({"started": _now()})
+        elif not same:
             raise UsageError(
                 f"The folder {str(self.path)!r} holds a run of another configuration.",
                 hint="Give another `--out`, or the options that the run began with (they stand in its run.json).",
             )
 
     def _lines(self) -> Iterator[JsonObject]:
-        """The samples so far; stops at a line that a kill tore."""
-        file = self.path / "samples.jsonl"
+        """The samples so far; a line that a kill tore is none."""
+        file = self.path / SAMPLES
         if not file.exists():
             return
-        for text in file.read_text(encoding="utf-8").splitlines():
-            try:
-                yield json.loads(text)
-            except ValueError:
-                return
+        with file.open(encoding="utf-8", errors="replace", newline="\n") as texts:
+            for text in texts:
+                try:
+                    line: Any = json.loads(text)
+                except ValueError:
+                    continue
+                if isinstance(line, dict) and {"image", "outcome", "links"} <= line.keys():
+                    yield line
 
     def _rewritten(self) -> IO[str]:
         """`samples.jsonl` with the finished lines alone, open for more; it is replaced whole."""
-        part = self.path / "samples.jsonl.part"
-        with part.open("w", encoding="utf-8") as file:
+        part = self.path / f"{SAMPLES}.part"
+        with _writing(part, "w") as file:
             for line in self.finished.values():
                 self._write(file, line)
-        part.replace(self.path / "samples.jsonl")
-        return (self.path / "samples.jsonl").open("a", encoding="utf-8")
+        part.replace(self.path / SAMPLES)
+        return _writing(self.path / SAMPLES, "a")
 
     def _write(self, file: IO[str], line: Mapping[str, Any]) -> None:
-        file.write(json.dumps(line, ensure_ascii=False, sort_keys=True) + "\n")
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
         file.flush()
 
     def _save(self, more: JsonObject) -> None:
@@ -151,8 +171,14 @@ class RunFolder:
             **more,
         }
         part = self.path / "run.json.part"
-        part.write_text(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        with _writing(part, "w") as text:
+            text.write(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
         part.replace(file)
+
+
+def _writing(path: Path, how: Literal["w", "a"]) -> IO[str]:
+    """A text file; half a surrogate pair, as a file's name may hold, is written as JSON's escape for it."""
+    return path.open(how, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def _now() -> str:

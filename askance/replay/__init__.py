@@ -10,7 +10,7 @@ from askance.replay.cassette import ImportCounts, export_cassette, import_casset
 from askance.replay.lines import Picture
 from askance.replay.location import STORE_VARIABLE, find_store
 from askance.replay.memory import MemoryStore
-from askance.replay.miss import Difference, differences, explain_miss
+from askance.replay.miss import Difference, differences, explain_difference, explain_miss
 from askance.replay.reading import MAX_LINE, read_cassette, read_pictures
 from askance.replay.records import KINDS, Mode, Record, RecordKind, Records
 from askance.replay.selection import Stats, select, stats
@@ -34,6 +34,7 @@ __all__ = [
     "Stats",
     "Store",
     "differences",
+    "explain_difference",
     "explain_miss",
     "export_cassette",
     "find_store",

@@ -13,8 +13,8 @@ from typing import Any
 
 from askance.chat import JsonObject, canonical_json, key_of
 from askance.errors import ReplayMiss
-from askance.replay.nearest import nearest_key
-from askance.replay.records import RecordKind, Records, model_name, plain_object
+from askance.replay.nearest import Neighbours, nearest_key
+from askance.replay.records import Record, RecordKind, Records, model_name, plain_object
 from askance.replay.visible import visible
 
 CONTEXT = 2
@@ -81,6 +81,27 @@ def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records)
         diff=unified(found[0], recorded=record.key[:12], asked=key[:12]) if found else "",
         hint="Undo what changed, or record the answer with --mode auto.",
     )
+
+
+def explain_difference(record: Record, records: Records) -> str:
+    """How a record came to be asked although others are there: the nearest other one of its kind, and what differs.
+
+    Raises:
+        StoreError: the records cannot be read.
+    """
+    asked = (
+        f"{_title(record.key, record.request)}{f' is on record since {record.at}' if record.at else ' is on record'}"
+    )
+    others = Neighbours(other for other in records.of_kind(record.kind) if other.key != record.key)
+    nearest = others.nearest(record.request)
+    other = None if nearest is None else records.get(nearest)
+    if other is None:
+        return f"{asked}; {records.name!r} holds no other {record.kind} record."
+    found = list(differences(other.request, record.request))
+    also = f" (and in {', '.join(more.what for more in found[1:])})" if found[1:] else ""
+    diff = unified(found[0], recorded=other.key[:12], asked=record.key[:12])
+    title = _title(other.key, other.request)
+    return f"{asked}.\nThe nearest other one, {title}, differs in {found[0].what}{also}.\n{diff}"
 
 
 def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[Difference]:

@@ -1,0 +1,89 @@
+"""The `askance` command in tests: within the process, and as a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from tests.servers import Seen, default_text
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ROOT / "askance" / "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """What stdout holds, each line of it a JSON object."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def stable(self) -> list[dict[str, Any]]:
+        """The lines without what is volatile."""
+        return [{**line, "meta": None} for line in self.lines]
+
+
+Command = Callable[..., Done]
+"""Runs `askance` with the arguments, in this process."""
+
+
+def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """`askance` as a process of its own, with pipes unless `options` say otherwise."""
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "askance", *arguments], text=True, env=environment, **{**pipes, **options}
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> Done:
+    out, err = process.communicate(timeout=60)
+    return Done(process.returncode, out or "", err or "")
+
+
+def draw(folder: Path, *names: str) -> list[str]:
+    """Small pictures, no two alike, in `folder`; their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for place, name in enumerate(names):
+        Image.new("RGB", (8, 8), (40 * place % 256, 90, 160)).save(folder / name)
+    return [str(folder / name) for name in names]
+
+
+def link_of(seen: Seen) -> str:
+    """Name of the prompt that a request was made from, by the name of its schema; `probe` for the probe."""
+    form = seen.json.get("response_format") or {}
+    return form.get("json_schema", {}).get("name", "")
+
+
+def picture_of(seen: Seen) -> str:
+    """The picture in a request, as it was sent; empty where there is none."""
+    for message in seen.json["messages"]:
+        for part in message["content"] if isinstance(message["content"], list) else ():
+            if part["type"] == "image_url":
+                return part["image_url"]["url"]
+    return ""
+
+
+def telling(seen: Seen) -> str:
+    """An answer in words of its own for every request, so that no two pictures are described alike."""
+    text = default_text(seen.json)
+    if link_of(seen) not in {"combine", "narration", "unusual"}:
+        return text
+    mark = hashlib.sha256(seen.body).hexdigest()[:8]
+    return json.dumps({name: f"{value} {mark}" for name, value in json.loads(text).items()})

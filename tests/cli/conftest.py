@@ -1,0 +1,60 @@
+"""A command, an endpoint, pictures and options for the tests of the command line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from askance.cli import main
+from tests.cli.command import Command, Done, draw, telling
+from tests.servers import FakeEndpoint
+
+
+@pytest.fixture
+def askance(capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+    """Runs the command in this process."""
+
+    def run(*arguments: str) -> Done:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, out, err)
+
+    log = logging.getLogger("askance")
+    handlers, propagate = log.handlers[:], log.propagate
+    yield run
+    log.handlers[:], log.propagate = handlers, propagate
+
+
+@pytest.fixture
+def endpoint() -> Iterator[FakeEndpoint]:
+    """An endpoint that holds every answer to its schema and describes no two pictures alike."""
+    with FakeEndpoint(telling) as running:
+        yield running
+
+
+@pytest.fixture
+def vlm(endpoint: FakeEndpoint) -> str:
+    """The spec of the endpoint's model."""
+    return f"openai:fake-model@{endpoint.url}"
+
+
+@pytest.fixture
+def ads(own_place: Path) -> list[str]:
+    """Three pictures in the folder `ads`."""
+    draw(own_place / "ads", "a.png", "b.png", "c.png")
+    return ["ads/a.png", "ads/b.png", "ads/c.png"]
+
+
+@pytest.fixture
+def options(own_place: Path) -> str:
+    """A file with three options."""
+    file = own_place / "options.txt"
+    file.write_text("I should drink tea.\nI should buy bricks.\nI should fly.\n", encoding="utf-8")
+    return file.name
