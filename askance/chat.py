@@ -135,10 +135,10 @@ class ModelId:
     api: Literal["chat", "responses"] = "chat"
 
     def canonical(self) -> JsonObject:
-        if self.name is not None:
-            return {"name": self.name}
-        form: JsonObject = {"provider": self.provider, "model": self.model}
-        if self.endpoint is not None:
+        form: JsonObject = (
+            {"provider": self.provider, "model": self.model} if self.name is None else {"name": self.name}
+        )
+        if self.name is None and self.endpoint is not None:
             form["endpoint"] = self.endpoint
         if self.api != "chat":
             form["api"] = self.api
