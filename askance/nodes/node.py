@@ -230,6 +230,8 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             try:
                 value = self._read(response.text, subject, rung)
             except Unreadable as error:
+                if rung == "json_schema" and not response.meta.replayed:
+                    self._notice(response.text, subject)
                 if last:
                     return Result(
                         outcome="invalid", reason=str(error), raw=response.text, calls=tuple(calls), rung=rung
@@ -238,6 +240,18 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             else:
                 return Result(outcome="answered", value=value, calls=tuple(calls), rung=rung)
         raise AssertionError  # pragma: no cover  # the last round always returns
+
+    def _notice(self, reply: str, subject: In) -> None:
+        """Tells the model's endpoint record where an answer shows that a schema is not enforced after all."""
+        try:
+            found = json_object(reply)
+        except Unreadable:
+            found = {}
+        if not set(self.schema(subject)["required"]) <= set(found):
+            self.model.notice(
+                "it took a JSON schema and did not hold the answer to it; the next run asks in another form.",
+                schema="ignored",
+            )
 
     def _read(self, text: str, subject: In, rung: Rung) -> Out:
         if not text.strip():

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from askance.agents import OptionsQuestion, choose_action_reasons
-from askance.chat import ChatResponse
+from askance.chat import ChatRequest, ChatResponse
 from askance.errors import AuthError, InvalidOutput, Refused, ReplayMiss
 from askance.models import Capabilities, ScriptedModel
 from askance.nodes import Result
 from askance.replay import MemoryStore
 from askance.tools import Objects, narration, objects
-from tests.scripted import OPTIONS, PICTURE, model_of, scripted
+from tests.instances import instance
+from tests.scripted import OPTIONS, PICTURE, PICTURES, model_of, scripted
 
 QUESTION = OptionsQuestion(description="a cup", options=tuple(OPTIONS))
 
@@ -149,3 +151,31 @@ async def test_handlers_see_nodes_by_name_and_pictures_by_digest() -> None:
     seen = json.dumps(events, default=repr)
     assert "[image sha256:babdd09900408ae4" in seen
     assert "base64" not in seen
+
+
+async def test_a_schema_that_is_ignored_after_all_is_noticed_for_the_next_run(caplog: pytest.LogCaptureFixture) -> None:
+    records = MemoryStore()
+    probed = [answer_to_the_probe, "I see a cup.", '{"objects": ["cup"]}', '{"objects": ["cup"]}']
+    model = model_of(ScriptedModel(lambda request: take(probed, request)), records)
+    node = objects(model)
+
+    first = await node.ask(PICTURE)
+    second = await node.ask(PICTURES / "cat-cup.jpg")
+
+    assert (first.rung, second.rung) == ("json_schema", "json_schema")
+    assert "it took a JSON schema and did not hold the answer to it" in caplog.text
+    await asyncio.sleep(0.1)
+    (endpoint,) = records.of_kind("endpoint")
+    assert endpoint.response["schema"] == "ignored"
+
+
+def take(replies: list[Any], request: ChatRequest) -> str:
+    reply = replies.pop(0)
+    return reply if isinstance(reply, str) else reply(request)
+
+
+def answer_to_the_probe(request: ChatRequest) -> str:
+    """The only answer that the schema of a probe allows."""
+    assert request.response is not None
+    assert request.response.schema is not None
+    return json.dumps(instance(dict(request.response.schema)))
