@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from langchain_core.runnables import Runnable
@@ -243,10 +244,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
     def _notice(self, reply: str, subject: In) -> None:
         """Tells the model's endpoint record where an answer shows that a schema is not enforced after all."""
-        try:
+        found: Mapping[str, Any] = {}
+        with suppress(Unreadable):
             found = json_object(reply)
-        except Unreadable:
-            found = {}
         if not set(self.schema(subject)["required"]) <= set(found):
             self.model.notice(
                 "it took a JSON schema and did not hold the answer to it; the next run asks in another form.",
