@@ -28,6 +28,7 @@ AskanceError
     ├── Truncated             cut off at the token limit (outcome `truncated`)
     ├── InvalidOutput         a reply that cannot be read as what was asked (outcome `invalid`)
     └── Skipped               a link that it needs has no answer (outcome `skipped`)
+        └── OverBudget        the budget has less left than the call may cost
 ```
 
 `UsageError` is the caller's to mend, `StoreError` the machine's; a `CallError` is one sample's outcome and never stops the
@@ -214,3 +215,7 @@ class Skipped(CallError):
     """A link that this one needs has no answer; the message says which."""
 
     outcome = "skipped"
+
+
+class OverBudget(Skipped):
+    """The budget has less left than the call may cost, so it was not made."""

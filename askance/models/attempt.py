@@ -25,10 +25,13 @@ class Journal:
 
     def __init__(self, deadline: float | None) -> None:
         self.tries: list[Try] = []
+        self.begun = 0
+        """Attempts that were begun; those that ended are `tries`."""
         self._deadline = deadline
         self._sent: float | None = None
 
     def sent(self) -> None:
+        self.begun += 1
         if self._sent is None:
             self._sent = time.monotonic()
 

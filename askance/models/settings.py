@@ -30,14 +30,29 @@ class Price:
     output: float
     cached: float | None = None
     """Of input read from the provider's prompt cache; None is the price of any other input."""
+    written: float | None = None
+    """Of input that the provider puts into its prompt cache unasked; None is the price of any other input."""
+    batch: float | None = None
+    """What the batch interface costs, as a part of the price online; None where there is none, or it is not known."""
+    up_to: int | None = None
+    """Longest input, in tokens, that the price holds for."""
+    as_of: str | None = None
+    """Date of the price list that it is from; None where it is configured."""
 
     def cost(self, usage: Usage) -> float | None:
-        """US dollars for `usage`; None where the endpoint did not count."""
-        if usage.input is None or usage.output is None:
+        """US dollars for `usage`; None where the endpoint did not count, or the price does not hold for it."""
+        return self._cost(usage, self.input)
+
+    def most(self, usage: Usage) -> float | None:
+        """As `cost`, if all input that was not read from the prompt cache was put into it."""
+        return self._cost(usage, max(self.input, self.written or 0.0))
+
+    def _cost(self, usage: Usage, fresh: float) -> float | None:
+        if usage.input is None or usage.output is None or (self.up_to is not None and usage.input > self.up_to):
             return None
         cached = min(usage.cached or 0, usage.input)
         cached_price = self.input if self.cached is None else self.cached
-        return ((usage.input - cached) * self.input + cached * cached_price + usage.output * self.output) / 1e6
+        return ((usage.input - cached) * fresh + cached * cached_price + usage.output * self.output) / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

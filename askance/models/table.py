@@ -59,7 +59,9 @@ def _is_price(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     table, number = cast("Mapping[str, object]", value), _number(0, 1e9)
-    return {"input", "output"} <= table.keys() <= {"input", "output", "cached"} and all(map(number, table.values()))
+    return {"input", "output"} <= table.keys() <= {"input", "output", "cached", "batch"} and all(
+        map(number, table.values())
+    )
 
 
 def _is_azure(value: object) -> bool:
@@ -86,7 +88,13 @@ KEYS: dict[str, tuple[Check, str]] = {
     ),
     "logprobs": (_integer(0), "a whole number from 0"),
     "max_tokens": (_integer(1), "a whole number from 1"),
-    "price": (_is_price, "a table with `input`, `output` and, if you like, `cached`: US dollars for a million tokens"),
+    "price": (
+        _is_price,
+        (
+            "a table with `input`, `output` and, if you like, `cached`: US dollars for a million tokens; and `batch`, "
+            "the part of that which the batch interface costs"
+        ),
+    ),
     "protocol": (_one_of(*RUNGS), "one of " + ", ".join(map(repr, RUNGS))),
     "seed": (_integer(-(2**63)), "a whole number"),
     "spec": (_is_text, "a text such as 'openai:gpt-4o'"),

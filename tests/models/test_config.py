@@ -146,7 +146,8 @@ BAD = {
         MODEL + "price = { input = 1 }",
         (
             f"The value {{'input': 1}} does not fit 'price' {HERE}. Wanted: a table with `input`, `output` and, if you "
-            "like, `cached`: US dollars for a million tokens."
+            "like, `cached`: US dollars for a million tokens; and `batch`, the part of that which the batch interface "
+            "costs."
         ),
     ),
     "key as variable": (MODEL + 'key_variable = "sk-marker0123456789abcdef"', KEY),
