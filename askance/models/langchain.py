@@ -109,7 +109,9 @@ class LangChainModel:
 
     def _bound(self, request: ChatRequest, arguments: JsonObject) -> Any:
         """The model with the request's sampling and tools."""
-        chat_model = self._chat_model.model_copy(update=self._sampling(request.sampling))
+        update = self._sampling(request.sampling)
+        # Copied only where it must be: a model may keep count of its calls in itself.
+        chat_model = self._chat_model.model_copy(update=update) if update else self._chat_model
         if not request.tools:
             return chat_model
         tools = [{"type": "function", "function": tool.canonical()} for tool in request.tools]
@@ -191,7 +193,7 @@ def _made(make: Any, settings: ModelSettings, arguments: JsonObject) -> BaseChat
     try:
         made = cast("BaseChatModel", make(settings.id.model, **{**arguments, **_key(settings)}))
     except ImportError as error:
-        raise MissingExtra(clean(str(error)), hint=None) from error
+        raise MissingExtra(f"{clean(str(error)).rstrip('.')}.") from error
     except Exception as cause:  # noqa: BLE001
         unknown = _unknown(cause) & arguments.keys() & OPTIONAL
         if not unknown:

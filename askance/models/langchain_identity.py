@@ -68,7 +68,7 @@ _PRIVATE = ("key", "token", "secret", "credential", "header", "organization", "p
 
 
 def identity_of(chat_model: BaseChatModel) -> ModelId | None:
-    """The identity that the settings of `chat_model` tell; None for a class that is not known or a setting that is no JSON.
+    """The identity that the settings of `chat_model` tell; None for an unknown class or a setting that is no JSON.
 
     It is made of the class, the model's name, the address, and each field that was set and can change an answer.
     """

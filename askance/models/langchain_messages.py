@@ -43,7 +43,7 @@ FINISHES: dict[FinishReason, frozenset[str]] = {
             "safety",
             "spii",
         }
-    ),  # fmt: skip
+    ),
     "refusal": frozenset({"refusal"}),
     "tool_calls": frozenset({"function_call", "tool_call", "tool_calls", "tool_use"}),
 }
