@@ -146,6 +146,8 @@ _NO_MODEL = re.compile(
 
 def read(cause: BaseException) -> Complaint | None:
     """What `cause` says, or None where neither its class nor a status tells."""
+    if (elsewhere := _redirected(cause)) is not None:
+        return elsewhere
     status = status_of(cause)
     named = next((CLASSES[kind.__name__] for kind in type(cause).__mro__ if kind.__name__ in CLASSES), None)
     if named is None and status is None:
@@ -238,6 +240,17 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except (KeyError, ValueError):
         return None
     return max(0.0, (moment - datetime.now(UTC)).total_seconds()) if moment.tzinfo else None
+
+
+def _redirected(cause: BaseException) -> Complaint | None:
+    """What an endpoint says that sends the request on to another address, which nobody follows."""
+    status: object = getattr(getattr(cause, "response", None), "status_code", None)
+    if not isinstance(status, int) or not 300 <= status < 400:
+        return None
+    target = _headers(cause).get("location", "")
+    return Complaint(
+        kind=BadRequest, status=status, words=f"it sends us on to {clean(target)!r}, which is not followed"
+    )
 
 
 def _headers(cause: BaseException) -> Mapping[str, str]:

@@ -12,8 +12,9 @@ from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
 from askance.models.complaints import Complaint, clean, read, read_body
 from askance.models.encoding import EncodedImages
 from askance.models.openai_chat import from_chat, to_chat
-from askance.models.openai_client import build_client, is_own, key_variable
+from askance.models.openai_client import build_client, is_own, key_variable, secrets_of
 from askance.models.openai_habits import Habits
+from askance.models.openai_replies import LARGEST_REPLY, TOO_LARGE, Secrets
 from askance.models.openai_responses import from_responses, to_responses
 from askance.models.reading import clean_text, items, mapping, part_of
 from askance.models.vendor_errors import Asked, error_of, shown, translated
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from askance.models.encoding import Encoder
     from askance.models.settings import ModelSettings, TokenField
 
-LARGEST_REPLY = 50 * 2**20
-"""Bytes of a reply, unpacked."""
+MOST_VALUES = 1_000_000
+"""Values in the JSON of a reply: a few bytes of text can make a hundred of memory."""
 
 SHOWN = 40
 """Characters of a reply that is no JSON text that a message quotes."""
@@ -34,8 +35,9 @@ SHOWN = 40
 LIST_TIMEOUT = 2.0
 """Seconds for the list of models that a message about an unknown model quotes."""
 
-_SECURITY: RequestOptions = {"security": {"bearer_auth": True}}
-"""As the client's own methods ask: the model's key, never an administrator's."""
+_SECURITY: RequestOptions = {"security": {"bearer_auth": True}, "follow_redirects": False}
+"""As the client's own methods ask: the model's key, never an administrator's. No endpoint sends us on to another: with
+the request would go its pictures, and headers that may be secret."""
 
 
 class OpenAIModel:
@@ -52,6 +54,7 @@ class OpenAIModel:
         token_field: name under which the endpoint takes the token limit; None is OpenAI's own name there and the older
             name everywhere else, and the other one where the endpoint says so.
         key_variable: name of the variable that the client's key came from, for messages.
+        secrets: what is blanked out of replies; None is the client's key.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class OpenAIModel:
         api: Literal["chat", "responses"] = "chat",
         token_field: TokenField | None = None,
         key_variable: str | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
         address = shown(str(client.base_url))
         own = is_own(address)
@@ -69,6 +73,7 @@ class OpenAIModel:
         self._client = client
         self._asked = Asked(where=address, model=model, key_variable=key_variable)
         self._habits = Habits(token_field or ("max_completion_tokens" if own else "max_tokens"))
+        self._secrets = Secrets((client.api_key,)) if secrets is None else secrets
         self._images = EncodedImages()
         self._served: list[str] | None = None
 
@@ -133,7 +138,7 @@ class OpenAIModel:
             path, cast_to=httpx2.Response, body=body, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any]
         )
         try:
-            return await _limited(response, self._asked)
+            return self._secrets.blanked(await _limited(response, self._asked))
         finally:
             await response.aclose()
 
@@ -181,6 +186,7 @@ def from_settings(settings: ModelSettings) -> OpenAIModel:
         api=settings.id.api,
         token_field=settings.token_field,
         key_variable=key_variable(settings),
+        secrets=secrets_of(settings),
     )
 
 
@@ -197,7 +203,9 @@ async def _limited(response: Any, asked: Asked) -> bytes:
             chunks.append(chunk)
             size += len(chunk)
             if size > LARGEST_REPLY:
-                raise _malformed(f"it is larger than {LARGEST_REPLY >> 20} MB", asked)
+                raise MalformedReply(TOO_LARGE)
+    except MalformedReply as error:
+        raise _malformed(error.message, asked) from error
     except Exception as cause:
         complaint = read(cause)
         if complaint is not None and complaint.kind is Unreachable:
@@ -216,6 +224,8 @@ def _json(data: bytes) -> object:
     Raises:
         MalformedReply: it holds none.
     """
+    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise MalformedReply(f"It holds more than {MOST_VALUES} values.")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from askance.errors import AuthError, ConfigError
+from askance.models.openai_replies import PACKINGS, Secrets, bounding
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -43,10 +44,20 @@ def build_client(settings: ModelSettings) -> AsyncOpenAI:
         ConfigError: a header's variable is not set, or an Azure model has no address.
     """
     import httpx2
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-    common: dict[str, Any] = {"max_retries": 0, "timeout": httpx2.Timeout(None, connect=CONNECT_TIMEOUT)}
+    timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
     headers = resolved(settings.headers)
+    common: dict[str, Any] = {
+        "max_retries": 0,
+        "timeout": timeout,
+        "http_client": DefaultAsyncHttpxClient(
+            timeout=timeout,
+            headers={"Accept-Encoding": PACKINGS},
+            follow_redirects=False,
+            event_hooks={"response": [bounding(secrets_of(settings))]},
+        ),
+    }
     if settings.azure is not None:
         return _azure(settings, headers, common)
     if is_own(settings.id.endpoint):
@@ -87,6 +98,14 @@ def key_variable(settings: ModelSettings) -> str | None:
     if settings.azure is not None:
         return AZURE_KEY
     return OPENAI_KEY if is_own(settings.id.endpoint) else None
+
+
+def secrets_of(settings: ModelSettings) -> Secrets:
+    """What the client sends to be let in, so that it can be kept out of what comes back."""
+    variables = (AZURE_VARIABLES if settings.azure is not None else ()) + (key_variable(settings) or "",)
+    named = [value.removeprefix("env:") for value in settings.headers.values() if value.startswith("env:")]
+    # The longest first: one may be the beginning of another.
+    return Secrets(sorted({os.environ.get(name, "") for name in (*variables, *named)}, key=len, reverse=True))
 
 
 def resolved(headers: Mapping[str, str]) -> dict[str, str]:

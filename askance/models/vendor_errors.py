@@ -114,6 +114,8 @@ def _special_hint(kind: type[CallError], complaint: Complaint, asked: Asked) -> 
         return "Start the server, or check the address."
     if kind is AuthError and asked.key_variable is None:
         return "Name the environment variable that holds it as `key_variable` in the model's settings."
+    if kind is BadRequest and complaint.status in range(300, 400):
+        return "Give the address itself: requests and keys are sent to no other."
     if kind is BadRequest and complaint.status in {404, 405}:
         return "Check the address: that of most servers ends in /v1."
     if kind is ModelError and complaint.status == 429:

@@ -1,0 +1,131 @@
+"""What comes back from an endpoint, held within bounds before the client reads it.
+
+The client reads an error's body whole and unpacks whatever it is sent. So the bodies pass through here first: counted,
+unpacked no further than the limit, and cleared of the key, which a server may repeat.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from askance.errors import MalformedReply
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncByteStream, Response
+
+LARGEST_REPLY = 50 * 2**20
+"""Bytes of a reply, unpacked."""
+
+LARGEST_COMPLAINT = 64 * 2**10
+"""Bytes of an error's body; the rest is not read."""
+
+PACKINGS = "gzip, deflate"
+"""What a reply may be packed by: both can be unpacked in steps."""
+
+SHORTEST_SECRET = 8
+"""Characters; to blank out less would blank out words."""
+
+BLANK = "[key]"
+"""What stands where a server repeats a key."""
+
+TOO_LARGE = f"it is larger than {LARGEST_REPLY >> 20} MB"
+
+_GZIP_OR_ZLIB = 47
+"""Tells the two apart by their first bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What must not come back out of a reply; shows nowhere itself, not even among the locals of a traceback."""
+
+    values: Collection[str] = field(default=(), repr=False)
+
+    def blanked(self, data: bytes) -> bytes:
+        """`data` with every secret in it blanked out."""
+        for secret in self.values:
+            if len(secret) >= SHORTEST_SECRET:
+                data = data.replace(secret.encode(), BLANK.encode())
+        return data
+
+
+def bounding(secrets: Secrets) -> Callable[[Response], Awaitable[None]]:
+    """A hook for responses that has their bodies read within bounds."""
+
+    async def bound(response: Response) -> None:
+        packing = response.headers.pop("content-encoding", "").strip().lower()
+        stream: Any = response.stream
+        answered = response.status_code < 300
+        response.stream = _body()(
+            stream, _answer(stream, packing) if answered else _complaint(stream, packing, secrets)
+        )
+        if "location" in response.headers:
+            response.headers["location"] = secrets.blanked(response.headers["location"].encode()).decode()
+
+    return bound
+
+
+@cache
+def _body() -> Callable[[AsyncByteStream, AsyncIterator[bytes]], AsyncByteStream]:
+    """The class of bodies as the transport knows them, made when that is loaded anyway."""
+    import httpx2
+
+    class Body(httpx2.AsyncByteStream):
+        def __init__(self, source: AsyncByteStream, chunks: AsyncIterator[bytes]) -> None:
+            self._source = source
+            self._chunks = chunks
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self._chunks
+
+        async def aclose(self) -> None:
+            await self._source.aclose()
+
+    return Body
+
+
+async def _answer(stream: AsyncByteStream, packing: str) -> AsyncIterator[bytes]:
+    """The body of an answer.
+
+    Raises:
+        MalformedReply: it is larger than `LARGEST_REPLY`, or cannot be unpacked.
+    """
+    size = 0
+    async for chunk in _unpacked(stream, packing, LARGEST_REPLY):
+        size += len(chunk)
+        if size > LARGEST_REPLY:
+            raise MalformedReply(TOO_LARGE)
+        yield chunk
+
+
+async def _complaint(stream: AsyncByteStream, packing: str, secrets: Secrets) -> AsyncIterator[bytes]:
+    """The beginning of an error's body, without secrets; the status says enough where even that cannot be read."""
+    data = b""
+    with suppress(Exception):
+        async for chunk in _unpacked(stream, packing, LARGEST_COMPLAINT):
+            data += chunk
+            if len(data) > LARGEST_COMPLAINT:
+                break
+    yield secrets.blanked(data[:LARGEST_COMPLAINT])
+
+
+async def _unpacked(stream: AsyncByteStream, packing: str, most: int) -> AsyncIterator[bytes]:
+    if packing in {"", "identity"}:
+        async for chunk in stream:
+            yield chunk
+        return
+    if packing not in {"gzip", "x-gzip", "deflate"}:
+        raise MalformedReply(f"it is packed by {packing[:40]!r}, which was not asked for")
+    unpacker = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
+    try:
+        async for chunk in stream:
+            yield unpacker.decompress(chunk, most + 1)
+            if unpacker.unconsumed_tail:
+                raise MalformedReply(TOO_LARGE)
+        yield unpacker.flush()
+    except zlib.error as error:
+        raise MalformedReply(f"it cannot be unpacked ({error})") from error
