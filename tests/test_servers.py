@@ -11,7 +11,9 @@ from tests.instances import instance
 
 NESTED: dict[str, Any] = {
     "type": "object",
-    "$defs": {"Thing": {"type": "object", "properties": {"name": {"type": "string", "minLength": 9}}, "required": ["name"]}},
+    "$defs": {
+        "Thing": {"type": "object", "properties": {"name": {"type": "string", "minLength": 9}}, "required": ["name"]}
+    },
     "properties": {
         "things": {"type": "array", "items": {"$ref": "#/$defs/Thing"}, "minItems": 3},
         "kind": {"enum": ["a", "b"]},
@@ -19,7 +21,7 @@ NESTED: dict[str, Any] = {
     },
     "required": ["things", "kind", "note"],
     "additionalProperties": False,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
