@@ -94,6 +94,7 @@ class FakeEndpoint:
         self._function = reply if callable(reply) else None
         self._queue: deque[Answer] = deque(() if reply is None or callable(reply) else reply)
         self._loop = asyncio.new_event_loop()
+        self._arrived = threading.Condition()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake-endpoint", daemon=True)
 
     @property
@@ -105,6 +106,17 @@ class FakeEndpoint:
     def bodies(self) -> list[JsonObject]:
         """The JSON of each call of a model."""
         return [request.json for request in self.requests]
+
+    def wait(self, count: int = 1, *, timeout: float = 10.0) -> None:
+        """Returns when `count` calls of a model have arrived; from a coroutine, call it in a thread.
+
+        Raises:
+            TimeoutError: they have not within `timeout` seconds.
+        """
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: len(self.requests) >= count, timeout):
+                msg = f"{len(self.requests)} calls have arrived, not {count}"
+                raise TimeoutError(msg)
 
     def __enter__(self) -> FakeEndpoint:
         self._thread.start()
@@ -165,7 +177,9 @@ class FakeEndpoint:
         if not seen.path.partition("?")[0].endswith(("/chat/completions", "/responses")):
             self.others.append(seen)
             return Reply(status=404, body={"detail": "Not Found"})
-        self.requests.append(seen)
+        with self._arrived:
+            self.requests.append(seen)
+            self._arrived.notify_all()
         answer = self._function(seen) if self._function else self._queue.popleft() if self._queue else None
         return self._finished(answer, seen)
 

@@ -280,8 +280,7 @@ async def test_a_call_that_is_cancelled_leaves_the_client_usable(make: Make) -> 
     with FakeEndpoint([replies.SILENT]) as endpoint:
         model = make(endpoint)
         call = asyncio.ensure_future(model.generate(hello()))
-        while not endpoint.requests:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(endpoint.wait)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
