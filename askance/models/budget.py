@@ -111,7 +111,7 @@ class Budget:
         parts = {
             shown_dollars(amount.dollars): self.dollars,
             f"{amount.tokens:,} tokens": self.tokens,
-            f"{amount.calls:,} calls": self.calls,
+            f"{amount.calls:,} call{'s' * (amount.calls != 1)}": self.calls,
         }
         return " and ".join(part for part, limit in parts.items() if limit is not None)
 

@@ -160,10 +160,11 @@ class Ledger:
             self._process, self._connection, self._alive = os.getpid(), None, None
         if self._connection is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = _connected(self.path)
             self._owner = uuid4().hex
             self._alive = _mark(self.path, self._owner).open("wb")
             fcntl.flock(self._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._connection = _connected(self.path)
+            self._connection = connection
         return self._connection
 
     def _bury(self, ledger: sqlite3.Connection) -> None:
@@ -191,13 +192,13 @@ class Ledger:
 def _connected(path: Path) -> sqlite3.Connection:
     ledger = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        (version,) = ledger.execute("PRAGMA user_version").fetchone()
+        if version not in {0, VERSION}:
+            raise sqlite3.DatabaseError(f"it is of version {version}, and this is askance for version {VERSION}")
         ledger.execute("PRAGMA journal_mode = WAL")
         # A reservation is on the disk before its call starts, whatever happens to the machine.
         ledger.execute("PRAGMA synchronous = FULL")
         ledger.execute("BEGIN IMMEDIATE")
-        (version,) = ledger.execute("PRAGMA user_version").fetchone()
-        if version not in {0, VERSION}:
-            raise sqlite3.DatabaseError(f"it is of version {version}, and this is askance for version {VERSION}")
         for statement in _TABLES.split(";")[:-1]:
             ledger.execute(statement)
         ledger.execute(f"PRAGMA user_version = {VERSION}")

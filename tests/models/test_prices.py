@@ -74,8 +74,8 @@ def test_cost_and_the_most_that_it_can_be(usage: Usage, cost: float | None, most
     price = Price(input=2, cached=0.2, written=2.5, output=10, up_to=1_000_000)
 
     assert (price.cost(usage), price.most(usage)) == (
-        pytest.approx(cost) if cost else None,  # pyright: ignore[reportUnknownMemberType]
-        pytest.approx(most) if most else None,  # pyright: ignore[reportUnknownMemberType]
+        pytest.approx(cost) if cost else None,
+        pytest.approx(most) if most else None,
     )
 
 
