@@ -1,13 +1,13 @@
 """The engine: what several models share in one run, and the order in which a call passes through it.
 
 ```
-replay → (live loop) → single flight → watch → record → retry → limits → attempt → backend
+replay → (walk) → (live loop) → single flight → watch → record → retry → budget → limits → attempt → backend
 ```
 
 An answer on record comes from `replay`, in the caller's own loop. What stands further inside happens once for equal
 requests. Recording stands inside the single flight, so that an answer is on record before an equal request could be
 made again; the rate limit stands inside retry and uses up no try; the time limit stands inside both, so that waiting
-for a turn costs no time.
+for a turn costs no time. The budget, where there is one, holds each try to what the run may spend.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
 from askance.models.attempt import Attempt
+from askance.models.budgeted import Budgeted, Purse
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.events import Observer, Watch, Watched
 from askance.models.flight import Flights, SingleFlight
-from askance.models.limits import Limited, Pace
+from askance.models.limits import Endpoint, Limited
 from askance.models.loop import OnLiveLoop, PerLoop
+from askance.models.prices import list_price
 from askance.models.recording import Recorded, Replay, Shelf
 from askance.models.retry import Retrying, RetryPolicy
+from askance.models.room import DEFAULT_CONCURRENCY, Room
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, Rung
+from askance.models.walk import Walkable
 from askance.replay import STORE_VARIABLE, Mode, Records, Store, find_store
 
 if TYPE_CHECKING:
@@ -56,13 +60,19 @@ class Engine:
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     """Bounds of asking again after faults."""
     concurrency: int | None = None
-    """Calls to one endpoint at a time; None is `limits.DEFAULT_CONCURRENCY`."""
+    """Calls to one endpoint at a time; None starts at `DEFAULT_CONCURRENCY` and finds out how many it takes."""
+    rpm: float | None = None
+    """Calls to one endpoint per minute; None learns what it lets through."""
+    tpm: float | None = None
+    """Tokens per minute, in and out; None goes by what the endpoint says."""
     image_policy: ImagePolicy | None = None
     """Goes before what each model's settings say, as do `timeout` and `protocol`."""
     timeout: float | None = None
     """Seconds that one try may take."""
     protocol: Rung | None = None
     """Form in which answers are asked for."""
+    purse: Purse | None = None
+    """Holds the run to its budget; None is without one. The engine closes it."""
     observers: list[Observer] = field(default_factory=list[Observer])
     """Told of every step of every call."""
 
@@ -70,9 +80,10 @@ class Engine:
     flights: Flights = field(init=False, repr=False, default_factory=Flights)
     endpoints: dict[str, Capabilities] = field(init=False, repr=False, default_factory=dict[str, Capabilities])
     """What endpoints can do, by key of their record: fixed for the run once it is known."""
-    _paces: dict[tuple[str, str | None], PerLoop[Pace]] = field(
-        init=False, repr=False, default_factory=dict[tuple[str, str | None], PerLoop[Pace]]
+    _limits: dict[tuple[str, str | None], PerLoop[Endpoint]] = field(
+        init=False, repr=False, default_factory=dict[tuple[str, str | None], PerLoop[Endpoint]]
     )
+    _rooms: list[Room] = field(init=False, repr=False, default_factory=list[Room])
     _opened: Store | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
@@ -88,25 +99,40 @@ class Engine:
             )
         if self.concurrency is not None and self.concurrency < 1:
             raise UsageError(f"A concurrency of {self.concurrency} lets no call through.", hint="Give at least 1.")
+        for name, most in (("rpm", self.rpm), ("tpm", self.tpm)):
+            if most is not None and most <= 0:
+                raise UsageError(f"A limit of {most:g} ({name}) lets no call through.", hint="Give more than 0.")
         self.shelf = Shelf(self._open, mode=self.mode, retry=self.retry)
 
     def settle(self, settings: ModelSettings) -> ModelSettings:
-        """`settings` as this run uses them: the engine's own go first."""
+        """`settings` as this run uses them: the engine's own go first, and a list price where none is configured."""
         return replace(
             settings,
             image_policy=self.image_policy or settings.image_policy,
             timeout=self.timeout or settings.timeout or DEFAULT_TIMEOUT,
             protocol=self.protocol or settings.protocol,
+            price=settings.price or list_price(settings.id),
         )
 
-    def pace(self, model: ModelId) -> PerLoop[Pace]:
-        """The pace that all models of one endpoint share."""
-        endpoint = (model.provider, model.endpoint)
-        return self._paces.setdefault(endpoint, PerLoop(lambda: Pace(self.concurrency)))
+    @property
+    def places(self) -> int:
+        """Calls that the roomiest endpoint takes at once by now: so many pictures under way keep it busy."""
+        return max((room.places for room in self._rooms), default=self.concurrency or DEFAULT_CONCURRENCY)
+
+    def limits(self, model: ModelId) -> PerLoop[Endpoint]:
+        """The limits that all models of one endpoint share."""
+        return self._limits.setdefault((model.provider, model.endpoint), PerLoop(self._endpoint))
+
+    def _endpoint(self) -> Endpoint:
+        endpoint = Endpoint(self.concurrency, rpm=self.rpm, tpm=self.tpm)
+        self._rooms.append(endpoint.room)
+        return endpoint
 
     async def aclose(self) -> None:
         """Waits for what is still written, and closes the store, if this engine opened it. Models have their own."""
         await asyncio.to_thread(self.shelf.flush)
+        if self.purse is not None:
+            await asyncio.to_thread(self.purse.close)
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
@@ -136,7 +162,7 @@ def project_store() -> Path:
 class Stack:
     """The wrappers around one model's backend, outermost first."""
 
-    replay: Replay | OnLiveLoop
+    replay: Replay | Walkable
     """Takes every call."""
     watch: Watch
     direct: Retrying
@@ -148,13 +174,14 @@ def compose(settings: ModelSettings, backend: Backend, engine: Engine) -> Stack:
     """The one place where the order stands; see the top of this module."""
     watch = Watch(settings, engine.observers)
     attempt = Attempt(backend, timeout=settings.timeout or DEFAULT_TIMEOUT, failed=watch.tried)
-    limited = Limited(attempt, engine.pace(settings.id))
-    retrying = Retrying(limited, engine.policy)
+    limited = Limited(attempt, engine.limits(settings.id))
+    bounded = limited if engine.purse is None else Budgeted(limited, engine.purse, settings)
+    retrying = Retrying(bounded, engine.policy)
     if not settings.stored:
         # Nothing tells this model's requests from another's: they are neither recorded nor shared beyond it.
-        return Stack(
-            OnLiveLoop(SingleFlight(Watched(retrying, watch), Flights(), shared=watch.shared)), watch, retrying, backend
-        )
+        alone = OnLiveLoop(SingleFlight(Watched(retrying, watch), Flights(), shared=watch.shared))
+        return Stack(Walkable(alone, settings), watch, retrying, backend)
     recorded = Recorded(retrying, engine.shelf)
     shared = SingleFlight(Watched(recorded, watch), engine.flights, shared=watch.shared)
-    return Stack(Replay(OnLiveLoop(shared), engine.shelf, replayed=watch.replayed), watch, retrying, backend)
+    walkable = Walkable(OnLiveLoop(shared), settings)
+    return Stack(Replay(walkable, engine.shelf, replayed=watch.replayed), watch, retrying, backend)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.chat import ModelId, Usage
+from askance.models.walk import current_walk
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, Try
@@ -52,7 +53,7 @@ class Watch:
         self._observers = observers
 
     def replayed(self, request: ChatRequest, response: ChatResponse) -> None:
-        if self._observers:
+        if self._observers and ((walk := current_walk.get()) is None or walk.told):
             self._tell("replayed", request.key, usage=response.usage)
 
     def shared(self, request: ChatRequest, response: ChatResponse) -> None:

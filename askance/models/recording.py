@@ -20,7 +20,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from askance.chat import CallMeta, ChatResponse, Outcome
-from askance.errors import BadImage
+from askance.errors import BadImage, StoreError
 from askance.replay import Mode, Record, explain_miss
 
 if TYPE_CHECKING:
@@ -68,13 +68,23 @@ class Shelf:
         return self._records
 
     def find(self, key: str) -> ChatResponse | None:
-        """The recorded answer that this run may use."""
+        """The recorded answer that this run may use.
+
+        Raises:
+            StoreError: the records cannot be read, or hold something that is no answer.
+        """
         if not self._reads or key in self._asking_again:
             return None
         record = self.records.get(key)
         if record is None:
             return None
-        response = ChatResponse.from_canonical(record.response, meta=_REPLAYED)
+        try:
+            response = ChatResponse.from_canonical(record.response, meta=_REPLAYED)
+        except ValueError as error:
+            raise StoreError(
+                f"The record {key[:12]!r} of {self.records.name!r} holds no answer: {error}.",
+                hint="`askance cache verify` finds all such records; do not trust where they came from.",
+            ) from error
         if self._retry and response.outcome in self._retry and self.ask_again(key):
             return None
         return response
@@ -94,9 +104,13 @@ class Shelf:
         """Records an answer; returns whether it stands in the records."""
         kept = await self.write(lambda: self._record(request, response))
         if request.key in self._asking_again:
-            self._asking_again.discard(request.key)
-            self._asked_again.add(request.key)
+            self.renewed(request.key)
         return kept
+
+    def renewed(self, key: str) -> None:
+        """Notes that the answer to `key` is of this run, so that it is not asked again in it."""
+        self._asking_again.discard(key)
+        self._asked_again.add(key)
 
     async def write(self, make: Callable[[], Record]) -> bool:
         """Puts `make()` into the records, in a thread, because another process may hold the store for a while.
@@ -137,7 +151,7 @@ class Shelf:
         return True
 
     def _record(self, request: ChatRequest, response: ChatResponse) -> Record:
-        return Record.make("chat", request.canonical(), response.canonical(), images=_sent_images(request))
+        return Record.make("chat", request.canonical(), response.canonical(), images=sent_images(request))
 
     def _warn(self, reason: object) -> None:
         if not self._warned:
@@ -150,7 +164,7 @@ class Shelf:
         return self._writer[1]
 
 
-def _sent_images(request: ChatRequest) -> dict[str, JsonObject]:
+def sent_images(request: ChatRequest) -> dict[str, JsonObject]:
     """By digest of the source: what was sent."""
     facts: dict[str, JsonObject] = {}
     for part in request.images:
