@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from askance.images import CLEAN, Image, ImagePolicy
 
@@ -24,6 +24,7 @@ OUTCOMES: tuple[Outcome, ...] = ("answered", "invalid", "refused", "filtered", "
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "content_filter", "refusal", "tool_calls"]
+FINISHES: tuple[FinishReason, ...] = get_args(FinishReason)
 Detail = Literal["auto", "low", "high", "original"]
 
 
@@ -316,18 +317,42 @@ class ChatResponse:
 
     @classmethod
     def from_canonical(cls, form: Mapping[str, Any], *, meta: CallMeta | None = None) -> ChatResponse:
-        """The response that `form` was made from; `meta` is the caller's."""
-        return cls(
-            text=form.get("text", ""),
-            thinking=form.get("thinking", ""),
-            tool_calls=tuple(ToolCall(**call) for call in form.get("tool_calls", ())),
-            finish=form.get("finish", "stop"),
-            refusal=form.get("refusal"),
-            usage=Usage(**form.get("usage", {})),
-            model=form.get("model"),
-            logprobs=tuple(form.get("logprobs", ())),
-            meta=meta or CallMeta(),
-        )
+        """The response that `form` was made from; `meta` is the caller's.
+
+        Raises:
+            ValueError: `form` is no response.
+        """
+        try:
+            response = cls(
+                text=form.get("text", ""),
+                thinking=form.get("thinking", ""),
+                tool_calls=tuple(ToolCall(**call) for call in form.get("tool_calls", ())),
+                finish=form.get("finish", "stop"),
+                refusal=form.get("refusal"),
+                usage=Usage(**form.get("usage", {})),
+                model=form.get("model"),
+                logprobs=tuple(form.get("logprobs", ())),
+                meta=meta or CallMeta(),
+            )
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        response._check()
+        return response
+
+    def _check(self) -> None:
+        """Refuse values that no response can have: whoever wrote a record may have written anything."""
+        texts = [self.text, self.thinking, self.refusal or "", self.model or ""]
+        for call in self.tool_calls:
+            texts += call.id, call.name, call.arguments
+        use = self.usage
+        counts = {type(use.input), type(use.output), type(use.cached), type(use.image), type(use.thinking)}
+        if not (set(map(type, texts)) <= _TEXT and counts <= _COUNT and self.finish in FINISHES):
+            msg = "these values are no response"
+            raise ValueError(msg)
+
+
+_TEXT: frozenset[type] = frozenset({str})
+_COUNT: frozenset[type] = frozenset({int, type(None)})
 
 
 # One encoder for all: making one takes longer than most requests take to encode.

@@ -6,12 +6,13 @@ exported with the answers: a replay knows it with the server gone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ReplayMiss
+from askance.models.settings import TOKEN_FIELDS
 
 if TYPE_CHECKING:
     from askance.models.settings import Rung, TokenField
@@ -58,11 +59,26 @@ class Capabilities:
 
     @classmethod
     def from_canonical(cls, form: Mapping[str, Any]) -> Capabilities:
-        """The capabilities that `form` was made from; fields of a later version are left out."""
-        known = {each.name for each in fields(cls)}
-        given: JsonObject = {name: value for name, value in form.items() if name in known}
+        """The capabilities that `form` was made from; what is not known here, as from a later version, is left out."""
+        known = {each.name: _FITS.get(each.name, _is_flag) for each in fields(cls)}
+        given: JsonObject = {name: value for name, value in form.items() if name in known and known[name](value)}
         given["without"] = tuple(given.get("without", ()))
         return cls(**given)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "schema": lambda value: value in get_args(SchemaSupport),
+    "served_model": lambda value: isinstance(value, str),
+    "token_field": lambda value: value in TOKEN_FIELDS,
+    "without": lambda value: (
+        isinstance(value, list) and all(isinstance(name, str) for name in cast("list[Any]", value))
+    ),
+}
+"""By name: whether a value, which anyone may have written into a record, is one that the field can have."""
 
 
 def endpoint_form(model: ModelId) -> JsonObject:

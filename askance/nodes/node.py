@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-_FENCED_JSON = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+_FENCED_JSON = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
 
 class Unreadable(Exception):
@@ -280,7 +280,7 @@ def json_object(text: str) -> Mapping[str, Any]:
     for candidate in (text, fenced.group(1) if fenced else "", text[text.find("{") :] if "{" in text else ""):
         try:
             found, _ = _DECODER.raw_decode(candidate.strip())
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
             return found  # pyright: ignore[reportUnknownVariableType]

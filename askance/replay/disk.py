@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from askance.errors import StoreError
+from askance.replay.shape import stranger
 
 DATABASE = "cache.db"
 FORMAT = 1
@@ -26,6 +27,9 @@ APPLICATION = 0x41534B4E
 
 BUSY_SECONDS = 60.0
 """How long to wait for another process that is writing."""
+
+MAX_VALUE = 64 * 2**20
+"""Longest record, in bytes; a longer value is not read."""
 
 RAW = 1
 """diskcache's mode of a value that stands in its row as it is."""
@@ -148,6 +152,7 @@ def open_writer(folder: Path) -> Writer:
     import diskcache  # pyright: ignore[reportMissingTypeStubs]
 
     _make_folder(folder)
+    refuse_link(folder)
     with closing(sqlite3.connect(folder / DATABASE, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         if not _tables(connection) and _pragma(connection, "application_id") == 0:
@@ -157,6 +162,17 @@ def open_writer(folder: Path) -> Writer:
         check_file(connection, folder)
     cache: Any = diskcache.Cache
     return Writer(cache(str(folder), timeout=BUSY_SECONDS, disk=json_disk(), **SETTINGS), diskcache.Timeout)
+
+
+def refuse_link(folder: Path) -> None:
+    """Refuse a file that stands somewhere else, where whoever laid the link wants something written.
+
+    Raises:
+        StoreError: the store's file is a symbolic link.
+    """
+    if (folder / DATABASE).is_symlink():
+        msg = f"{str(folder / DATABASE)!r} is a link to another file; it is not followed."
+        raise StoreError(msg, hint="Link the folder, or name the one that holds the file with ASKANCE_STORE.")
 
 
 def may_write(path: Path) -> bool:
@@ -187,6 +203,9 @@ def check_file(connection: sqlite3.Connection, folder: Path) -> bool:
         msg = f"The record store {str(folder)!r} has format {version}, and this askance reads format {FORMAT}."
         hint = "Export a cassette with the askance that wrote it and import that, or name another with ASKANCE_STORE."
         raise StoreError(msg, hint=hint)
+    if (found := stranger(connection)) is not None:
+        msg = f"The record store {str(folder)!r} holds {found} that askance did not make."
+        raise StoreError(msg, hint="Do not trust the file; name another folder with ASKANCE_STORE.")
     if "Settings" in tables and not _settings(connection) <= _SETTING_TYPES:
         msg = f"The record store {str(folder)!r} carries settings that askance did not write."
         raise StoreError(msg, hint="Do not trust the file; name another folder with ASKANCE_STORE.")

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from askance.chat import JsonObject
 
+MAX_VALUES = 1_000_000
+"""Values on a line: a few bytes of text can make a hundred of memory."""
+
 SCHEMA = Path(__file__).with_name("cassette.schema.json")
 
 
@@ -40,6 +43,9 @@ def parse_line(text: str, *, check: bool = True) -> JsonObject:
         StoreError: no JSON object; or, with `check`, a name given twice, a number that JSON has not or that is too
             large, nesting without end.
     """
+    if check and sum(map(text.count, ",[{")) > MAX_VALUES:
+        msg = f"it holds more than {MAX_VALUES} values"
+        raise StoreError(msg)
     try:
         form: object = _strict.decode(text) if check else json.loads(text)
     except json.JSONDecodeError as error:

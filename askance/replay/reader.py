@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from askance.errors import StoreError
-from askance.replay.disk import BUSY_SECONDS, DATABASE, check_file, may_write
+from askance.replay.disk import BUSY_SECONDS, DATABASE, MAX_VALUE, check_file, may_write, refuse_link
 
 Row = tuple[object, ...]
 
@@ -68,6 +68,7 @@ class Reader:
         if self._process != os.getpid():
             self._leave_to_parent()
         if self._connection is None and (self._folder / DATABASE).exists():
+            refuse_link(self._folder)
             connection = self._open(self._folder / DATABASE)
             try:
                 ready = check_file(connection, self._folder)
@@ -111,6 +112,7 @@ def _open(file: Path, how: str) -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA query_only = ON")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

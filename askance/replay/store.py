@@ -16,10 +16,13 @@ from types import TracebackType
 from typing import cast
 
 from askance.errors import StoreError
-from askance.replay.disk import DATABASE, Writer, fold_journal, may_write, open_writer, text_of
+from askance.replay.disk import DATABASE, MAX_VALUE, Writer, fold_journal, may_write, open_writer, text_of
 from askance.replay.location import find_store, store_from
 from askance.replay.reader import Reader, Row
 from askance.replay.records import Record, RecordKind, check_key
+
+_ROOM = 4096
+"""Bytes that the other columns of a row may take."""
 
 _OURS = "raw = 1 AND typeof(key) = 'text'"
 _ROW = "SELECT key, mode, filename, value, rowid FROM Cache"
@@ -110,6 +113,9 @@ class Store:
             raise StoreError(msg, hint="Open it for writing, or replay what it holds.")
         check_key(record)
         text = record.to_json()
+        if len(text) > MAX_VALUE // 4 and len(text.encode()) > MAX_VALUE - _ROOM:
+            msg = f"The record {record.key[:12]!r} is longer than {MAX_VALUE} bytes."
+            raise StoreError(msg)
         try:
             writer = self._writer or self._open_writer()
             writer.set(record.key, text, kind=record.kind)

@@ -209,10 +209,70 @@ def test_a_store_that_is_being_made_is_empty(tmp_path: Path) -> None:
         assert list(store) == [record()]
 
 
-def test_a_view_in_the_place_of_the_table_is_not_read(folder: Path) -> None:
-    tamper(folder, "ALTER TABLE Cache RENAME TO Hidden", "CREATE VIEW Cache AS SELECT * FROM Hidden")
-    with Store.open() as store:
-        assert list(store) == []
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+
+SHAPES = {
+    "view": (["ALTER TABLE Cache RENAME TO Hidden", "CREATE VIEW Cache AS SELECT * FROM Hidden"], "a table 'Hidden'"),
+    "trigger": (
+        [f"CREATE TRIGGER late AFTER INSERT ON Cache BEGIN SELECT ({ENDLESS}); END"],
+        "a trigger 'late'",
+    ),
+    "changed trigger": (
+        [
+            "DROP TRIGGER Settings_count_insert",
+            "CREATE TRIGGER Settings_count_insert AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END",
+        ],
+        "a trigger 'Settings_count_insert'",
+    ),
+    "computed column": (
+        ["ALTER TABLE Cache ADD COLUMN huge AS (zeroblob(1000000000))"],
+        "a table 'Cache'",
+    ),
+    "computed index": (
+        ["CREATE INDEX huge ON Cache (hex(zeroblob(100000)))"],
+        "an index 'huge'",
+    ),
+    "another table": (["CREATE TABLE Notes (text)"], "a table 'Notes'"),
+}
+
+
+@pytest.mark.parametrize(("statements", "found"), SHAPES.values(), ids=SHAPES)
+def test_what_else_a_file_holds_is_never_run(folder: Path, statements: list[str], found: str) -> None:
+    tamper(folder, *statements)
+    message = (
+        f"The record store {str(folder)!r} holds {found} that askance did not make."
+        " Do not trust the file; name another folder with ASKANCE_STORE."
+    )
+    for use in (Store.open, lambda: Store(folder).put(record("another"))):
+        with pytest.raises(StoreError) as caught:
+            use()
+        assert str(caught.value) == message
+
+
+def test_a_value_beyond_the_limit_is_not_read(folder: Path) -> None:
+    tamper(folder, "UPDATE Cache SET value = CAST(zeroblob(70000000) AS TEXT)")
+    with (
+        Store.open() as store,
+        pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: string or blob"),
+    ):
+        store.get(KEY)
+
+
+def test_a_record_beyond_the_limit_is_not_kept(folder: Path) -> None:
+    huge = record(answer="x" * (64 << 20))
+    with Store.open() as store, pytest.raises(StoreError, match=r"^The record '.*' is longer than 67108864 bytes\.$"):
+        store.put(huge)
+
+
+def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.touch()
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / DATABASE).symlink_to(elsewhere)
+    for use in (Store.open, lambda: Store(tmp_path / "store").put(record())):
+        with pytest.raises(StoreError, match=r"^'.*' is a link to another file; it is not followed\. Link the folder"):
+            use()
+    assert elsewhere.read_bytes() == b""
 
 
 @pytest.mark.parametrize("value", [b"bytes", 1, None, {"a": 1}], ids=["bytes", "number", "none", "object"])
