@@ -30,7 +30,9 @@ STAMP = ".made-from.json"
 class Recipe:
     """What an environment is made of."""
 
-    packages: tuple[str, ...]
+    packages: tuple[str, ...] = ()
+    extras: str | None = None
+    """This project, editable, with these extras."""
     alone: tuple[str, ...] = ()
     """Packages that are installed without what they ask for."""
     left_out: tuple[str, ...] = ()
@@ -40,6 +42,7 @@ class Recipe:
         return {
             "python": list(sys.version_info[:2]),
             "packages": self.packages,
+            "project": None if self.extras is None else [self.extras, digest(ROOT / "pyproject.toml")],
             "alone": self.alone,
             "left_out": self.left_out,
         }
@@ -149,7 +152,8 @@ def _install(folder: Path, recipe: Recipe) -> None:
             "".join(f"{name} ; sys_platform == 'never'\n" for name in recipe.left_out), encoding="utf-8"
         )
         install += ["--overrides", str(overrides)]
-    checked([*install, *_find_links(), *recipe.packages])
+    project = [] if recipe.extras is None else ["--editable", f"{ROOT}[{recipe.extras}]"]
+    checked([*install, *_find_links(), *recipe.packages, *project])
     if recipe.alone:
         checked([*install, *_find_links(), "--no-deps", *recipe.alone])
 

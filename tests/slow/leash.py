@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 
-GRACE = 15.0
+GRACE = 8.0
 """Seconds between asking and killing."""
 
 

@@ -47,6 +47,13 @@ spec = "openai:blind-vlm@{url}"
 temperature = 0
 max_tokens = 60
 protocol = "prompted"
+
+[models.chained]                        # the same through LangChain
+spec = "langchain:openai:blind-vlm"
+base_url = "{url}"
+temperature = 0
+max_tokens = 250
+extra = {{ repetition_penalty = 1.3 }}
 """
 EMPTY_HANDED = """\
 ---
@@ -64,6 +71,7 @@ RUNS = {
     "prose": ("action-reason", "photos/coffee.png", "photos/rocket.jpg", "--vlm", "prose"),
     "empty": ("action-reason", "photos/coffee.png", "--vlm", "loose", "--prompts", "empty-handed"),
     "end to end": ("end-to-end", "photos", "--vlm", "blind"),
+    "langchain": ("action-reason", "photos/chelsea.png", "photos/rocket.jpg", "--vlm", "chained"),
     "paper": ("end-to-end", "photos", "--vlm", "blind", "--protocol", "paper", "--choose", "single"),
 }
 """What is run, live at first and later replayed."""
@@ -76,6 +84,8 @@ class Live:
     ran: Ran
     served: int
     """Requests that the server counted meanwhile."""
+    known: set[str]
+    """Calls that were on record before."""
     recorded: set[str]
     """Calls that came on record meanwhile."""
 
@@ -92,7 +102,8 @@ class Lab:
         server = self.switch.on()
         served, known = requests_served(server), self.place.keys()
         ran = self.place.run("run", *RUNS[name], "--options", "options.json", "--json")
-        return Live(ran=ran, served=requests_served(server) - served, recorded=self.place.keys() - known)
+        recorded = self.place.keys() - known
+        return Live(ran=ran, served=requests_served(server) - served, known=known, recorded=recorded)
 
     def replay(self, name: str) -> Ran:
         return self.place.run("run", *RUNS[name], "--options", "options.json", "--json", "--replay")
@@ -143,9 +154,9 @@ def test_a_line_for_each_photograph_in_order(lab: Lab, name: str) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_every_call_is_counted(lab: Lab, name: str) -> None:
     live = lab.live(name)
-    assert live.ran.meta("calls") == len(live.ran.calls)
-    assert set(live.ran.calls) == live.recorded
-    assert len(live.recorded) == live.served
+    assert live.ran.meta("calls") + live.ran.meta("replayed") == len(live.ran.calls)
+    assert set(live.ran.calls) - live.known == live.recorded
+    assert live.ran.meta("calls") == len(live.recorded) == live.served
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -193,6 +204,17 @@ def test_prose_in_the_place_of_json_is_no_answer(lab: Lab) -> None:
     unread = [link for link in lab.live("prose").ran.links if link["outcome"] == "invalid"]
     assert unread
     assert all(link["raw"] and len(link["calls"]) == 2 for link in unread)
+
+
+def test_a_prompt_beyond_the_context_fails_as_that(lab: Lab) -> None:
+    lab.switch.on()
+    reasons = [f"I should buy tea number {number} because it is good for me." for number in range(500)]
+    (lab.place.folder / "many.txt").write_text("\n".join(reasons), encoding="utf-8")
+    ran = lab.place.run(
+        *("run", "end-to-end", "photos/coffee.png", "--vlm", "blind", "--options", "many.txt", "--json")
+    )
+    (line,) = ran.lines
+    assert (line["outcome"], line["links"]["answers"]["error"], ran.code) == ("failed", "ContextExceeded", 1)
 
 
 def test_a_second_run_asks_nothing(lab: Lab) -> None:
