@@ -27,6 +27,8 @@ class Journal:
         self.tries: list[Try] = []
         self.begun = 0
         """Attempts that were begun; those that ended are `tries`."""
+        self.free = 0
+        """Those of `tries` that say something about the endpoint alone and use up none of the call's."""
         self._deadline = deadline
         self._sent: float | None = None
 

@@ -26,6 +26,8 @@ class RetryPolicy:
     """Upper bound of the first wait, in seconds."""
     max_wait: float = 30.0
     """Upper bound of any wait, in seconds."""
+    outage_wait: float = 5.0
+    """Upper bound where the endpoint answers nobody: a call should find it soon after its return."""
     deadline: float | None = 600.0
     """Seconds from the first try within which the call has ended; None is without end."""
 
@@ -37,10 +39,11 @@ class RetryPolicy:
 
         def wait(state: RetryCallState) -> float:
             asked = _asked_wait(state)
-            return jitter(state) if asked is None else min(max(jitter(state), asked), self.max_wait)
+            drawn = min(jitter(state), self.outage_wait) if notes.free else jitter(state)
+            return drawn if asked is None else min(max(drawn, asked), self.max_wait)
 
         return tenacity.AsyncRetrying(
-            stop=lambda state: state.attempt_number >= self.tries or notes.late(state.upcoming_sleep),
+            stop=lambda state: state.attempt_number - notes.free >= self.tries or notes.late(state.upcoming_sleep),
             wait=wait,
             retry=tenacity.retry_if_exception(may_be_asked_again),
             reraise=True,

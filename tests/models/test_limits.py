@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from askance.chat import ChatRequest, ChatResponse
-from askance.errors import RateLimited, UsageError
-from askance.models import Engine, get_model
-from askance.models.limits import Pace
+from askance.errors import RateLimited, ServerFault, Unreachable, UsageError
+from askance.models import Engine, RetryPolicy, ScriptedModel, get_model
+from askance.models.allowance import hand_on
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -20,14 +20,15 @@ class Counting:
 
     id = "counting"
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 0.002) -> None:
+        self.seconds = seconds
         self.now = 0
         self.most = 0
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         self.now += 1
         self.most = max(self.most, self.now)
-        await asyncio.sleep(0.002)
+        await asyncio.sleep(self.seconds)
         self.now -= 1
         return ChatResponse(text="a cup")
 
@@ -37,12 +38,28 @@ async def test_an_endpoint_gets_no_more_calls_at_once(engine: Engines, ask: Ask,
     counting, run = Counting(), engine(concurrency=concurrency)
     models = [get_model(counting, engine=run) for _ in range(2)]
     await asyncio.gather(*(models[draw % 2].generate(ask(draw=draw)) for draw in range(20)))
-    assert counting.most == concurrency
+    assert (counting.most, run.places) == (concurrency, concurrency)
 
 
-def test_a_concurrency_below_one_is_refused(engine: Engines) -> None:
-    with pytest.raises(UsageError, match=r"^A concurrency of 0 lets no call through\. Give at least 1\.$"):
-        engine(concurrency=0)
+async def test_an_endpoint_that_keeps_its_latency_gets_more(engine: Engines, ask: Ask) -> None:
+    counting, run = Counting(0.05), engine()
+    assert run.places == 16
+    await asyncio.gather(*(get_model(counting, engine=run).generate(ask(draw=draw)) for draw in range(120)))
+    assert 16 < counting.most <= run.places
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"concurrency": 0}, r"^A concurrency of 0 lets no call through\. Give at least 1\.$"),
+        ({"rpm": 0}, r"^A limit of 0 \(rpm\) lets no call through\. Give more than 0\.$"),
+        ({"tpm": -1}, r"^A limit of -1 \(tpm\) lets no call through\. Give more than 0\.$"),
+    ],
+    ids=["concurrency", "rpm", "tpm"],
+)
+def test_limits_that_let_nothing_through_are_refused(engine: Engines, settings: dict[str, float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        engine(**settings)
 
 
 class Bucket:
@@ -75,52 +92,59 @@ async def test_all_calls_get_through_a_rate_limit(engine: Engines, ask: Ask) -> 
     assert 0 < bucket.rejected < 60
 
 
-async def test_a_429_slows_all_calls_down() -> None:
-    pace = Pace()
-    for _ in range(10):
-        pace.steady()
-    sent = time.monotonic()
-    pace.slow(sent, 0.03)
-    assert pace.rate == pytest.approx(9), "a little less than the ten that were let through in the last second"
-    pace.slow(sent - 1, 10)
-    assert pace.rate == pytest.approx(9), "a call sent before the pace slowed down says nothing new"
-    await pace.turn()
-    await pace.turn()
-    assert 0.03 + 1 / 9 - 0.01 <= time.monotonic() - sent < 1
+async def test_a_given_rate_is_kept(engine: Engines, ask: Ask) -> None:
+    starts: list[float] = []
+
+    def reply(_: ChatRequest) -> str:
+        starts.append(time.monotonic())
+        return "a cup"
+
+    model = get_model(ScriptedModel(reply), engine=engine(rpm=60 * 50))
+    await asyncio.gather(*(model.generate(ask(draw=draw)) for draw in range(10)))
+    assert starts[-1] - starts[0] > 6 / 50, "nine intervals, less what makes up for a late timer"
 
 
-def test_answers_bring_the_rate_back() -> None:
-    async def main() -> list[float]:
-        pace = Pace()
-        pace.steady()
-        rates: list[float] = []
-        for _ in range(3):
-            pace.slow(time.monotonic(), 0.0)
-            rates.append(round(pace.rate or 0, 2))
-            pace.steady()
-            rates.append(round(pace.rate or 0, 2))
-        return rates
+async def test_the_headers_of_a_reply_reach_the_pace(engine: Engines, ask: Ask) -> None:
+    class Says:
+        id = "says"
 
-    assert asyncio.run(main()) == [0.9, 1.6, 1.44, 1.46, 1.31, 1.33]
+        async def generate(self, request: ChatRequest) -> ChatResponse:
+            hand_on(
+                {
+                    "X-RateLimit-Limit-Requests": "600",
+                    "X-RateLimit-Remaining-Requests": "0",
+                    "X-RateLimit-Reset-Requests": "1m0s",
+                }
+            )
+            return ChatResponse(text="a cup")
+
+    model = get_model(Says(), engine=engine())
+    start = time.monotonic()
+    for draw in range(4):
+        await model.generate(ask(draw=draw))
+    assert 0.15 < time.monotonic() - start < 5, "ten a second from the second call on"
 
 
-@pytest.mark.parametrize(
-    ("retry_after", "pauses"),
-    [
-        (None, [1, 2, 4, 8, 16, 30, 30, 1]),
-        (0.0, [0.05, 0.1, 0.2, 0.4, 0.8, 1, 1, 0.05]),
-        (3.0, [3, 3, 3, 3, 3, 3, 3, 3]),
-    ],
-    ids=["not said", "at once", "three seconds"],
-)
-def test_pauses_grow_while_nothing_is_let_through(retry_after: float | None, pauses: list[float]) -> None:
-    async def main() -> list[float]:
-        pace = Pace()
-        asked: list[float] = []
-        for _ in range(7):
-            asked.append(pace.pause(retry_after))
-            pace.slow(time.monotonic(), retry_after)
-        pace.steady()
-        return [*asked, pace.pause(retry_after)]
+async def test_an_endpoint_that_answers_nobody_uses_up_no_try(engine: Engines, ask: Ask) -> None:
+    gone = [Unreachable("Refused."), ServerFault("Bad gateway.", status=502)] * 4
+    script = ScriptedModel(["first", *gone, "a cup"])
+    model = get_model(script, engine=engine(policy=RetryPolicy(tries=2, first_wait=0)))
+    await model.generate(ask(draw=1))
+    response = await model.generate(ask(draw=2))
+    assert (response.text, len(response.meta.tries)) == ("a cup", 9)
 
-    assert asyncio.run(main()) == pauses
+
+async def test_an_endpoint_that_never_answered_gets_the_usual_tries(engine: Engines, ask: Ask) -> None:
+    script = ScriptedModel(lambda _: Unreachable("Refused."))
+    with pytest.raises(Unreachable, match=r"^Refused\.$"):
+        await get_model(script, engine=engine(policy=RetryPolicy(tries=3, first_wait=0))).generate(ask())
+    assert len(script.requests) == 3
+
+
+async def test_a_fault_of_one_call_alone_uses_up_its_tries(engine: Engines, ask: Ask) -> None:
+    script = ScriptedModel(lambda request: "a cup" if request.draw else ServerFault("It broke.", status=500))
+    model = get_model(script, engine=engine(policy=RetryPolicy(tries=3, first_wait=0)))
+    await model.generate(ask(draw=1))
+    with pytest.raises(ServerFault, match=r"^It broke\.$"):
+        await model.generate(ask())
+    assert len(script.requests) == 4
