@@ -66,7 +66,7 @@ def _kind(name: str | None) -> Any:
     from askance.replay import KINDS
 
     if name is not None and name not in KINDS:
-        raise UsageError(f"There is no kind of record {name!r}.", hint=f"Kinds: {', '.join(KINDS)}.")
+        raise UsageError(f"There is no kind of record {name!r}.", hint=f"Kinds: {', '.join(sorted(KINDS))}.")
     return name
 
 
@@ -87,8 +87,11 @@ def import_(
     store: StorePath = None,
 ) -> None:
     """Take the records of a cassette into the store; each line is checked."""
+    from askance.errors import UsageError
     from askance.replay import import_cassette
 
+    if not file.is_file():
+        raise UsageError(f"There is no cassette {str(file)!r}.", hint="`askance cache export FILE` makes one.")
     with _store(store, read_only=False) as records:
         counts = import_cassette(file, records, overwrite=overwrite)
     conflicts = len(counts.conflicting)

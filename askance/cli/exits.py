@@ -35,15 +35,29 @@ def code_of(error: AskanceError) -> int:
 
 
 def complain(error: AskanceError) -> None:
-    """Says what went wrong and the way out, on stderr, in plain words."""
+    """Says what went wrong and the way out, on stderr, in plain words; a terminal gets no broken words."""
     from askance.replay import visible
 
-    print(f"askance: {visible(error.message)}", file=sys.stderr)
+    print(_fitted(f"askance: {visible(error.message)}", indent=2), file=sys.stderr)
     if error.hint:
-        print(f"  → {visible(error.hint)}", file=sys.stderr)
+        print(_fitted(f"  → {visible(error.hint)}", indent=4), file=sys.stderr)
     diff = getattr(error, "diff", "")
     if diff:
         print(visible(diff), file=sys.stderr)
+
+
+def _fitted(text: str, *, indent: int) -> str:
+    if not sys.stderr.isatty():
+        return text
+    from shutil import get_terminal_size
+    from textwrap import fill
+
+    width = max(40, get_terminal_size().columns)
+    lines = text.split("\n")
+    return "\n".join(
+        fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False, break_long_words=False)
+        for line in lines
+    )
 
 
 def hear_warnings() -> None:

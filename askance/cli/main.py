@@ -63,10 +63,14 @@ def main(arguments: list[str] | None = None) -> None:
 def _ended(arguments: list[str] | None) -> int:
     """Runs the command; the exit code, once all is said."""
     try:
-        code = app(args=arguments, standalone_mode=False)
+        code = app(args=arguments, prog_name="askance", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
+        raise
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # as the command line's own package ends a broken pipe
+            raise BrokenPipeError from end
         raise
     except AskanceError as error:
         complain(error)

@@ -46,7 +46,7 @@ Command = Callable[..., Done]
 def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     """`askance` as a process of its own, with pipes unless `options` say otherwise."""
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         [sys.executable, "-m", "askance", *arguments], text=True, env=environment, **{**pipes, **options}
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -15,11 +16,17 @@ from tests.replies import SLOW_DOWN
 from tests.servers import Answer, FakeEndpoint, Seen, chat_body
 
 SCHEMA = json.loads((Path(line.__file__).parent / line.SCHEMA).read_text(encoding="utf-8"))
-VALID = Draft202012Validator(SCHEMA)
+
+
+def problems(lines: list[dict[str, Any]]) -> list[str]:
+    """What the schema that ships with the package has against the lines."""
+    valid: Any = Draft202012Validator(SCHEMA)
+    return [error.message for line in lines for error in valid.iter_errors(line)]
+
 
 TOOLS = ("narration", "objects", "scene_text", "unusual")
 THINKING = ("choose_action_reasons", "combine", "detect_statement")
-CALLS = {
+CALLS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     "verbalize": ((*TOOLS, "combine"), []),
     "verbalize a part": (("narration",), ["--context", "IN"]),
     "verbalize without the unusual": (
@@ -94,7 +101,7 @@ def test_json_lines_come_in_the_order_of_the_inputs_and_fit_the_schema(
     done = askance("run", "action-reason", *shuffled, "--options", options, "--vlm", vlm, "--json")
 
     assert [line["image"] for line in done.lines] == shuffled
-    assert [error.message for line in done.lines for error in VALID.iter_errors(line)] == []
+    assert problems(done.lines) == []
     assert done.lines[0]["statement"]["relation"] in {"TR1", "TR2", "OIO", "OR"}
     assert done.lines[0]["answers"] == [1, 2]
 
@@ -164,16 +171,14 @@ def test_an_image_that_fails_does_not_stop_the_others(askance: Command, vlm: str
 
     assert done.code == 1
     assert [line["outcome"] for line in done.lines] == ["answered", "skipped", "answered"]
-    assert [error.message for line in done.lines for error in VALID.iter_errors(line)] == []
-    assert done.err.startswith(
-        "\nWithout an answer:\n"
-        "  ads/b.png  The picture 'ads/b.png' holds no picture that is known here: it begins with b'this\n"
-        "             is no pictu'. Pictures are PNG, JPEG, WebP, GIF, BMP and TIFF files.\n"
-        "What to do:\n"
+    assert problems(done.lines) == []
+    assert done.err.startswith("\nWithout an answer:\n  ads/b.png  The picture 'ads/b.png' holds no picture that is ")
+    assert (
+        "\nWhat to do:\n"
         "  → Mend the files that cannot be used, or leave them out.\n"
         "\n"
         "3 of 3 images: 2 answered, 1 skipped\n"
-    )
+    ) in done.err
 
 
 def refusing(seen: Seen) -> Answer:
