@@ -1,0 +1,162 @@
+"""A chain through the batch interface: walks over all pictures, and a batch of what each walk missed.
+
+In a walk every picture goes as far as the records carry it; its missing calls are queued, and it is set aside. When the
+answers are on record the next walk begins, and once nothing is missing the readings come out. The chain is the same one
+as online, and so are the readings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextvars import copy_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askance.chains.chain import CONCURRENCY
+from askance.chat import key_of
+from askance.errors import UsageError
+from askance.models.batch import Batches
+from askance.models.batch_jobs import Job
+from askance.models.walk import current_walk
+from askance.replay import Store
+
+if TYPE_CHECKING:
+    from askance.chains.chain import Chain
+    from askance.chains.reading import Given, Reading
+    from askance.chat import JsonObject
+    from askance.models import Model
+    from askance.models.batch import BatchNews, BatchPolicy
+    from askance.models.batch_queue import Queue
+
+FOLDER = "batches"
+"""Folder of a store, or of a run, that holds what is under way."""
+
+MOST_ROUNDS = 100
+"""Walks that end with something in the queue; a chain of seven calls takes three, and more where calls are repeated."""
+
+
+async def read_in_batches(
+    chain: Chain,
+    inputs: Iterable[Given],
+    *,
+    folder: Path | None = None,
+    policy: BatchPolicy | None = None,
+    told: Callable[[BatchNews], None] | None = None,
+    concurrency: int = CONCURRENCY,
+) -> AsyncGenerator[Reading, None]:
+    """The readings of `inputs`, in order, by batches; none comes before all of them can.
+
+    The process may end at any instant. The same call goes on where it stopped, and submits nothing twice.
+
+    Args:
+        chain: of models of one engine.
+        inputs: gone through once a walk, so no iterator.
+        folder: where the state of the batches is kept; by default with the store, under what the chain asks.
+        policy: bounds.
+        told: of every step.
+        concurrency: pictures under way at once in a walk.
+
+    Raises:
+        UsageError: a model or its endpoint has no batch interface, or the inputs cannot be gone through again.
+        StoreError: another process works on these batches, or the disk takes no more.
+        CallError: an endpoint cannot be asked; everything is kept for the next time.
+    """
+    models = models_of(chain)
+    if isinstance(inputs, Iterator):
+        raise UsageError("The inputs are gone through once a walk, and an iterator only once.", hint="Give a list.")
+    with Job(folder or place_of(chain), tries=policy.tries if policy else 3) as job:
+        batches = Batches(job, models, policy=policy, told=told)
+        try:
+            await batches.begin()
+            await batches.drain()
+            while await _walked(chain, inputs, batches, concurrency=concurrency):
+                await batches.drain()
+                batches.round += 1
+                if batches.round > MOST_ROUNDS:
+                    raise UsageError("The chain asks something else each time that it reads the same pictures.")
+        finally:
+            await batches.aclose()
+        async for reading in _readings(chain, inputs, batches.queue(closed=True), concurrency=concurrency):
+            yield reading
+        job.remove()
+
+
+def models_of(chain: Chain) -> list[Model]:
+    """The models of a chain, each once.
+
+    Raises:
+        UsageError: it has none, or they share no engine.
+    """
+    models = list(dict.fromkeys(node.model for node in chain.nodes))
+    if not models:
+        raise UsageError(f"The chain {chain.name!r} asks no model.", hint="It needs no batches.")
+    if any(model.engine is not models[0].engine for model in models):
+        raise UsageError("The chain's models have engines of their own.", hint="Give them one `engine=`.")
+    return models
+
+
+def place_of(chain: Chain) -> Path:
+    """Where the state of a chain's batches is kept by default.
+
+    Raises:
+        UsageError: its records are in no folder.
+    """
+    models = models_of(chain)
+    records = models[0].engine.shelf.records
+    if not isinstance(records, Store):
+        raise UsageError("The records are in no folder that could keep the batches as well.", hint="Give `folder`.")
+    asked: JsonObject = {
+        "chain": chain.get_name(),
+        "links": [step.link for step in chain.steps],
+        "models": [model.id.canonical() for model in models],
+        "prompts": {prompt.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
+    }
+    return records.folder / FOLDER / key_of("batches", asked)
+
+
+async def _walked(chain: Chain, inputs: Iterable[Given], batches: Batches, *, concurrency: int) -> int:
+    """One walk; how many calls it put into the queue."""
+    queue = batches.queue()
+    try:
+        async for _ in _readings(chain, inputs, queue, concurrency=concurrency):
+            _start(queue, batches)
+            await batches.room()
+            batches.tell("walking")
+        await asyncio.to_thread(queue.finish)
+        _start(queue, batches)
+        return queue.taken
+    finally:
+        queue.abandon()
+
+
+def _start(queue: Queue, batches: Batches) -> None:
+    while queue.full:
+        batches.start(queue.full.popleft())
+
+
+async def _readings(
+    chain: Chain, inputs: Iterable[Given], queue: Queue, *, concurrency: int
+) -> AsyncGenerator[Reading, None]:
+    """The readings as far as the records carry them, in order."""
+    context = copy_context()
+    context.run(current_walk.set, queue)
+    under_way: list[asyncio.Task[Reading]] = []
+    try:
+        for source in inputs:
+            under_way.append(asyncio.create_task(chain.read(source), context=context.copy()))
+            if len(under_way) >= concurrency:
+                yield await _next(under_way, queue)
+        while under_way:
+            yield await _next(under_way, queue)
+    finally:
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
+async def _next(under_way: list[asyncio.Task[Reading]], queue: Queue) -> Reading:
+    reading = await under_way.pop(0)
+    if queue.trouble is not None:
+        raise queue.trouble
+    return reading
