@@ -164,7 +164,7 @@ def read(cause: BaseException) -> Complaint | None:
         words=_root(cause) if issubclass(kind, Unreachable) else _words(cause, body),
         code=str(body.get("code") or body.get("type") or ""),
         param=str(body.get("param") or ""),
-        retry_after=retry_after(_headers(cause)),
+        retry_after=retry_after(headers_of(cause)),
     )
 
 
@@ -247,13 +247,14 @@ def _redirected(cause: BaseException) -> Complaint | None:
     status: object = getattr(getattr(cause, "response", None), "status_code", None)
     if not isinstance(status, int) or not 300 <= status < 400:
         return None
-    target = _headers(cause).get("location", "")
+    target = headers_of(cause).get("location", "")
     return Complaint(
         kind=BadRequest, status=status, words=f"it sends us on to {clean(target)!r}, which is not followed"
     )
 
 
-def _headers(cause: BaseException) -> Mapping[str, str]:
+def headers_of(cause: BaseException) -> Mapping[str, str]:
+    """The headers of the reply in a vendor's exception, names in lower case; empty where there is none."""
     headers: Any = getattr(getattr(cause, "response", None), "headers", None)
     return {str(name).lower(): str(value) for name, value in headers.items()} if hasattr(headers, "items") else {}
 

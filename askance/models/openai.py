@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.chat import ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
-from askance.models.complaints import Complaint, clean, read, read_body
+from askance.models.allowance import hand_on
+from askance.models.complaints import Complaint, clean, headers_of, read, read_body
 from askance.models.encoding import EncodedImages
 from askance.models.openai_chat import from_chat, to_chat
 from askance.models.openai_client import build_client, is_own, key_variable, secrets_of
@@ -134,9 +135,14 @@ class OpenAIModel:
         import httpx2
         from openai import AsyncStream
 
-        response = await self._client.post(
-            path, cast_to=httpx2.Response, body=body, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any]
-        )
+        try:
+            response: Any = await self._client.post(
+                path, cast_to=httpx2.Response, body=body, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any]
+            )
+        except Exception as cause:
+            hand_on(headers_of(cause))
+            raise
+        hand_on(response.headers)
         try:
             return self._secrets.blanked(await _limited(response, self._asked))
         finally:

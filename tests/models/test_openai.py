@@ -5,6 +5,7 @@ import json
 import logging
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx2
@@ -38,6 +39,7 @@ from askance.errors import (
     Unreachable,
 )
 from askance.images import Image
+from askance.models.allowance import heard
 from askance.models.openai import OpenAIModel, from_settings
 from askance.models.settings import Azure, ModelSettings
 from tests import replies
@@ -450,3 +452,14 @@ async def test_hooks_and_transport_of_the_client_hold() -> None:
     async with AsyncOpenAI(api_key="-", http_client=http) as client:
         response = await OpenAIModel(client, "m").generate(hello())
     assert (response.text, hooked) == ("Mocked.", ["/v1/chat/completions"])
+
+
+@pytest.mark.parametrize("status", [200, 429], ids=["answered", "rejected"])
+async def test_the_headers_of_a_reply_are_handed_on(status: int) -> None:
+    said: list[str] = []
+    token = heard.set(lambda headers: said.append(headers["x-ratelimit-remaining-requests"]))
+    limited = Reply(status=status, body=chat_body(), headers={"x-ratelimit-remaining-requests": "7"})
+    with FakeEndpoint([limited]) as endpoint, suppress(RateLimited):
+        await from_settings(at(endpoint)).generate(hello())
+    heard.reset(token)
+    assert said == ["7"]
