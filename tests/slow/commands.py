@@ -19,6 +19,9 @@ from tests.slow.environments import HERE
 OPTIONS: dict[str, list[str]] = json.loads((HERE / "options.json").read_text(encoding="utf-8"))
 """By photograph: what it could argue for."""
 
+ENDS_WITHIN = 420.0
+"""Seconds that a command may take."""
+
 JsonObject = dict[str, Any]
 
 
@@ -71,7 +74,7 @@ class Place:
         (folder / "askance.toml").write_text(settings, encoding="utf-8")
         return cls(folder=folder)
 
-    def run(self, *words: str, seconds: float = 420, **variables: str) -> Ran:
+    def run(self, *words: str, **variables: str) -> Ran:
         """`askance WORDS` in this place, with `variables` in the environment and no others that mean anything to it."""
         command = [str(Path(sys.executable).with_name("askance")), *words]
         done = subprocess.run(
@@ -81,7 +84,7 @@ class Place:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=seconds,
+            timeout=ENDS_WITHIN,
             check=False,
         )
         return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
