@@ -47,14 +47,18 @@ class RunFolder:
         self.path = path
         self.configuration = configuration
         self.hash = key_of("run", configuration)
-        self._lock = self._take()
-        self._start()
         self.finished: dict[str, JsonObject] = {}
         """Lines of earlier runs of the same command that have an answer, by sample."""
-        for line in self._lines():
-            if line["outcome"] == "answered" and (keeps is None or keeps(line)):
-                self.finished[str(line["image"])] = line
-        self._samples = self._rewritten()
+        self._lock = self._take()
+        try:
+            self._start()
+            for line in self._lines():
+                if line["outcome"] == "answered" and (keeps is None or keeps(line)):
+                    self.finished[str(line["image"])] = line
+            self._samples = self._rewritten()
+        except BaseException:
+            self._lock.close()
+            raise
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Writes the line of one sample, at once."""

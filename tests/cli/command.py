@@ -66,8 +66,8 @@ def draw(folder: Path, *names: str) -> list[str]:
 
 
 def link_of(seen: Seen) -> str:
-    """Name of the prompt that a request was made from, by the name of its schema; `probe` for the probe."""
-    form = seen.json.get("response_format") or {}
+    """Name of the prompt that a request with a schema was made from; `probe` for the probe."""
+    form: dict[str, Any] = seen.json.get("response_format") or {}
     return form.get("json_schema", {}).get("name", "")
 
 

@@ -1,0 +1,223 @@
+"""The commands beside `run`: demo, models, prompts, cache, help."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from askance import __version__
+from askance.replay import Store
+from tests.cli.command import DEMO, Command, draw, link_of
+from tests.cli.test_run import problems
+from tests.replies import NO_SCHEMA
+from tests.servers import Answer, FakeEndpoint, Seen
+
+
+def test_the_demo_shows_the_whole_chain(askance: Command, own_place: Path) -> None:
+    done = askance("demo")
+
+    assert (done.code, done.err, list(own_place.iterdir())) == (0, "", [])
+    assert done.out.startswith(
+        "Every answer below was written by hand and is replayed through the real chain; no model "
+    )
+    assert {code for code in ("TR1", "TR2", "OIO", "OR") if f" {code}  " in done.out} == {"TR1", "TR2", "OIO", "OR"}
+    assert "\n  argues for  ✓ " in done.out
+    assert "✗ " in done.out.partition("\n\n")[2]
+    assert " · 0 calls made · 56 replayed · " in done.out
+    assert "  askance run action-reason ads --options ads/options.json --vlm openai:gpt-4o\n" in done.out
+
+
+def test_the_demo_as_json_fits_the_schema(askance: Command) -> None:
+    done = askance("demo", "--json")
+
+    assert (done.code, done.err, len(done.lines), problems(done.lines)) == (0, "", 8, [])
+
+
+def test_the_demo_can_be_copied_and_run(askance: Command, vlm: str) -> None:
+    copied = askance("demo", "--copy", "mine")
+    again = askance("demo", "--copy", "mine")
+    Path("mine/options.json").write_text("{}", encoding="utf-8")
+    differs = askance("demo", "--copy", "mine")
+    askance("demo", "--copy", "other")
+    done = askance("run", "end-to-end", "other", "--options", "other/options.json", "--vlm", vlm, "--json")
+
+    assert (copied.code, again.code, copied.out) == (0, 0, again.out)
+    assert (differs.code, differs.err) == (
+        2,
+        "askance: 'mine/options.json' is there already and differs.\n  → Name another folder.\n",
+    )
+    assert (done.code, len(done.lines)) == (0, len(list((DEMO / "pictures").iterdir())))
+
+
+def test_models_check_says_what_an_endpoint_can_do(askance: Command, endpoint: FakeEndpoint, vlm: str) -> None:
+    done = askance("models", "check", vlm)
+    as_json = askance("models", "check", vlm, "--json")
+    with Store.open() as store:
+        [record] = store
+
+    assert done.out.splitlines()[:-1] == [
+        vlm,
+        "  JSON schema             enforced",
+        "  images                  yes",
+        "  seed                    yes",
+        "  log-probabilities       no",
+        "  model as served         fake-model",
+        "  answers are asked by    JSON schema",
+    ]
+    assert done.out.splitlines()[-1].endswith(f"Z, kept in {store.name}")
+    assert as_json.lines == [{"model": vlm, "asks_by": "json_schema", "at": record.at, **record.response}]
+    assert sum(b"image_url" in seen.body for seen in endpoint.requests) == 2
+
+
+def test_models_check_of_an_endpoint_that_can_do_little(askance: Command) -> None:
+    def little(seen: Seen) -> Answer:
+        if "response_format" in seen.json or b"image_url" in seen.body or "logprobs" in seen.json:
+            return NO_SCHEMA
+        return "It is red."
+
+    with FakeEndpoint(little) as endpoint:
+        done = askance("models", "check", f"openai:m@{endpoint.url}")
+
+    assert (done.code, done.out.splitlines()[1:-1]) == (
+        0,
+        [
+            "  JSON schema             refused",
+            "  JSON object             no",
+            "  images                  no",
+            "  seed                    yes",
+            "  log-probabilities       no",
+            "  model as served         fake-model",
+            "  answers are asked by    JSON, described in the prompt alone",
+        ],
+    )
+
+
+def test_models_list(askance: Command) -> None:
+    none = askance("models", "list").out
+    Path("askance.toml").write_text('vlm = "a"\n[models.a]\nspec = "openai:gpt-4o"\n', encoding="utf-8")
+
+    assert none == "No models are named. Write a table [models.NAME] with a `spec` into askance.toml, or use specs.\n"
+    assert askance("models", "list").out.split() == ["a", "openai:gpt-4o", "vlm"]
+
+
+def test_prompts_are_listed_shown_rendered_checked_and_copied_out(askance: Command) -> None:
+    name = "choose_action_reasons"
+    rendered = askance("prompts", "render", name, "--set", "description=A cup.", "--set", 'options=["a", "b"]')
+
+    assert f"\n{name}" in askance("prompts", "list").out
+    assert f"name: {name}\n" in askance("prompts", "show", name).out
+    assert "\n1. a\n2. b\n" in rendered.out
+    assert askance("prompts", "check").out.endswith(" prompts, 0 problems.\n")
+    copied = askance("prompts", "eject", name)
+    assert copied.out.startswith(
+        f"prompts/{name}.json.prompt: edit it, then look with `askance prompts render {name}`."
+    )
+    assert f"[prompts/{name}.json.prompt] " in askance("prompts", "list").out
+    assert askance("prompts", "eject", name).code == 2
+
+
+def test_a_value_that_sets_nothing(askance: Command) -> None:
+    done = askance("prompts", "render", "combine", "--set", "objects")
+
+    assert (done.code, done.err) == (2, "askance: 'objects' sets nothing.\n  → Write --set name=value.\n")
+
+
+@pytest.fixture
+def filled(askance: Command, endpoint: FakeEndpoint, vlm: str, ads: list[str]) -> str:
+    """Key of an answer on record, of two that differ in the picture alone."""
+    done = askance("run", "verbalize", *ads[:2], "--context", "IN", "--vlm", vlm, "--json")
+    return done.lines[1]["links"]["narration"]["calls"][0]
+
+
+def test_cache_counts(filled: str, vlm: str, askance: Command) -> None:
+    lines = askance("cache", "stats").out.splitlines()
+
+    assert ": 3 records, 0.0 MB" in lines[0]
+    assert [line.split() for line in lines[1:5]] == [
+        ["kinds", "chat", "2"],
+        ["kinds", "endpoint", "1"],
+        ["models", vlm, "3"],
+        ["outcomes", "answered", "2"],
+    ]
+
+
+def test_cache_says_why(filled: str, askance: Command) -> None:
+    whole, part, last = (askance("cache", "why", *words) for words in ([filled], [filled[:9].upper()], ["--last"]))
+
+    lines = whole.out.splitlines()
+    assert (whole.code, whole.out) == (part.code, part.out)
+    assert lines[0].startswith(f"{filled[:12]} (openai:fake-model@")
+    assert lines[1].endswith(" differs in the image of message 2 (user).")
+    assert lines[2].startswith("--- recorded ")
+    assert lines[3] == f"+++ asked {filled[:12]}"
+    assert "differs in the image of message" in last.out
+
+
+def test_cache_travels_as_a_cassette(filled: str, askance: Command, ads: list[str]) -> None:
+    written = askance("cache", "export", "a.jsonl", "--images", "ads")
+    streamed = askance("cache", "export", "-", "--kind", "chat")
+    new = askance("cache", "import", "a.jsonl", "--store", "other")
+    known = askance("cache", "import", "a.jsonl", "--store", "other")
+
+    assert (written.out, written.err) == ("", "3 records written to a.jsonl\n")
+    assert sum("image" in json.loads(line) for line in Path("a.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+    assert [line["kind"] for line in streamed.lines] == ["chat", "chat"]
+    assert (new.out, known.out) == ("3 new, 0 known.\n", "0 new, 3 known.\n")
+
+
+def test_cache_verifies(filled: str, askance: Command) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    sound = askance("cache", "verify")
+    with Store.open() as store:
+        place = store.folder / "cache.db"
+    with closing(sqlite3.connect(place, isolation_level=None)) as file:
+        file.execute("UPDATE Cache SET value = '{}' WHERE key = ?", (filled,))
+    broken = askance("cache", "verify")
+
+    assert (sound.code, sound.out) == (0, "3 records, 0 problems.\n")
+    assert (broken.code, broken.out.splitlines()[-1]) == (1, "3 records, 1 problems.")
+    assert broken.out.startswith(f"{filled[:12]}: ")
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["demo"], ["models"], ["prompts"], ["cache"], ["cache", "why"]])
+def test_every_command_has_help(command: list[str], askance: Command) -> None:
+    long, short = askance(*command, "--help"), askance(*command, "-h")
+
+    assert (long.code, long.err) == (0, "")
+    assert long.out == short.out
+    assert long.out.startswith(f"Usage: askance {' '.join(command)}".rstrip())
+
+
+def test_exit_codes_are_documented(askance: Command) -> None:
+    for command in ([], ["run"]):
+        words = " ".join(askance(*command, "--help").out.split())
+        assert words.endswith(
+            "Exit codes: 0 all answered · 1 some have no answer · 2 the command, a file or a setting is wrong · "
+            "3 cannot start · 130 interrupted."
+        )
+
+
+def test_the_version(askance: Command) -> None:
+    assert askance("--version").out == f"askance {__version__}\n"
+
+
+def test_a_typo_in_an_option_is_a_usage_error(askance: Command) -> None:
+    done = askance("run", "verbalize", "ads", "--vml", "x")
+
+    assert (done.code, done.out) == (2, "")
+    assert "No such option: --vml" in done.err
+
+
+def test_options_by_picture(askance: Command, endpoint: FakeEndpoint, vlm: str, own_place: Path) -> None:
+    draw(own_place / "ads", "a.png", "b.png")
+    each = {"a.png": ["I fly.", "I walk."], "ads/b.png": ["I swim.", "I run.", "I rest."]}
+    Path("o.json").write_text(json.dumps(each), encoding="utf-8")
+
+    askance("run", "end-to-end", "ads", "--options", "o.json", "--vlm", vlm)
+
+    asked = [json.dumps(seen.json) for seen in endpoint.requests if link_of(seen) == "end_to_end"]
+    assert sorted("3. I rest." in text for text in asked) == [False, True]

@@ -1,0 +1,174 @@
+"""The run folder: what it holds, what it takes, what survives a kill."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.errors import StoreError, UsageError
+from askance.evals import RunFolder
+from askance.replay import MemoryStore, Record, read_cassette
+
+CONFIGURATION = {"chain": "verbalize"}
+
+
+def record(model: str) -> Record:
+    return Record.make("chat", {"model": {"provider": "p", "model": model}, "messages": []}, {"text": "a cup", "finish": "stop"})
+
+
+ASKED, OTHER = record("m"), record("n")
+
+
+def line(name: str, outcome: str = "answered", *, calls: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    return {"image": name, "outcome": outcome, "links": {"objects": {"outcome": outcome, "calls": [*calls]}}, **more}
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(text) for text in (folder / "samples.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+
+
+def ended(path: Path, *samples: dict[str, Any]) -> None:
+    """A run that ended before it was finished."""
+    folder = RunFolder(path, CONFIGURATION)
+    for sample in samples:
+        folder.add(sample)
+    folder.close()
+
+
+def test_a_finished_run_holds_lines_records_and_totals(own_place: Path) -> None:
+    records = MemoryStore([ASKED, OTHER])
+    folder = RunFolder(own_place / "run", CONFIGURATION)
+    folder.add(line("a", calls=(ASKED.key,)))
+    folder.add(line("b", "refused"))
+
+    totals = folder.finish(records)
+
+    assert totals == {"samples": 2, "outcomes": {"answered": 1, "refused": 1}, "records": 1}
+    assert lines(own_place / "run") == [line("a", calls=(ASKED.key,)), line("b", "refused")]
+    assert list(read_cassette(own_place / "run" / "calls.jsonl")) == [ASKED]
+    said = json.loads((own_place / "run" / "run.json").read_text(encoding="utf-8"))
+    assert (said["configuration"], said["totals"], said["format"]) == (CONFIGURATION, totals, 1)
+
+
+def test_records_that_belong_to_the_run_are_kept_as_well(own_place: Path) -> None:
+    RunFolder(own_place, CONFIGURATION).finish(MemoryStore([ASKED, OTHER]), also=[OTHER.key])
+
+    assert list(read_cassette(own_place / "calls.jsonl")) == [OTHER]
+
+
+def test_records_of_an_earlier_run_stay_when_the_store_is_gone(own_place: Path) -> None:
+    folder = RunFolder(own_place, CONFIGURATION)
+    folder.add(line("a", calls=(ASKED.key,)))
+    folder.finish(MemoryStore([ASKED]))
+
+    RunFolder(own_place, CONFIGURATION).finish(MemoryStore())
+
+    assert list(read_cassette(own_place / "calls.jsonl")) == [ASKED]
+
+
+def test_what_is_answered_is_finished_and_the_rest_is_read_again(own_place: Path) -> None:
+    ended(own_place, line("a"), line("b", "failed"))
+
+    folder = RunFolder(own_place, CONFIGURATION)
+    folder.add(line("a"))
+    folder.add(line("b", "answered", text="one\u2028two"))
+    folder.close()
+
+    assert folder.finished == {"a": line("a")}
+    assert lines(own_place) == [line("a"), line("b", "answered", text="one\u2028two")]
+
+
+def test_lines_after_odd_separators_are_found(own_place: Path) -> None:
+    ended(own_place, line("a", text="one\u2028two\x85three"), line("b"))
+
+    folder = RunFolder(own_place, CONFIGURATION)
+    folder.close()
+
+    assert list(folder.finished) == ["a", "b"]
+
+
+@pytest.mark.parametrize("torn", ['{"image": "b", "outc', '{"image": "b"}', "[]", "3", ""], ids=repr)
+def test_a_torn_line_is_no_sample(torn: str, own_place: Path) -> None:
+    ended(own_place, line("a"))
+    with (own_place / "samples.jsonl").open("a", encoding="utf-8") as file:
+        file.write(torn)
+
+    folder = RunFolder(own_place, CONFIGURATION)
+    folder.add(line("b"))
+    folder.close()
+
+    assert lines(own_place) == [line("a"), line("b")]
+
+
+def test_a_line_that_holds_no_longer_is_read_again(own_place: Path) -> None:
+    ended(own_place, line("a", sha256="1"), line("b", sha256="2"))
+
+    folder = RunFolder(own_place, CONFIGURATION, keeps=lambda kept: kept["sha256"] == "2")
+    folder.close()
+
+    assert list(folder.finished) == ["b"]
+
+
+def test_another_configuration_is_refused(own_place: Path) -> None:
+    ended(own_place / "run", line("a"))
+
+    with pytest.raises(UsageError) as refused:
+        RunFolder(own_place / "run", {"chain": "atypicality"})
+
+    assert str(refused.value) == (
+        f"The folder {str(own_place / 'run')!r} holds a run of another configuration. Give another `--out`, or the "
+        "options that the run began with (they stand in its run.json)."
+    )
+
+
+def test_a_run_that_never_began_makes_room_for_another(own_place: Path) -> None:
+    ended(own_place)
+
+    RunFolder(own_place, {"chain": "atypicality"}).close()
+
+    assert json.loads((own_place / "run.json").read_text(encoding="utf-8"))["configuration"] == {"chain": "atypicality"}
+
+
+def test_a_folder_of_something_else_is_refused(own_place: Path) -> None:
+    (own_place / "thesis.txt").touch()
+
+    with pytest.raises(UsageError) as refused:
+        RunFolder(own_place, CONFIGURATION)
+
+    assert (
+        str(refused.value)
+        == f"The folder {str(own_place)!r} holds something that is no run. Give a new or empty folder."
+    )
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "no JSON"])
+def test_a_broken_description_is_refused(text: str, own_place: Path) -> None:
+    (own_place / "run.json").write_text(text, encoding="utf-8")
+
+    with pytest.raises(UsageError, match=r"run\.json' describes no run\. Give another `--out`\.$"):
+        RunFolder(own_place, CONFIGURATION)
+
+
+def test_a_folder_is_written_by_one_at_a_time(own_place: Path) -> None:
+    folder = RunFolder(own_place, CONFIGURATION)
+    with pytest.raises(StoreError) as refused:
+        RunFolder(own_place, CONFIGURATION)
+    folder.close()
+    RunFolder(own_place, CONFIGURATION).close()
+
+    assert str(refused.value) == (
+        f"Another process is writing the run folder {str(own_place)!r}. Wait for it, or give another `--out`."
+    )
+
+
+def test_a_folder_that_cannot_be_made(own_place: Path) -> None:
+    (own_place / "file").touch()
+
+    with pytest.raises(StoreError) as refused:
+        RunFolder(own_place / "file" / "run", CONFIGURATION)
+
+    name = str(own_place / "file" / "run")
+    assert str(refused.value) == f"The run folder {name!r} cannot be written: Not a directory. Give another `--out`."
