@@ -149,7 +149,7 @@ class Model:
             CallError: the endpoint had to be asked and did not answer.
             ReplayMiss: the mode is `replay` and it is not on record.
         """
-        known = self._known()
+        known = self.known
         if known is not None:
             return known
         if self.mode == "replay":
@@ -178,7 +178,7 @@ class Model:
             return
         self._warned.add(message)
         _log.warning("%s: %s", self.id, message)
-        known = self._known()
+        known = self.known
         if known is not None and self.settings.stored and self.mode != "replay":
             form = {**known.canonical(), **facts}
             self.engine.shelf.write_soon(lambda: Record.make("endpoint", endpoint_form(self.id), form))
@@ -191,7 +191,9 @@ class Model:
         """Lets go of the backend's connections; the next live call opens new ones."""
         await self._backend.aclose()
 
-    def _known(self) -> Capabilities | None:
+    @property
+    def known(self) -> Capabilities | None:
+        """What is known of the endpoint without asking it: declared, found out in this run, or on record."""
         if self._declared is not None:
             return self._declared
         endpoints, key = self.engine.endpoints, endpoint_key(self.id)

@@ -65,9 +65,7 @@ class RapidOcr(Runnable[Image, ReadText]):
             BadImage: the picture cannot be used.
             MissingExtra: the engine is not installed.
         """
-        image = Image.load(given)
-        form: JsonObject = {"engine": ENGINE, "image": {"sha256": image.sha256, "policy": CLEAN.canonical()}}
-        key = key_of("ocr", form)
+        image, form, key = _asked(given)
         shelf = self.engine.shelf
         recorded = shelf.records.get(key) if self.engine.mode in {"auto", "replay"} else None
         if recorded is None and self.engine.mode == "replay":
@@ -75,8 +73,17 @@ class RapidOcr(Runnable[Image, ReadText]):
         found = recorded.response if recorded is not None else await self._read(image)
         if recorded is None:
             await shelf.write(lambda: Record.make("ocr", form, found))
-        call = Call(key=key, model=ENGINE, kind="ocr", cost=0.0, meta=CallMeta(replayed=recorded is not None))
-        return Result(outcome="answered", value=self._value(found), calls=(call,))
+        return self._result(key, found, replayed=recorded is not None)
+
+    def on_record(self, given: Any) -> Result[ReadText] | None:
+        """The lines in one picture where it was read before, without looking at it.
+
+        Raises:
+            BadImage: the picture's file cannot be read.
+        """
+        _, _, key = _asked(given)
+        recorded = self.engine.shelf.records.get(key)
+        return None if recorded is None else self._result(key, recorded.response, replayed=True)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
         """The lines in one picture."""
@@ -104,10 +111,21 @@ class RapidOcr(Runnable[Image, ReadText]):
             raise MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'") from error
         return cast("Any", RapidOCR)(params={"Global.log_level": "warning"})
 
+    def _result(self, key: str, found: JsonObject, *, replayed: bool) -> Result[ReadText]:
+        call = Call(key=key, model=ENGINE, kind="ocr", cost=0.0, meta=CallMeta(replayed=replayed))
+        return Result(outcome="answered", value=self._value(found), calls=(call,))
+
     def _value(self, found: JsonObject) -> ReadText:
         boxes = [TextBox.model_validate(line) for line in found["lines"]]
         kept = tuple(box for box in boxes if box.confidence >= self.least)
         return ReadText(lines=tuple(box.text for box in kept), boxes=kept)
+
+
+def _asked(given: Any) -> tuple[Image, JsonObject, str]:
+    """The picture, the request of its record, and the key of that."""
+    image = Image.load(given)
+    form: JsonObject = {"engine": ENGINE, "image": {"sha256": image.sha256, "policy": CLEAN.canonical()}}
+    return image, form, key_of("ocr", form)
 
 
 def _found(reader: Any, image: Image) -> JsonObject:

@@ -54,11 +54,12 @@ class Scripted:
     async def generate(self, request: ChatRequest) -> ChatResponse:
         self.calls += 1
         self.called.set()
-        end: Any = self.ends.pop(0)
-        if end == HANGS:
+        end = self.ends.pop(0)
+        while end == HANGS:  # noqa: ASYNC110
             await asyncio.sleep(3600)
         if isinstance(end, BaseException):
             raise end
+        assert isinstance(end, ChatResponse)
         return end
 
 

@@ -97,7 +97,14 @@ def test_the_key_knows_what_can_change_an_answer_and_nothing_else(
 def test_what_a_call_costs(usage: Usage, cost: float | None) -> None:
     model = get_model("openai:gpt-4o", price=Price(input=2, output=4, cached=0.5))
     assert model.cost(usage) == pytest.approx(cost)
-    assert get_model("openai:gpt-4o").cost(usage) is None
+    assert get_model("openai:gpt-4o@http://localhost:8000/v1").cost(usage) is None
+
+
+def test_a_model_at_its_providers_endpoint_costs_the_list_price_unless_one_is_configured() -> None:
+    usage = Usage(input=1_000_000, output=0)
+
+    assert get_model("openai:gpt-4o").cost(usage) == pytest.approx(2.5)
+    assert get_model("openai:gpt-4o", price={"input": 1, "output": 1}).cost(usage) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
