@@ -1,0 +1,87 @@
+"""The real command in a process of its own, on a project of its own, against an endpoint of the tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.scripted import OPTIONS, PICTURE
+
+ROOT = Path(__file__).resolve().parents[2]
+
+KEY = "sk-marker-4711-qwertyuiop"
+HEADER = "header-marker-0815-asdfghjkl"
+SECRETS = {"MARKED_KEY": KEY, "MARKED_HEADER": HEADER, "OPENAI_API_KEY": "sk-marker-of-openai-123456"}
+
+SETTINGS = """
+vlm = "eye"
+
+[models.eye]
+spec = "openai:fake-model@{url}"
+key_variable = "MARKED_KEY"
+headers = {{ "X-Team-Secret" = "env:MARKED_HEADER" }}
+"""
+
+
+@dataclass
+class Project:
+    """A folder with settings, one picture and options; everything that a command leaves behind is below it."""
+
+    folder: Path
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    said: list[str] = field(default_factory=list[str])
+    """What commands and scripts wrote to stdout and stderr."""
+
+    @classmethod
+    def make(cls, folder: Path, url: str, settings: str = SETTINGS, **env: str) -> Project:
+        (folder / "askance.toml").write_text(settings.format(url=url), encoding="utf-8")
+        (folder / "options.json").write_text(json.dumps(OPTIONS), encoding="utf-8")
+        (folder / "ad.jpg").write_bytes(PICTURE.read_bytes())
+        places = {"ASKANCE_STORE": str(folder / "store"), "TMPDIR": str(folder), "HOME": str(folder)}
+        return cls(folder, {**os.environ, **SECRETS, **places, "PYTHONPATH": str(ROOT), **env})
+
+    def askance(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        """Runs the command to its end."""
+        return self.run("-m", "askance", *arguments, timeout=timeout)
+
+    def read(self, *more: str, out: str = "out") -> subprocess.CompletedProcess[str]:
+        """Runs the whole chain over the picture."""
+        return self.askance("run", "action-reason", "ad.jpg", "--options", "options.json", "--out", out, *more)
+
+    def run(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self.folder,
+            env=self.env,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=timeout,
+            check=False,
+        )
+        self.said += (done.stdout, done.stderr)
+        return done
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Starts the command and leaves it running."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "askance", *arguments],
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+        )
+
+    def leaks(self) -> Iterator[str]:
+        """Each place in which a secret stands."""
+        texts = [("said", text.encode()) for text in self.said]
+        files = [(str(path), path.read_bytes()) for path in self.folder.rglob("*") if path.is_file()]
+        for place, content in (*texts, *files):
+            for name, secret in SECRETS.items():
+                if secret.encode() in content:
+                    yield f"{name} in {place}"

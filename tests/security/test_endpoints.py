@@ -1,0 +1,241 @@
+"""An endpoint that means harm: it streams without end, packs bombs, sends us elsewhere, and answers with anything."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import threading
+import zlib
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.agents import OptionsQuestion, StatementQuestion, choose_action_reasons, detect_statement
+from askance.chat import ChatRequest, Message, TextPart
+from askance.errors import AuthError, BadRequest, CallTimeout, MalformedReply
+from askance.models import Capabilities, Engine, Model, RetryPolicy, ScriptedModel, get_model
+from askance.nodes import Node
+from askance.replay import MemoryStore
+from askance.tools import narration, objects, scene_text, unusual
+from tests.scripted import OPTIONS, PICTURE, model_of
+from tests.servers import FakeEndpoint, Reply, chat_body
+
+MB = 2**20
+
+Stream = Callable[[], AsyncIterator[bytes]]
+
+
+@contextmanager
+def streaming(head: str, chunks: Stream) -> Generator[str]:
+    """The address of a server that answers every request with `head` and then `chunks`, while they are taken."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(f"HTTP/1.1 {head}\r\n\r\n".encode())
+            async for chunk in chunks():
+                writer.write(chunk)
+                await writer.drain()
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def stop() -> None:
+        server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    server = asyncio.run_coroutine_threadsafe(asyncio.start_server(serve, "127.0.0.1", 0), loop).result(10)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    finally:
+        asyncio.run_coroutine_threadsafe(stop(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+TOO_MUCH = r"cannot be read: (it is larger than 50 MB|It holds more than 1000000 values)\.$"
+
+
+def model_at(url: str, *, tries: int = 1, timeout: float = 30.0, **settings: Any) -> Model:
+    engine = Engine(records=MemoryStore(), policy=RetryPolicy(tries=tries, first_wait=0))
+    return get_model(f"openai:fake-model@{url}", engine=engine, timeout=timeout, protocol="prompted", **settings)
+
+
+def look(model: Model) -> ChatRequest:
+    return model.request([Message("user", (TextPart("Look."),))])
+
+
+async def gigabyte() -> AsyncIterator[bytes]:
+    for _ in range(1024):
+        yield b" " * MB
+
+
+async def endless_drip() -> AsyncIterator[bytes]:
+    while True:
+        yield b" "
+        await asyncio.sleep(0.01)
+
+
+def bomb(wbits: int) -> Stream:
+    """300 MB of blanks, packed."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        packer = zlib.compressobj(wbits=wbits)
+        for _ in range(300):
+            yield packer.compress(b" " * MB)
+        yield packer.flush()
+
+    return chunks
+
+
+async def ten_million_lists() -> AsyncIterator[bytes]:
+    yield b'{"choices":['
+    for _ in range(10):
+        yield b"[]," * MB
+
+
+BOMBS: dict[str, tuple[str, Stream]] = {
+    "a gigabyte": ("200 OK", gigabyte),
+    "a gigabyte announced": ("200 OK\r\ncontent-length: 1073741824", gigabyte),
+    "gzip": ("200 OK\r\ncontent-encoding: gzip", bomb(31)),
+    "deflate": ("200 OK\r\ncontent-encoding: deflate", bomb(15)),
+    "values": ("200 OK", ten_million_lists),
+}
+
+
+@pytest.fixture
+def memory() -> Callable[[], int]:
+    """Gives the most bytes that this process has held since the test began, above what it held then."""
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("the system does not say how much memory was used")
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = _kilobytes("VmRSS")
+    return lambda: (_kilobytes("VmHWM") - before) * 1024
+
+
+def _kilobytes(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+@pytest.mark.parametrize(("head", "chunks"), BOMBS.values(), ids=BOMBS)
+async def test_a_reply_without_measure_is_cut_off_and_costs_no_memory(
+    head: str, chunks: Stream, memory: Callable[[], int]
+) -> None:
+    with streaming(head, chunks) as url:
+        model = model_at(url)
+        with pytest.raises(
+            MalformedReply, match=r"cannot be read: (it is larger than 50 MB|It holds more than 1000000 v)"
+        ):
+            await model.generate(look(model))
+        await model.aclose()
+
+    assert memory() < 250 * MB
+
+
+async def test_an_error_without_measure_is_the_error_that_it_is(memory: Callable[[], int]) -> None:
+    with streaming("401 Unauthorized", gigabyte) as url:
+        model = model_at(url)
+        with pytest.raises(AuthError):
+            await model.generate(look(model))
+        await model.aclose()
+
+    assert memory() < 50 * MB
+
+
+async def test_a_reply_that_never_ends_is_cut_off_at_the_time_limit() -> None:
+    with streaming("200 OK", endless_drip) as url:
+        model = model_at(url, timeout=0.5)
+        with pytest.raises(CallTimeout, match=r"gave no answer within 0\.5 s"):
+            await model.generate(look(model))
+        await model.aclose()
+
+
+async def test_a_packing_that_was_not_asked_for_is_refused() -> None:
+    with FakeEndpoint([Reply(body=b"x", headers={"content-encoding": "zstd"})]) as endpoint:
+        model = model_at(endpoint.url)
+        with pytest.raises(MalformedReply, match="it is packed by 'zstd', which was not asked for"):
+            await model.generate(look(model))
+        await model.aclose()
+        assert endpoint.requests[0].headers["accept-encoding"] == "gzip, deflate"
+
+
+async def test_a_packed_reply_is_read() -> None:
+    body = gzip.compress(json.dumps(chat_body("A cup.")).encode())
+    with FakeEndpoint([Reply(body=body, headers={"content-encoding": "gzip"})]) as endpoint:
+        model = model_at(endpoint.url)
+        assert (await model.generate(look(model))).text == "A cup."
+        await model.aclose()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_endpoint_sends_us_on(status: int) -> None:
+    with FakeEndpoint() as other:
+        to = f"{other.url}/chat/completions"
+        with FakeEndpoint(lambda seen: Reply(status=status, headers={"location": to})) as endpoint:
+            model = model_at(endpoint.url, tries=3)
+            with pytest.raises(BadRequest) as caught:
+                await model.generate(look(model))
+            await model.aclose()
+            assert len(endpoint.requests) == 1
+        assert other.requests + other.others == []
+    assert str(caught.value) == (
+        f"{endpoint.url} rejects the request (status {status}): it sends us on to {to!r}, which is not followed."
+        " Give the address itself: requests and keys are sent to no other."
+    )
+
+
+# Answers that no model should give ------------------------------------------------------------------------------------
+
+ANSWERS: dict[str, str] = {
+    "nested": '{"a":' * 100_000,
+    "nested lists": '{"objects":' + "[" * 100_000,
+    "an open fence": "```" + " " * 1_000_000,
+    "many fences": "```json " * 100_000,
+    "a huge number": '{"answers": [' + "9" * 10_000 + "]}",
+    "infinity": '{"answers": [1e999], "statement": 1e999}',
+    "no number": '{"answers": [NaN], "statement": NaN}',
+    "truth": '{"answers": [true], "statement": true}',
+    "half a pair": '{"objects": ["\\ud800"], "lines": ["\\ud800"], "description": "\\ud800", "unusual": "\\ud800"}',
+    "nothing": '{"objects": null, "lines": null, "description": null, "unusual": null, "answers": null}',
+    "objects": '{"objects": {}, "lines": {}, "description": {}, "unusual": {}, "answers": {}, "statement": {}}',
+    "controls": '{"objects": ["\\u0000\\u001b[2J"], "lines": ["\\u202e"], "unusual": "\\u0007"}',
+    "very long": json.dumps(dict.fromkeys(("description", "unusual"), "x" * 2_000_000)),
+    "ten thousand objects": json.dumps({"objects": [f"object {number}" for number in range(10_000)]}),
+}
+
+NODES: dict[str, Callable[[Model], tuple[Node[Any, Any], Any]]] = {
+    "objects": lambda model: (objects(model), PICTURE),
+    "scene text": lambda model: (scene_text(model), PICTURE),
+    "narration": lambda model: (narration(model), PICTURE),
+    "unusual": lambda model: (unusual(model), PICTURE),
+    "choose": lambda model: (
+        choose_action_reasons(model),
+        OptionsQuestion(description="A cup.", options=tuple(OPTIONS)),
+    ),
+    "detect": lambda model: (detect_statement(model), StatementQuestion(description="A cup.", objects=("cup", "wall"))),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize("node", NODES.values(), ids=NODES)
+async def test_any_answer_ends_as_an_outcome(node: Callable[[Model], tuple[Node[Any, Any], Any]], answer: str) -> None:
+    script = ScriptedModel(lambda request: answer, capabilities=Capabilities(schema="enforced"))
+    asked, subject = node(model_of(script))
+
+    result = await asyncio.wait_for(asked.ask(subject), 20)
+
+    assert result.outcome in {"answered", "invalid"}
+    assert (result.value is None) == (result.outcome == "invalid")
