@@ -15,13 +15,15 @@ import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, StoreError
-from askance.replay import Mode, Record, explain_miss
+from askance.models.leases import Leases
+from askance.replay import Mode, Record, Store, explain_miss
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
@@ -53,6 +55,7 @@ class Shelf:
         self._warned = False
         self._opening = Lock()
         self._writer: tuple[int, ThreadPoolExecutor] | None = None
+        self._leases: Leases | AbstractAsyncContextManager[None] | None = None
 
     @property
     def records(self) -> Records:
@@ -88,6 +91,24 @@ class Shelf:
         if self._retry and response.outcome in self._retry and self.ask_again(key):
             return None
         return response
+
+    def leased(self, key: str) -> AbstractAsyncContextManager[None]:
+        """Keeps other processes from asking for what `key` stands for meanwhile, or waits for the one that does."""
+        if self._leases is None:
+            self._leases = self._made_leases()
+        if isinstance(self._leases, Leases):
+            return self._leases.lease(key, lambda: self.records.get(key) is not None)
+        return self._leases
+
+    def _made_leases(self) -> Leases | AbstractAsyncContextManager[None]:
+        """The leases in the store's folder; where nothing is read and written there, what holds nothing."""
+        records = self.records
+        if self.mode != "auto" or not isinstance(records, Store) or not records.writable:
+            return nullcontext()
+        try:
+            return Leases(records.make_folder())
+        except OSError:
+            return nullcontext()
 
     def ask_again(self, key: str) -> bool:
         """Sets the recorded answer to `key` aside until there is a new one, once a run; whether it does."""
@@ -139,6 +160,8 @@ class Shelf:
         writer, self._writer = self._writer, None
         if writer is not None and writer[0] == os.getpid():
             writer[1].shutdown()
+        if isinstance(self._leases, Leases):
+            self._leases.close()
 
     def _put(self, make: Callable[[], Record]) -> bool:
         if not self.records.writable:
@@ -220,10 +243,11 @@ class Recorded:
         self._shelf = shelf
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
-        # An equal call may have ended between this one's look at the records and its start.
-        late = self._shelf.find(request.key)
-        if late is not None:
-            return late
-        response = await self._wrapped.generate(request)
-        stored = await self._shelf.keep(request, response)
-        return replace(response, meta=replace(response.meta, stored=stored))
+        async with self._shelf.leased(request.key):
+            # An equal call may have ended between this one's look at the records and its start, here or elsewhere.
+            late = self._shelf.find(request.key)
+            if late is not None:
+                return late
+            response = await self._wrapped.generate(request)
+            stored = await self._shelf.keep(request, response)
+            return replace(response, meta=replace(response.meta, stored=stored))

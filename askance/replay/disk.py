@@ -151,7 +151,7 @@ def open_writer(folder: Path) -> Writer:
     """
     import diskcache  # pyright: ignore[reportMissingTypeStubs]
 
-    _make_folder(folder)
+    make_folder(folder)
     refuse_link(folder)
     with closing(sqlite3.connect(folder / DATABASE, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -224,7 +224,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return connection.execute(f"PRAGMA {name}").fetchone()[0]
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
     """Make the folder, and have git leave it alone; a folder that was there before keeps its own rules."""
     fresh = not folder.exists() or folder.name == ".askance"
     folder.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import cast
 
 from askance.errors import StoreError
-from askance.replay.disk import DATABASE, MAX_VALUE, Writer, fold_journal, may_write, open_writer, text_of
+from askance.replay.disk import DATABASE, MAX_VALUE, Writer, fold_journal, make_folder, may_write, open_writer, text_of
 from askance.replay.location import find_store, store_from
 from askance.replay.reader import Reader, Row
 from askance.replay.records import Record, RecordKind, check_key
@@ -92,6 +92,15 @@ class Store:
         file = self.folder / DATABASE
         folder = next(spot for spot in file.parents if os.path.lexists(spot))
         return folder.is_dir() and may_write(folder) and (not file.exists() or may_write(file))
+
+    def make_folder(self) -> Path:
+        """The folder, which is made if it is missing.
+
+        Raises:
+            OSError: it cannot be.
+        """
+        make_folder(self.folder)
+        return self.folder
 
     def get(self, key: str, /) -> Record | None:
         """The record with this key, or None.
