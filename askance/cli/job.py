@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DEFAULT_COUNT = 3
 """Options that `multi` asks for."""
 UNDER_WAY = 16
-"""Pictures under way at once, or more where more calls may be."""
+"""Pictures under way at once; with `--concurrency`, as many as calls: each has one to make."""
 
 _NO_MODEL = ConfigError(
     "No model is named for --vlm.",
@@ -100,7 +100,7 @@ def run_job(job: Job) -> int:
         show = Show(len(pictures), as_json=job.as_json, tally=tally)
         running = Running(chain, models, folder=folder, show=show)
         try:
-            return asyncio.run(running.run(pictures, options, concurrency=max(job.concurrency or 0, UNDER_WAY)))
+            return asyncio.run(running.run(pictures, options, concurrency=job.concurrency or UNDER_WAY))
         except KeyboardInterrupt:
             running.interrupted()
             return INTERRUPTED

@@ -53,7 +53,7 @@ def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> Done:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=180)
     return Done(process.returncode, out or "", err or "")
 
 

@@ -81,7 +81,7 @@ def test_a_killed_run_is_finished_by_the_same_command(askance: Command, own_plac
     with FakeEndpoint(telling, delay=0.03) as endpoint:
         command = ["run", "verbalize", "ads", "--vlm", f"openai:m@{endpoint.url}", "--out", "kept", "--json"]
         process = start(*command, "--concurrency", "2")
-        within(30, lambda: samples.exists() and samples.read_text(encoding="utf-8").count("\n") >= 2)
+        within(120, lambda: samples.exists() and samples.read_text(encoding="utf-8").count("\n") >= 2)
         os.kill(process.pid, signal.SIGKILL)
         finish(process)
         with samples.open("a", encoding="utf-8") as file:
@@ -110,7 +110,7 @@ def test_one_process_at_a_time_writes_a_run_folder(askance: Command, ads: list[s
     with FakeEndpoint(lambda seen: None if link_of(seen) == "probe" else SILENT) as endpoint:
         command = ["run", "verbalize", "ads", "--vlm", f"openai:m@{endpoint.url}", "--out", "kept"]
         process = start(*command)
-        within(30, lambda: len(endpoint.requests) > 1)
+        within(120, lambda: len(endpoint.requests) > 1)
         done = askance(*command)
         process.kill()
         finish(process)

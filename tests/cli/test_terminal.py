@@ -36,7 +36,7 @@ def watch(*arguments: str, piped: bool = False) -> tuple[int, str, str]:
     os.close(slave)
     shown = b"".join(iter(lambda: _read(master), b""))
     os.close(master)
-    through = process.communicate(timeout=60)[0] or ""
+    through = process.communicate(timeout=180)[0] or ""
     return process.returncode, shown.decode(), through
 
 
