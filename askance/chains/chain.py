@@ -8,10 +8,11 @@ readings.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.runnables.config import (
@@ -34,14 +35,16 @@ if TYPE_CHECKING:
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
 
+HELD = 4
+"""Pictures of a stream that may be begun and not given out yet, in multiples of those under way."""
+
 NodeLike = Runnable[Any, Any] | Callable[..., Any]
 
 
-@runtime_checkable
-class Asked(Protocol):
-    """A node that gives a `Result`: those of `askance.tools` and `askance.agents`."""
+class Ask(Protocol):
+    """The method of a node that gives a `Result`: those of `askance.tools` and `askance.agents` have it."""
 
-    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[Any]: ...
+    def __call__(self, given: Any, config: RunnableConfig | None = None) -> Awaitable[Result[Any]]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +71,9 @@ class Step:
                 return skipped(f"{need} has no answer ({result.outcome})")
         try:
             subject = self.subject(reading)
-            if isinstance(self.node, Asked):
-                return await self.node.ask(subject, config)
+            ask: Ask | None = getattr(self.node, "ask", None)
+            if ask is not None:
+                return await ask(subject, config)
             return Result(outcome="answered", value=as_value(self.link, await _call(self.node, subject, config)))
         except (CallError, ReplayMiss, BadImage) as error:
             outcome = error.outcome if isinstance(error, CallError) else "failed"
@@ -206,30 +210,53 @@ class Chain(Runnable["Given", Reading]):
         return run_sync(self.abatch(inputs, config, return_exceptions=return_exceptions))
 
     async def read_all(
-        self, sources: Iterable[Given], *, concurrency: int = CONCURRENCY
+        self, sources: Iterable[Given], *, concurrency: int | None = None
     ) -> AsyncGenerator[Reading, None]:
-        """The readings of a stream of inputs, in its order, with at most `concurrency` under way and none held back.
+        """The readings of a stream of inputs, in its order, each as soon as it and those before it are there.
 
-        What is left is cancelled when the caller stops reading.
+        So many pictures are under way as keep the models' endpoints busy, or `concurrency`; a few times as many are
+        held at most, where one takes long and later ones have ended. What is left is cancelled when the caller stops
+        reading.
         """
+        engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
         with quiet(self.mode):
             config = listened(None, self.mode)
-            under_way: list[asyncio.Task[Reading]] = []
+            begun: deque[asyncio.Task[Reading]] = deque()
+            unfinished, ended = 0, asyncio.Event()
+
+            def end(_: object) -> None:
+                nonlocal unfinished
+                unfinished -= 1
+                ended.set()
+
             try:
                 for source in sources:
-                    under_way.append(asyncio.create_task(self.read(source, config)))
-                    if len(under_way) >= concurrency:
-                        yield await under_way.pop(0)
-                while under_way:
-                    yield await under_way.pop(0)
+                    task = asyncio.create_task(self.read(source, config))
+                    task.add_done_callback(end)
+                    begun.append(task)
+                    unfinished += 1
+                    room = concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
+                    while unfinished >= room or len(begun) >= HELD * room or (begun and begun[0].done()):
+                        if begun[0].done():
+                            yield begun.popleft().result()
+                        else:
+                            ended.clear()
+                            await ended.wait()
+                while begun:
+                    yield await begun.popleft()
             finally:
-                for task in under_way:
+                for task in begun:
                     task.cancel()
-                await asyncio.gather(*under_way, return_exceptions=True)
+                await asyncio.gather(*begun, return_exceptions=True)
 
     async def _run(self, reading: Reading, config: RunnableConfig | None) -> Reading:
         """Every link that is not given, each as soon as its needs are there."""
         known = dict(reading.links)
+        if self.mode == "replay":  # nothing waits, so that there is nothing to do meanwhile
+            for step in self.steps:
+                if step.link not in known:
+                    known[step.link] = await step.run(reading.with_links(known) if step.needs else reading, config)
+            return reading.with_links(known)
         tasks: dict[Link, asyncio.Task[Result[Any]]] = {}
 
         async def fill(step: Step) -> Result[Any]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +15,10 @@ from askance.chains import Chain, Reading, action_reason, atypicality, end_to_en
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import BadOptions, UsageError
 from askance.images import Image
-from askance.models import ScriptedModel
+from askance.models import Engine, ScriptedModel, get_model
+from askance.replay import MemoryStore
 from askance.tools import narration, objects, unusual
-from tests.scripted import ANSWERS, OPTIONS, PICTURE, PICTURES, model_of, name_of, scripted
+from tests.scripted import ANSWERS, ENFORCED, OPTIONS, PICTURE, PICTURES, model_of, name_of, scripted
 
 INPUT = {"image": PICTURE, "options": OPTIONS}
 
@@ -305,12 +307,56 @@ async def test_a_stream_is_read_in_order_and_never_further_than_its_window() -> 
     readings = chain.read_all(sources(), concurrency=4)
     async for reading in readings:
         names.append(reading.name)
-        assert len(taken) <= len(names) + 4
+        assert len(taken) <= len(names) + 4 * 4
         if len(names) == 10:
             break
     await readings.aclose()
 
     assert names == [str(number) for number in range(10)]
+
+
+async def test_one_that_takes_long_holds_up_the_order_and_not_the_others() -> None:
+    first, begun, names = asyncio.Event(), list[str](), list[str]()
+
+    async def slow(image: Image) -> str:
+        begun.append(image.name)
+        if image.name == "0.jpg":
+            await first.wait()
+        return "a cup"
+
+    sources = [Image.from_bytes(PICTURE.read_bytes(), name=f"{number}.jpg") for number in range(30)]
+    chain = verbalize(model_of(scripted()), context="UH").with_nodes(unusual=slow)
+    readings = chain.read_all(sources, concurrency=3)
+    waiting = asyncio.ensure_future(anext(readings))
+    await asyncio.sleep(0.2)
+    assert (waiting.done(), len(begun)) == (False, 4 * 3)
+    first.set()
+    names.append((await waiting).name)
+    async for reading in readings:
+        names.append(reading.name)
+    assert names == [source.name for source in sources]
+
+
+async def test_pictures_under_way_follow_what_the_endpoint_takes() -> None:
+    most = [0, 0]
+
+    async def reply(request: ChatRequest) -> ChatResponse:
+        most[0] += 1
+        most[1] = max(most)
+        await asyncio.sleep(0.3)
+        most[0] -= 1
+        return ChatResponse(text=json.dumps(ANSWERS[name_of(request)]))
+
+    class Slow:
+        id = "slow"
+        capabilities = ENFORCED
+        generate = staticmethod(reply)
+
+    picture = PICTURE.read_bytes()
+    sources = [Image.from_bytes(picture + bytes(number), name=str(number)) for number in range(40)]
+    chain = verbalize(get_model(Slow(), engine=Engine(records=MemoryStore(), concurrency=30)), context="UH")
+    assert [reading.outcome async for reading in chain.read_all(sources)] == ["answered"] * 40
+    assert most[1] == 30
 
 
 def loud(reading: Reading) -> str:
