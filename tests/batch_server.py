@@ -16,8 +16,9 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
@@ -40,6 +41,17 @@ BATCH_EXPIRED = {
     "code": "batch_expired",
     "message": "This request could not be executed before the completion window expired.",
 }
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: what it is about, by its address, and what it brings."""
+
+    step: Step
+    name: str
+    query: Mapping[str, str]
+    body: bytes
+    kind: str
 
 
 @dataclass
@@ -67,7 +79,7 @@ class BatchServer:
         self,
         folder: Path,
         *,
-        answer: Callable[[JsonObject], Reply | str] = lambda body: default_text(body),
+        answer: Callable[[JsonObject], Reply | str] = default_text,
         fault: Fault | None = None,
         fate: Callable[[int], tuple[Fate, Callable[[int], bool]]] | None = None,
         most_calls: int = 50_000,
@@ -88,8 +100,10 @@ class BatchServer:
         """Every request, in order of arrival."""
         self.spoil: Callable[[bytes], bytes] = bytes
         """What becomes of an output file when it is made."""
+        self.complaints: Callable[[JsonObject], Iterable[JsonObject]] = self._complaints
+        """What keeps a batch from being begun."""
         self._lock = threading.RLock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
         self._server.daemon_threads = True
 
     @property
@@ -117,35 +131,42 @@ class BatchServer:
 
     # --- requests ---
 
-    def reply(self, step: Step, name: str, query: Mapping[str, str], body: bytes, kind: str) -> Reply:
-        match step:
-            case "upload":
-                return self._upload(body, kind)
-            case "files":
-                wanted = [form for form in self.files.values() if query.get("purpose") in {None, form["purpose"]}]
-                return self._page(wanted, query)
-            case "content":
-                path = self.folder / name
-                return Reply(body=path.read_bytes()) if name in self.files else _unknown("file", name)
-            case "delete":
-                self.files.pop(name, None)
-                return Reply(body={"id": name, "object": "file", "deleted": True})
+    def reply(self, asked: Asked) -> Reply:
+        match asked.step:
+            case "upload" | "files" | "content" | "delete":
+                return self._of_files(asked)
             case "create":
-                return self._create(json.loads(body))
+                return self._create(json.loads(asked.body))
             case "batches":
-                return self._page([made.form for made in self.batches.values()], query)
-            case "chat":
-                self.chats.append(json.loads(body))
-                return self._answered(json.loads(body))
+                return self._page([made.form for made in self.batches.values()], asked.query)
             case "poll" | "cancel":
-                made = self.batches.get(name)
-                if made is None:
-                    return _unknown("batch", name)
-                if step == "cancel" and made.form["status"] not in ENDED:
-                    made.form["status"] = "cancelling"
-                elif step == "poll":
-                    self._move(made)
-                return Reply(body=made.form)
+                return self._of_batch(asked)
+            case "chat":
+                self.chats.append(json.loads(asked.body))
+                return self._answered(json.loads(asked.body))
+
+    def _of_files(self, asked: Asked) -> Reply:
+        if asked.step == "upload":
+            return self._upload(asked.body, asked.kind)
+        if asked.step == "files":
+            purpose = asked.query.get("purpose")
+            return self._page([form for form in self.files.values() if purpose in {None, form["purpose"]}], asked.query)
+        if asked.name not in self.files:
+            return _unknown("file", asked.name)
+        if asked.step == "content":
+            return Reply(body=(self.folder / asked.name).read_bytes())
+        del self.files[asked.name]
+        return Reply(body={"id": asked.name, "object": "file", "deleted": True})
+
+    def _of_batch(self, asked: Asked) -> Reply:
+        made = self.batches.get(asked.name)
+        if made is None:
+            return _unknown("batch", asked.name)
+        if asked.step == "poll":
+            self._move(made)
+        elif made.form["status"] not in ENDED:
+            made.form["status"] = "cancelling"
+        return Reply(body=made.form)
 
     def _page(self, forms: list[JsonObject], query: Mapping[str, str]) -> Reply:
         newest = list(reversed(forms))
@@ -188,7 +209,7 @@ class BatchServer:
 
     def _move(self, made: Made) -> None:
         form = made.form
-        if form["status"] == "validating" and (complaints := list(self._complaints(form))):
+        if form["status"] == "validating" and (complaints := list(self.complaints(form))):
             form |= {"status": "failed", "errors": {"object": "list", "data": complaints}}
         elif form["status"] == "finalizing":
             self._end(made)
@@ -233,7 +254,7 @@ class BatchServer:
                 (good if reply.status == 200 else bad).append({**entry, "error": None})
             elif fate == "expired":
                 bad.append({**entry, "error": BATCH_EXPIRED})
-        random.Random(number).shuffle(good)  # noqa: S311  # answers come in any order
+        random.Random(number).shuffle(good)  # answers come in any order
         form["status"] = fate
         form["request_counts"] |= {"completed": len(good), "failed": len(bad)}
         for name, entries in (("output_file_id", good), ("error_file_id", bad)):
@@ -245,58 +266,6 @@ class BatchServer:
     def _answered(self, body: JsonObject) -> Reply:
         answer = self.answer(body)
         return answer if isinstance(answer, Reply) else Reply(body=chat_body(answer, model=body["model"]))
-
-    # --- the wire ---
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                self._serve()
-
-            def do_GET(self) -> None:
-                self._serve()
-
-            def do_DELETE(self) -> None:
-                self._serve()
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Says nothing."""
-
-            def _serve(self) -> None:
-                body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                if "chunked" in self.headers.get("transfer-encoding", ""):
-                    body = self._chunks()
-                try:
-                    self._send(server.serve(self.command, self.path, body, self.headers.get("content-type", "")))
-                except OSError:
-                    self.close_connection = True
-
-            def _chunks(self) -> bytes:
-                found = b""
-                while size := int(self.rfile.readline(), 16):
-                    found += self.rfile.read(size)
-                    self.rfile.readline()
-                self.rfile.readline()
-                return found
-
-            def _send(self, reply: Reply) -> None:
-                if reply.reset:
-                    raise ConnectionResetError
-                payload = reply.payload
-                self.send_response(reply.status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(payload)))
-                for name, value in reply.headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(payload[: reply.cut])
-                self.close_connection = reply.cut is not None
-
-        return Handler
 
     def serve(self, method: str, address: str, body: bytes, kind: str) -> Reply:
         parts = urlsplit(address)
@@ -310,10 +279,53 @@ class BatchServer:
         if said is not None:
             return said
         with self._lock:
-            reply = self.reply(step, name, query, body, kind)
+            reply = self.reply(Asked(step, name, query, body, kind))
             reply = Reply(status=reply.status, body=reply.payload, headers=reply.headers)
         said = self.fault(step, "after") if self.fault else None
         return reply if said is None else said
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection to a server."""
+
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, server: BatchServer, *connection: Any) -> None:
+        self.batches = server
+        super().__init__(*connection)
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
+        self._serve()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # http.server's signature
+        """Says nothing."""
+
+    def _serve(self) -> None:
+        try:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            kind = self.headers.get("content-type", "")
+            self._send(self.batches.serve(self.command, self.path, body, kind))
+        except OSError:  # the client is gone, or is to think that the server is
+            self.close_connection = True
+
+    def _send(self, reply: Reply) -> None:
+        if reply.reset:
+            raise ConnectionResetError
+        payload = reply.payload
+        self.send_response(reply.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(payload)))
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(payload[: reply.cut])
+        self.close_connection = reply.cut is not None
 
 
 _STEPS: tuple[tuple[str, str, Step], ...] = (

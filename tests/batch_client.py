@@ -1,0 +1,155 @@
+"""One run of a chain in batches, as a process that can be killed at any instant."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import AsyncIterable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from askance.chains import Chain, Reading, action_reason
+from askance.chains.batches import read_in_batches
+from askance.chains.line import line_of
+from askance.models import Engine, get_model
+from askance.models.batch import BatchNews, BatchPolicy
+from askance.models.batch_jobs import Job
+from askance.replay import Store
+from tests.scripted import ANSWERS, OPTIONS
+from tests.servers import default_text
+
+QUICK = BatchPolicy(first_poll=0.01, poll=0.05, grace=0.2, max_wait=0.05)
+"""For an endpoint that knows no delay."""
+
+JsonObject = dict[str, Any]
+
+
+def answer(body: JsonObject) -> str:
+    """What the model says: its texts are different for every question."""
+    name = body["response_format"].get("json_schema", {}).get("name")
+    if name not in ANSWERS:
+        return default_text(body)
+    mark = sha256(json.dumps(body["messages"]).encode()).hexdigest()[:8]
+    told = {key: f"{value} {mark}" if isinstance(value, str) else value for key, value in ANSWERS[name].items()}
+    return json.dumps(told)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of the seven-call chain.
+
+    Args:
+        url: of the endpoint.
+        place: folder for the records, the batches and the lines.
+        pictures: in order.
+        kill: the step of the journal, counted from 1 in this process, at which the process dies; and where: `before`
+            it is written, `torn` in the middle, `after` it; or `put` for the answer that is about to be recorded.
+        policy: of the batches.
+    """
+
+    url: str
+    place: Path
+    pictures: Sequence[str]
+    kill: tuple[int, str] | None = None
+    policy: BatchPolicy = QUICK
+    engine: JsonObject = field(default_factory=dict[str, Any])
+    settings: JsonObject = field(default_factory=dict[str, Any])
+
+    def chain(self, *, store: str = "store", observers: Sequence[Callable[..., None]] = ()) -> tuple[Chain, Engine]:
+        records = Store.open(self.place / store)
+        engine = Engine(records=records, observers=list(observers), **self.engine)
+        model = get_model(f"openai:gpt-4o@{self.url}", engine=engine, **self.settings)
+        return action_reason(model, model), engine
+
+    @property
+    def inputs(self) -> list[Any]:
+        return [{"image": picture, "options": OPTIONS} for picture in self.pictures]
+
+    def online(self) -> list[JsonObject]:
+        """The lines of the same run, asked call by call."""
+        chain, engine = self.chain(store="online")
+        return asyncio.run(lines_of(chain, engine, chain.read_all(self.inputs)))
+
+    def in_batches(self, told: Callable[[BatchNews], None] | None = None, **options: Any) -> list[JsonObject]:
+        """The lines, read by batches in this process."""
+        chain, engine = self.chain(**options)
+        readings = read_in_batches(chain, self.inputs, folder=self.place / "batches", policy=self.policy, told=told)
+        return asyncio.run(lines_of(chain, engine, readings))
+
+    def alone(self) -> multiprocessing.Process:
+        """The run as a process; it leaves its lines in `lines.json`."""
+        process = _fast.Process(target=_main, args=(self,), daemon=True)
+        process.start()
+        return process  # pyright: ignore[reportReturnType]  # of another context
+
+    @property
+    def lines(self) -> list[JsonObject]:
+        return json.loads((self.place / "lines.json").read_text())
+
+    def killed_at(self, count: int, where: str) -> Run:
+        return replace(self, kill=(count, where))
+
+
+# Its processes begin with everything loaded, and as copies of one that runs no threads.
+_fast = multiprocessing.get_context("forkserver")
+_fast.set_forkserver_preload(["tests.batch_client", "openai", "httpx2", "askance.models.openai", "diskcache"])
+
+
+async def lines_of(chain: Chain, engine: Engine, readings: AsyncIterable[Reading]) -> list[JsonObject]:
+    """The lines of the readings, without what is volatile; all is closed then."""
+    try:
+        return [{**line_of(reading), "meta": None} async for reading in readings]
+    finally:
+        for node in chain.nodes:
+            await node.model.aclose()
+        await engine.aclose()
+        if isinstance(engine.records, Store):
+            engine.records.close()
+
+
+def _main(run: Run) -> None:
+    if run.kill is not None:
+        _plant(*run.kill)
+    lines = run.in_batches()
+    (run.place / "lines.json").write_text(json.dumps(lines))
+
+
+def _plant(count: int, where: str) -> None:
+    """Has this process die at a step that no request shows."""
+    left = count
+
+    def due() -> bool:
+        nonlocal left
+        left -= 1
+        return left == 0
+
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    note, put = Job.note, Store.put
+
+    def noted(self: Job, event: str, *args: Any, **facts: Any) -> None:
+        dies = due()
+        if dies and where == "torn":
+            self._journal.write(b'{"event":"' + event.encode()[:3])  # pyright: ignore[reportPrivateUsage]
+            self._journal.flush()  # pyright: ignore[reportPrivateUsage]
+        if dies and where != "after":
+            die()
+        note(self, event, *args, **facts)
+        if dies:
+            die()
+
+    def recorded(self: Store, record: Any, /) -> None:
+        if record.kind == "chat" and due():
+            die()
+        put(self, record)
+
+    if where == "put":
+        Store.put = recorded  # type: ignore[method-assign]
+    else:
+        Job.note = noted  # type: ignore[method-assign]

@@ -1,0 +1,551 @@
+"""A chain through the batch interface: the same lines as online, in three rounds, whatever happens on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import re
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count, cycle, islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from askance.chains import action_reason
+from askance.chains.batches import read_in_batches
+from askance.errors import AuthError, StoreError, UsageError
+from askance.models import RetryPolicy
+from askance.models.batch import BatchPolicy
+from askance.models.batch_jobs import Job
+from tests import replies
+from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
+from tests.batch_server import BatchServer, Fate, Made, Step, When
+from tests.scripted import ANSWERS, OPTIONS, model_of, scripted
+from tests.servers import FakeEndpoint, Reply, chat_body, error
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> list[str]:
+    return draw(tmp_path, 2)
+
+
+def draw(folder: Path, count: int) -> list[str]:
+    paths = [folder / f"{number:04d}.png" for number in range(count)]
+    for number, path in enumerate(paths):
+        Image.new("RGB", (8, 8), (number % 256, number // 256, 99)).save(path)
+    return [str(path) for path in paths]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Callable[..., BatchServer]:
+    return lambda **options: BatchServer(tmp_path / "endpoint", **{"answer": answer, **options})
+
+
+def test_three_rounds_give_the_lines_of_an_online_run(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    with serve() as server:
+        run = Run(server.url, tmp_path, pictures)
+        lines = run.in_batches()
+
+        assert [line["outcome"] for line in lines] == ["answered"] * 2
+        assert (len(server.batches), set(server.made.values()), len(server.made)) == (3, {1}, 14)
+        assert lines == run.online()
+        assert not (tmp_path / "batches").exists()
+
+
+# --- killed ---
+
+
+def finished(run: Run, *, within: float = 60) -> bool:
+    """Lets the run go on in a process of its own; whether it came to its end."""
+    process = run.alone()
+    process.join(within)
+    assert process.exitcode in {0, -signal.SIGKILL}, process.exitcode
+    return process.exitcode == 0
+
+
+@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+def test_killed_at_every_line_of_its_journal_it_submits_nothing_twice(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], first: int
+) -> None:
+    kills = cycle([(1, "after"), (2, "before"), (2, "torn")])
+    with serve() as server:
+        run = Run(server.url, tmp_path, pictures)
+        died = 0
+        while not finished(run.killed_at(*next(islice(kills, first, None)))):
+            died, first = died + 1, 0
+
+        assert died >= 18
+        assert (len(server.batches), set(server.made.values())) == (3, {1})
+        assert server.steps.count("upload") == 3
+        assert run.lines == run.online()
+
+
+POINTS: list[tuple[Step, When]] = [
+    ("batches", "before"),
+    ("upload", "before"),
+    ("upload", "after"),
+    ("create", "before"),
+    ("create", "after"),
+    ("poll", "before"),
+    ("poll", "after"),
+    ("content", "before"),
+    ("content", "after"),
+    ("delete", "before"),
+    ("delete", "after"),
+]
+
+
+def test_killed_at_every_request_it_submits_nothing_twice(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    victims: list[multiprocessing.Process] = []
+    left = list(POINTS)
+
+    def kill(step: Step, when: When) -> None:
+        if left and (step, when) == left[0] and victims:
+            del left[0]
+            os.kill(victims[-1].pid or 0, signal.SIGKILL)
+            time.sleep(0.05)
+
+    with serve(fault=kill) as server:
+        run = Run(server.url, tmp_path, pictures)
+        code = -1
+        while code != 0:
+            victims.append(run.alone())
+            victims[-1].join(60)
+            code = victims[-1].exitcode
+
+        assert (len(victims), left) == (len(POINTS) + 1, [])
+        assert (len(server.batches), set(server.made.values())) == (3, {1})
+        assert run.lines == run.online()
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_killed_while_answers_are_recorded_it_reads_them_again(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], number: int
+) -> None:
+    with serve() as server:
+        run = Run(server.url, tmp_path, pictures)
+
+        assert not finished(run.killed_at(number, "put"))
+        assert finished(run)
+        assert (len(server.batches), set(server.made.values())) == (3, {1})
+
+
+def test_a_batch_that_is_made_after_the_kill_is_waited_for(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    victims: list[multiprocessing.Process] = []
+    going_on = threading.Event()
+
+    def late(step: Step, when: When) -> None:
+        if step == "create" and when == "before" and not going_on.is_set():
+            os.kill(victims[0].pid or 0, signal.SIGKILL)
+            going_on.wait(60)
+            time.sleep(0.3)
+
+    with serve(fault=late) as server:
+        run = Run(server.url, tmp_path, pictures, policy=replace(QUICK, grace=3.0))
+        victims.append(run.alone())
+        victims[0].join(60)
+        time.sleep(0.2)
+        going_on.set()
+
+        assert finished(run)
+        assert (len(server.batches), set(server.made.values())) == (3, {1})
+
+
+# --- what becomes of calls ---
+
+
+def kinds(body: JsonObject) -> str | None:
+    """What a body asks for."""
+    return body["response_format"].get("json_schema", {}).get("name")
+
+
+def failing(name: str, reply: Reply, *, times: int = 10**6) -> Callable[[JsonObject], Reply | str]:
+    """A model that answers `times` questions of this name with `reply`."""
+    left = [times]
+
+    def answered(body: JsonObject) -> Reply | str:
+        if kinds(body) == name and left[0]:
+            left[0] -= 1
+            return reply
+        return answer(body)
+
+    return answered
+
+
+def reasons(lines: list[JsonObject]) -> set[str]:
+    """Why calls have failed."""
+    links = (link for line in lines for link in line["links"].values())
+    return {link["reason"] for link in links if link["outcome"] == "failed"}
+
+
+REFUSAL = Reply(body=chat_body(None, refusal="I will not."))
+FILTER = error(400, "The response was filtered.", code="content_filter")
+ENDS = {
+    "rejected": (replies.OPENAI_TOO_LONG, "failed", 1),
+    "refused": (REFUSAL, "refused", 1),
+    "filtered": (FILTER, "filtered", 1),
+    "cut off at the limit": (Reply(body=chat_body("A cu", finish="length")), "truncated", 1),
+    "of another shape": (Reply(body={"id": "chat-1"}), "failed", 3),
+    "not read": (Reply(body=chat_body("mumble")), "invalid", 1),
+    "out of order": (replies.OVERLOADED, "failed", 3),
+    "slowed down": (replace(replies.SLOW_DOWN, headers={"retry-after": "100"}), "failed", 3),
+}
+"""Replies to one call; what it comes to, and how often it is sent."""
+
+
+@pytest.mark.parametrize(("reply", "outcome", "sent"), ENDS.values(), ids=ENDS)
+def test_a_call_comes_to_what_it_comes_to_online(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], reply: Reply, outcome: str, sent: int
+) -> None:
+    with serve(answer=failing("narration", reply)) as server:
+        run = Run(server.url, tmp_path, pictures[:1], engine={"policy": RetryPolicy(tries=1, deadline=60)})
+        (line,) = run.in_batches()
+
+        assert (line["links"]["narration"]["outcome"], line["outcome"]) == (outcome, "skipped")
+        assert server.made[line["links"]["objects"]["calls"][0]] == 1
+        assert max(server.made.values()) == sent
+        assert [line] == run.online()
+
+
+def test_a_fault_that_passes_leaves_no_trace(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    with serve(answer=failing("narration", replies.OVERLOADED, times=2)) as server:
+        run = Run(server.url, tmp_path, pictures)
+
+        assert run.in_batches() == run.online()
+
+
+def test_what_cannot_be_read_is_asked_again_in_the_next_round(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    with serve(answer=failing("unusual", Reply(body=chat_body("mumble")), times=1)) as server:
+        (line,) = Run(server.url, tmp_path, pictures[:1]).in_batches()
+
+        assert (line["outcome"], len(line["links"]["unusual"]["calls"])) == ("answered", 2)
+        assert set(server.made.values()) == {1}
+
+
+def test_what_an_expired_batch_did_not_come_to_is_sent_again(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    def fate(number: int) -> tuple[Fate, Callable[[int], bool]]:
+        return ("expired", lambda place: place % 2 == 0) if number == 0 else ("completed", lambda place: True)
+
+    with serve(fate=fate) as server:
+        run = Run(server.url, tmp_path, pictures)
+
+        assert run.in_batches() == run.online()
+        assert set(server.made.values()) == {1}
+
+
+def test_what_a_cancelled_batch_did_not_come_to_has_failed_until_the_command_is_given_again(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    def fate(number: int) -> tuple[Fate, Callable[[int], bool]]:
+        return ("cancelled", lambda place: place > 0) if number == 0 else ("completed", lambda place: True)
+
+    with serve(fate=fate) as server:
+        run = Run(server.url, tmp_path, pictures)
+        before = run.in_batches()
+        after = run.in_batches()
+
+        assert Counter(line["outcome"] for line in before) == {"answered": 1, "skipped": 1}
+        assert [
+            link["reason"] for line in before for link in line["links"].values() if link["outcome"] == "failed"
+        ] == [f"The batch was cancelled at {server.url} before it came to this call."]
+        assert after == run.online()
+        assert set(server.made.values()) == {1}
+
+
+SPOILT: dict[str, Callable[[bytes], bytes]] = {
+    "cut off": lambda content: content[: len(content) // 2],
+    "empty": lambda content: b"",
+    "no JSON": lambda content: b"\x00\xff" * 20 + b"\n" + content,
+    "deep": lambda content: b"[" * 100_000 + b"\n" + content,
+    "of strangers": lambda content: content + b'{"custom_id": "../../x", "response": null}\n[1]\n"a"\n{}\n',
+    "twice": lambda content: content + content,
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_a_spoilt_output_file_invents_no_answer(
+    serve: Callable[..., BatchServer],
+    tmp_path: Path,
+    pictures: list[str],
+    spoil: Callable[[bytes], bytes],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with serve() as server:
+        server.spoil = lambda content: spoil(content) if len(server.batches) == 1 else content
+        run = Run(server.url, tmp_path, pictures)
+
+        assert run.in_batches() == run.online()
+        assert set(server.made.values()) <= {1, 2}
+
+
+def test_a_download_that_breaks_off_is_repeated(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    broken = [Reply(body=b"x" * 100, cut=10), Reply(reset=True), replies.OVERLOADED]
+
+    def fault(step: Step, when: When) -> Reply | None:
+        return broken.pop() if step == "content" and when == "after" and broken else None
+
+    with serve(fault=fault) as server:
+        run = Run(server.url, tmp_path, pictures)
+
+        assert run.in_batches() == run.online()
+        assert (len(server.batches), broken) == (3, [])
+
+
+LOST = {"reset": Reply(reset=True), "status 500": replies.OVERLOADED, "half": Reply(body='{"id":', cut=None)}
+
+
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
+@pytest.mark.parametrize("step", ["upload", "create"])
+def test_what_was_done_and_not_said_is_found_and_not_done_again(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], lost: Reply, step: Step
+) -> None:
+    left = [lost]
+
+    def fault(seen: Step, when: When) -> Reply | None:
+        return left.pop() if (seen, when) == (step, "after") and left else None
+
+    with serve(fault=fault) as server:
+        Run(server.url, tmp_path, pictures).in_batches()
+
+        assert (len(server.batches), set(server.made.values())) == (3, {1})
+
+
+def test_a_found_batch_among_hundreds(serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]) -> None:
+    left = [Reply(reset=True)]
+
+    def fault(step: Step, when: When) -> Reply | None:
+        if (step, when) == ("create", "after") and left:
+            first = next(iter(server.batches.values()))
+            strangers = {f"x{n}": Made({**first.form, "id": f"x{n}", "metadata": None}) for n in range(250)}
+            server.batches |= strangers
+            return left.pop()
+        return None
+
+    with serve(fault=fault) as server:
+        Run(server.url, tmp_path, pictures).in_batches()
+
+        assert (len(server.batches), server.made.total()) == (253, 14)
+
+
+def test_a_file_that_is_not_found_yet_is_uploaded_again(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    left = [error(400, "Cannot find file file-1, or it is not yours.", param="file_id")]
+
+    def fault(step: Step, when: When) -> Reply | None:
+        return left.pop() if (step, when) == ("create", "before") and left else None
+
+    with serve(fault=fault) as server:
+        lines = Run(server.url, tmp_path, pictures).in_batches()
+
+        assert [line["outcome"] for line in lines] == ["answered"] * 2
+
+
+def test_an_endpoint_with_little_room_is_sent_batches_in_turn(
+    serve: Callable[..., BatchServer], tmp_path: Path
+) -> None:
+    pictures = draw(tmp_path, 5)
+    with serve(room=6) as server:
+        run = Run(server.url, tmp_path, pictures, policy=replace(QUICK, most_calls=8))
+        lines = run.in_batches()
+
+        assert [line["outcome"] for line in lines] == ["answered"] * 5
+        assert set(server.made.values()) == {1}
+
+
+def test_calls_that_make_a_batch_invalid_fail_and_the_others_are_sent_again(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    with serve() as server:
+        wrong = {"code": "invalid_request", "message": "This line is wrong.", "line": 2, "param": None}
+        complaints = server.complaints
+        server.complaints = lambda form: [wrong] if len(server.batches) == 1 else complaints(form)
+        lines = Run(server.url, tmp_path, pictures).in_batches()
+        outcomes = Counter(link["outcome"] for line in lines for link in line["links"].values())
+
+        assert outcomes["failed"] == 1
+        assert reasons(lines) == {f"{server.url} did not begin the batch: This line is wrong."}
+
+
+def test_a_field_that_the_model_rejects_is_left_out_of_the_next_batch(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    def answered(body: JsonObject) -> Reply | str:
+        return replies.NO_MAX_TOKENS if "max_tokens" in body and kinds(body) in ANSWERS else answer(body)
+
+    with serve(answer=answered) as server:
+        run = Run(server.url, tmp_path, pictures, settings={"max_tokens": 200})
+
+        assert run.in_batches() == run.online()
+        assert len(server.batches) == 4
+
+
+# --- the queue ---
+
+
+def test_what_is_on_record_enters_no_batch(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    with serve() as server:
+        run = Run(server.url, tmp_path, pictures)
+        replace(run, pictures=pictures[:1]).in_batches()
+        before = set(server.made)
+        run.in_batches()
+
+        assert (len(before), len(server.made), set(server.made.values())) == (7, 14, {1})
+
+
+def test_equal_calls_are_sent_once(serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]) -> None:
+    with serve() as server:
+        lines = Run(server.url, tmp_path, [*pictures[:1] * 5]).in_batches()
+
+        assert ([line["outcome"] for line in lines], server.made.total()) == (["answered"] * 5, 7)
+
+
+SIZES = {"calls": (replace(QUICK, most_calls=3), [3, 3, 2, 3, 1, 2]), "bytes": (replace(QUICK, most_bytes=4000), None)}
+
+
+@pytest.mark.parametrize(("policy", "counts"), SIZES.values(), ids=SIZES)
+def test_the_queue_is_split(
+    serve: Callable[..., BatchServer],
+    tmp_path: Path,
+    pictures: list[str],
+    policy: BatchPolicy,
+    counts: list[int] | None,
+) -> None:
+    with serve() as server:
+        run = Run(server.url, tmp_path, pictures, policy=policy)
+        lines = run.in_batches()
+        files = [server.folder / made.form["input_file_id"] for made in server.batches.values()]
+
+        assert [line["outcome"] for line in lines] == ["answered"] * 2
+        assert max(file.stat().st_size for file in files) <= policy.most_bytes
+        assert counts is None or sorted(len(made.done) for made in server.batches.values()) == sorted(counts)
+        assert len(files) > 3
+
+
+def test_a_call_that_is_larger_than_a_batch_fails(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    with serve() as server:
+        run = Run(server.url, tmp_path, pictures[:1] * 2, policy=replace(QUICK, most_bytes=500))
+        lines = run.in_batches()
+        reasons = {line["links"]["objects"]["reason"] for line in lines}
+
+        assert len(reasons) == 1
+        assert re.fullmatch(
+            r"The request has [\d,]+ bytes, and a batch takes no more than 500. "
+            r"Ask without `--batch`, or send smaller pictures.",
+            reasons.pop(),
+        )
+        assert server.batches == {}
+
+
+def test_a_picture_that_cannot_be_used_stops_no_other(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    (tmp_path / "odd.png").write_bytes(b"no picture")
+    with serve() as server:
+        run = Run(server.url, tmp_path, [str(tmp_path / "odd.png"), *pictures])
+
+        assert run.in_batches() == run.online()
+        assert server.made.total() == 14
+
+
+# --- what cannot be ---
+
+
+def test_two_processes_do_not_work_on_one_job(tmp_path: Path) -> None:
+    with Job(tmp_path / "batches"), pytest.raises(StoreError) as raised:
+        Job(tmp_path / "batches")
+
+    assert str(raised.value) == (
+        f"Another process works on the batches in {str(tmp_path / 'batches')!r}. "
+        "Let it: it asks what this one would ask."
+    )
+
+
+def test_an_endpoint_without_batches_is_named(tmp_path: Path, pictures: list[str]) -> None:
+    with FakeEndpoint() as endpoint, pytest.raises(UsageError) as raised:
+        Run(endpoint.url, tmp_path, pictures).in_batches()
+
+    assert str(raised.value) == f"{endpoint.url} has no batch interface (status 404). Leave out `--batch`."
+
+
+async def test_a_model_without_batches_is_named(pictures: list[str]) -> None:
+    model = model_of(scripted())
+    with pytest.raises(UsageError) as raised:
+        await anext(read_in_batches(action_reason(model, model), pictures, folder=Path("batches")))
+
+    assert str(raised.value) == (
+        "The model 'scripted' has no batch interface that is known here. "
+        "Batches are for `openai:` models, at OpenAI and at endpoints that have /files and /batches."
+    )
+
+
+@pytest.mark.parametrize("mode", ["live", "refresh", "replay"])
+def test_a_mode_that_does_not_go_with_batches_is_named(tmp_path: Path, pictures: list[str], mode: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        Run("http://127.0.0.1:9/v1", tmp_path, pictures, engine={"mode": mode}).in_batches()
+
+    assert str(raised.value) == (
+        f"The mode {mode!r} does not go with batches, whose answers are read from the records. Leave it out."
+    )
+
+
+def test_a_key_that_is_not_accepted_keeps_everything(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    wrong = True
+
+    def fault(step: Step, when: When) -> Reply | None:
+        return replies.WRONG_KEY if step == "poll" and wrong else None
+
+    with serve(fault=fault) as server:
+        run = Run(server.url, tmp_path, pictures)
+        with pytest.raises(AuthError):
+            run.in_batches()
+        wrong = False
+
+        assert run.in_batches() == run.online()
+        assert (len(server.batches), set(server.made.values())) == (3, {1})
+
+
+def test_a_chain_that_never_asks_the_same_is_found_out(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askance.chains.batches.MOST_ROUNDS", 3)
+    numbers = count()
+    with serve() as server:
+        chain, engine = Run(server.url, tmp_path, pictures).chain()
+        node: Any = chain["narration"]
+        request = node.request
+        monkeypatch.setattr(node, "request", lambda *asked: replace(request(*asked), draw=next(numbers)))
+        inputs = [{"image": picture, "options": OPTIONS} for picture in pictures]
+        readings = read_in_batches(chain, inputs, folder=tmp_path / "batches", policy=QUICK)
+        with pytest.raises(UsageError) as raised:
+            asyncio.run(lines_of(chain, engine, readings))
+
+    assert str(raised.value) == "The chain asks something else each time that it reads the same pictures."
