@@ -194,14 +194,15 @@ def filtering(seen: Seen) -> Answer:
 
 
 def babbling(seen: Seen) -> Answer:
-    return "Well, hm." if link_of(seen) == "unusual" else None
+    """The form that was asked for, with nothing in it."""
+    return json.dumps(dict.fromkeys(json.loads(telling(seen)), " ")) if link_of(seen) == "unusual" else None
 
 
 TROUBLE = {
     "refused": (refusing, "unusual refused: the model declined: I cannot help with that.", 1),
     "truncated": (truncating, "unusual truncated: the answer was cut off at the token limit; raise `max_tokens`", 1),
     "filtered": (filtering, "unusual filtered: a content filter of the endpoint stopped the answer", 1),
-    "invalid": (babbling, "unusual invalid: the reply is not one JSON object", 2),
+    "invalid": (babbling, "unusual invalid: the JSON object needs `unusual` with a text that is not empty", 2),
 }
 
 

@@ -16,7 +16,9 @@ CONFIGURATION = {"chain": "verbalize"}
 
 
 def record(model: str) -> Record:
-    return Record.make("chat", {"model": {"provider": "p", "model": model}, "messages": []}, {"text": "a cup", "finish": "stop"})
+    return Record.make(
+        "chat", {"model": {"provider": "p", "model": model}, "messages": []}, {"text": "a cup", "finish": "stop"}
+    )
 
 
 ASKED, OTHER = record("m"), record("n")
