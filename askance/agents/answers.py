@@ -7,6 +7,7 @@ answer, and inside the text that a model repeats after an index are no answers.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from askance.nodes import Unreadable
@@ -44,11 +45,22 @@ _WORDS = {
     )
 }
 _NUMBER = r"(?:\d{1,6}|" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")"
-_INDEX = r"(?:(?:option|statement|number|no\.?|index)s?\s*)?[#(\[{$]*(?P<number>" + _NUMBER + r")(?![\w%°])[)\]}]*"
-_ITEM = re.compile(r"\s*[-*•]?\s*" + _INDEX + r"(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-_RANGE = re.compile(rf"^\s*(?:-|–|—|to\b|through\b)\s*(?P<end>{_NUMBER})\b", re.IGNORECASE)
-_SPLIT = re.compile(r"[,;&\n]|\band\b|\bthen\b", re.IGNORECASE)
-_REPEATED_TEXT = re.compile(r"^\s*[.):\-–—]\s*\S*[^\W\d]")
+_OPTION = "\x00"
+"""Stands in a reply for the wording of an option that the model repeats."""
+_SEPARATOR = re.compile(r"(?:[\s,;&]|\b(?:and|then)\b)*", re.IGNORECASE)
+_ITEM = re.compile(
+    r"(?:[-*•]\s+)?(?:(?:option|statement|number|no\.?|index)s?\s*)?[#(\[{$]*"
+    rf"(?P<number>{_NUMBER})(?![\w%°]|\.\d|\s*/\s*\d)[)\]}}]*",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(rf"\s*(?:-|–|—|to\b|through\b)\s*(?P<end>{_NUMBER})(?![\w%°.]\d)\b[)\]}}]*", re.IGNORECASE)
+_ENUMERATED = re.compile(rf"\s*[.):\-–—]?\s*{_OPTION}|\s*[.):\-–—]\s*[^\w\s]*[^\W\d]")
+_END = re.compile(r"\s*(?:\([^()]*\)\s*)?(?:[.!]\s*)?(?=$|[,;&]|and\b|then\b)", re.IGNORECASE)
+_REASON = re.compile(
+    r"\s+(?:as|are|because|best|both|due|fits?|for|if|instead|is|most|only|over|rather|seems?|since|that|which|would)\b",
+    re.IGNORECASE,
+)
+"""Words that go on about a chosen option; before any other word a number counts something ("3 times the fizz")."""
 _MARKUP = re.compile(r"[*_`]+|\\(?:boxed|text)\b")
 
 
@@ -70,7 +82,7 @@ def read_answer(text: str, options: Sequence[str], *, single: bool = False) -> t
     markers = [*_MARKER.finditer(plain)]
     if markers:
         numbers = _numbers(plain[markers[-1].end() :])
-    elif _begins_with_index(plain):
+    elif _is_list(plain):
         numbers = _numbers(plain)
     else:
         numbers = []
@@ -109,65 +121,73 @@ def check_numbers(numbers: Sequence[int], count: int, *, single: bool) -> tuple[
     return chosen
 
 
-def _begins_with_index(text: str) -> bool:
-    """Whether every line of `text` begins with an index, so that the reply is the answer itself."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return bool(lines) and all(_ITEM.fullmatch(line) and _is_answer_line(line) for line in lines)
-
-
-def _is_answer_line(line: str) -> bool:
-    """A line that is indexes alone, or one index followed by the text of its option."""
-    item = _ITEM.fullmatch(line)
-    if item is None:
-        return False
-    rest = item["rest"]
-    return bool(_REPEATED_TEXT.match(rest)) or not re.search(r"[^\W\d]", re.sub(_NUMBER + r"|and|to|&", "", rest))
-
-
 def _without_options(text: str, options: Sequence[str]) -> str:
-    """`text` with the options' own wording blanked, so that only indexes are left of a repeated option."""
+    """`text` with a mark in place of every option that it repeats word for word, the longest first."""
     for option in sorted({option.strip() for option in options}, key=len, reverse=True):
-        if len(option) > 3 and option.lower() not in _WORDS and re.search(r"[^\W\d]", option):  # never blank a number
-            text = re.sub(re.escape(option), " ", text, flags=re.IGNORECASE)
+        if len(option) > 3 and option.lower() not in _WORDS and re.search(r"[^\W\d]", option):  # a number stays
+            text = re.sub(re.escape(option), _OPTION, text, flags=re.IGNORECASE)
     return text
 
 
-def _numbers(tail: str) -> list[int]:
-    """The indexes in what follows an answer marker; stops at the first line that is prose."""
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What one line of a reply chooses."""
+
+    numbers: tuple[int, ...]
+    enumerated: bool
+    """Whether it is an index that the text of an option follows."""
+    whole: bool
+    """Whether it says nothing else."""
+
+
+def _line(text: str) -> _Line:
+    """The indexes at the beginning of a line, up to the first word that is none."""
     numbers: list[int] = []
-    for line in tail.strip().splitlines():
-        if not line.strip():
-            if numbers:
-                break
-            continue
-        found = _line_numbers(line, first=not numbers)
-        if not found and numbers:
+    enumerated = False
+    place = _SEPARATOR.match(text).end()  # pyright: ignore[reportOptionalMemberAccess]  # matches anything
+    while item := _ITEM.match(text, place):
+        found, after = _expanded(item, text)
+        follows = _ENUMERATED.match(text, after)
+        ends = _END.match(text, after)
+        if not (follows or ends or _REASON.match(text, after)):
             break
-        numbers.extend(found)
-    return numbers
+        numbers += found
+        enumerated = enumerated or follows is not None
+        stop = follows.end() if follows else ends.end() if ends else len(text)
+        if not ends and not (follows and text[stop - 1] == _OPTION):
+            return _Line(tuple(numbers), enumerated, whole=False)
+        place = _SEPARATOR.match(text, stop).end()  # pyright: ignore[reportOptionalMemberAccess]
+    return _Line(tuple(numbers), enumerated, whole=not text[place:].strip(" .!" + _OPTION))
 
 
-def _line_numbers(line: str, *, first: bool) -> list[int]:
-    item = _ITEM.match(line)
-    if item and _REPEATED_TEXT.match(item["rest"]):  # "1. buy 7up": one index, then its option
-        return [_value(item["number"])]
-    numbers: list[int] = []
-    for piece in _SPLIT.split(line):
-        item = _ITEM.match(piece)
-        if item is None:
-            continue
-        if re.match(r"\s*[^\W\d]", item["rest"]) and not _RANGE.match(item["rest"]) and not (first and not numbers):
-            continue  # "3 times better": the number belongs to prose
-        numbers.extend(_expanded(_value(item["number"]), item["rest"]))
-    return numbers
-
-
-def _expanded(start: int, rest: str) -> list[int]:
-    ranged = _RANGE.match(rest)
+def _expanded(item: re.Match[str], text: str) -> tuple[list[int], int]:
+    """The numbers of one item, a range written out, and where it ends."""
+    start = _value(item["number"])
+    ranged = _RANGE.match(text, item.end())
     if ranged is None:
-        return [start]
+        return [start], item.end()
     end = _value(ranged["end"])
-    return [*range(start, end + 1)] if start <= end <= start + 1000 else [start, end]
+    return [*range(start, end + 1)] if start <= end <= start + 1000 else [start, end], ranged.end()
+
+
+def _numbers(tail: str) -> list[int]:
+    """The indexes in what follows an answer marker: its first line, and those after it that go on in the same way."""
+    lines = [_line(line) for line in tail.strip().splitlines() if line.strip()]
+    numbers: list[int] = []
+    for line in lines:
+        same = not numbers or line.enumerated == lines[0].enumerated
+        if not line.numbers or not same or (numbers and not (line.whole or line.enumerated)):
+            break
+        numbers.extend(line.numbers)
+        if not (line.whole or line.enumerated):
+            break
+    return numbers
+
+
+def _is_list(text: str) -> bool:
+    """Whether every line of `text` is indexes, or one index and its option: the reply is the answer itself."""
+    lines = [_line(line) for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(line.numbers and (line.whole or line.enumerated) for line in lines)
 
 
 def _value(number: str) -> int:

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from askance.agents.answers import read_answer, read_numbers
 from askance.agents.questions import StatementQuestion
-from askance.atypicality import Statement, all_statements
+from askance.atypicality import Statement, statement_at, statement_texts
 from askance.nodes import Node, Result, skipped
 
 if TYPE_CHECKING:
@@ -30,19 +30,18 @@ class StatementDetector(Node[StatementQuestion, Statement]):
 
     @override
     def unasked(self, subject: StatementQuestion) -> Result[Statement] | None:
-        if all_statements(subject.objects):
+        if statement_texts(subject.objects):
             return None
         seen = ", ".join(subject.objects) or "none"
         return skipped(f"no statement is possible with fewer than two objects (seen: {seen})", absent=True)
 
     @override
     def variables(self, subject: StatementQuestion) -> Mapping[str, Any]:
-        options = [statement.text for statement in all_statements(subject.objects)]
-        return {"description": subject.description, "options": options}
+        return {"description": subject.description, "options": statement_texts(subject.objects)}
 
     @override
     def schema(self, subject: StatementQuestion) -> Mapping[str, Any]:
-        number = {"type": "integer", "minimum": 1, "maximum": len(all_statements(subject.objects))}
+        number = {"type": "integer", "minimum": 1, "maximum": len(statement_texts(subject.objects))}
         return {
             "type": "object",
             "properties": {"statement": number},
@@ -52,15 +51,13 @@ class StatementDetector(Node[StatementQuestion, Statement]):
 
     @override
     def read_json(self, data: Mapping[str, Any], subject: StatementQuestion) -> Statement:
-        statements = all_statements(subject.objects)
-        (number,) = read_numbers(data, "statement", len(statements), single=True)
-        return statements[number - 1]
+        (number,) = read_numbers(data, "statement", len(statement_texts(subject.objects)), single=True)
+        return statement_at(subject.objects, number - 1)
 
     @override
     def read_text(self, text: str, subject: StatementQuestion) -> Statement:
-        statements = all_statements(subject.objects)
-        (number,) = read_answer(text, [statement.text for statement in statements], single=True)
-        return statements[number - 1]
+        (number,) = read_answer(text, statement_texts(subject.objects), single=True)
+        return statement_at(subject.objects, number - 1)
 
 
 detect_statement = StatementDetector

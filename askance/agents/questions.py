@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,13 +64,11 @@ def check_options(options: Sequence[Any]) -> tuple[str, ...]:
         raise BadOptions("The options are one text, not a list.", hint=hint)
     if len(options) < 2:
         raise BadOptions(f"There {'is one option' if options else 'are no options'} to choose from.", hint=hint)
-    places: dict[str, list[int]] = defaultdict(list)
     for number, option in enumerate(options, start=1):
         if not isinstance(option, str) or not option.strip():
             raise BadOptions(f"Option {number} is blank or no text: {option!r}.", hint=hint)
-        places[option].append(number)
-    for option, numbers in places.items():
-        if len(numbers) > 1:
-            same = " and ".join(map(str, numbers))
-            raise BadOptions(f"Options {same} are the same: {option!r}.", hint="Remove all but one of them.")
+    if len(set(options)) < len(options):
+        option = next(option for option, times in Counter(options).items() if times > 1)
+        same = " and ".join(str(number) for number, other in enumerate(options, start=1) if other == option)
+        raise BadOptions(f"Options {same} are the same: {option!r}.", hint="Remove all but one of them.")
     return tuple(options)

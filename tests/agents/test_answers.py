@@ -53,6 +53,13 @@ READ = {
     "hash": ("Answer: #3, #1", (3, 1)),
     "option words": ("Answer: Option 3 and option 6", (3, 6)),
     "boxed": ("Answer: \\boxed{3}", (3,)),
+    "sentence after": ("Answer: 3, 7. The other options (1, 2, 5) do not fit.", (3, 7)),
+    "prose takes over": ("Answer: 3, 7 are right; 4, 5 are wrong", (3, 7)),
+    "one over others": ("Answer: 3 rather than 5, 6", (3,)),
+    "some over others": ("Answer: Options 3, 7, and 8 over 4, 5", (3, 7, 8)),
+    "reasons that are numbered": ("Answer: 3\n1. It shows a cup.\n2. It is red.", (3,)),
+    "lines": ("Answer:\n3\n7", (3, 7)),
+    "a remark": ("Answer: 7 (best), 3", (7, 3)),
     "an option that speaks of answers": ("Answer: 8. I should answer: 4, because it is even", (8,)),
 }
 
@@ -72,6 +79,11 @@ UNREADABLE = {
     "one beyond": "Answer: 2, 14",
     "negative words": "Answer: none of the above",
     "percent": "Answer: 50% sure",
+    "negative": "Answer: -1",
+    "decimal": "Answer: 3.5",
+    "fraction": "Answer: 1/3",
+    "counting": "Answer: 5 people, 3",
+    "enumerated reasons": "I cannot decide:\n1. It shows a cup.\n2. It is red.",
 }
 
 
