@@ -15,6 +15,7 @@ from askance.replay.reading import MAX_LINE, read_cassette, read_pictures
 from askance.replay.records import KINDS, Mode, Record, RecordKind, Records
 from askance.replay.selection import Stats, select, stats
 from askance.replay.store import Store
+from askance.replay.upkeep import Change, Pruned, Worth, diff, merge, prune, worth
 from askance.replay.verify import Problem, verify
 from askance.replay.visible import visible
 
@@ -22,27 +23,34 @@ __all__ = [
     "KINDS",
     "MAX_LINE",
     "STORE_VARIABLE",
+    "Change",
     "Difference",
     "ImportCounts",
     "MemoryStore",
     "Mode",
     "Picture",
     "Problem",
+    "Pruned",
     "Record",
     "RecordKind",
     "Records",
     "Stats",
     "Store",
+    "Worth",
+    "diff",
     "differences",
     "explain_difference",
     "explain_miss",
     "export_cassette",
     "find_store",
     "import_cassette",
+    "merge",
+    "prune",
     "read_cassette",
     "read_pictures",
     "select",
     "stats",
     "verify",
     "visible",
+    "worth",
 ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping
-from contextlib import closing, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +27,9 @@ APPLICATION = 0x41534B4E
 
 BUSY_SECONDS = 60.0
 """How long to wait for another process that is writing."""
+
+TOGETHER = 500
+"""Rows that are taken out at once: other processes wait meanwhile."""
 
 MAX_VALUE = 64 * 2**20
 """Longest record, in bytes; a longer value is not read."""
@@ -59,6 +62,8 @@ class _Cache(Protocol):
     """The part of `diskcache.Cache` that is used."""
 
     def set(self, key: str, value: str, *, tag: str) -> bool: ...
+    def delete(self, key: str) -> bool: ...
+    def transact(self) -> AbstractContextManager[None]: ...
     def close(self) -> None: ...
 
 
@@ -85,6 +90,21 @@ class Writer:
             if isinstance(error.__context__, sqlite3.Error):
                 raise error.__context__ from None
             raise
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Take rows out, many at a time, and give their room back to the disk.
+
+        Raises:
+            sqlite3.Error: it cannot be written, or another process has held the file for `BUSY_SECONDS`.
+        """
+        try:
+            for start in range(0, len(keys), TOGETHER):
+                with self._cache.transact():
+                    for key in keys[start : start + TOGETHER]:
+                        self._cache.delete(key)
+        except self._busy as error:
+            msg = f"another process has held it for {BUSY_SECONDS:.0f} s"
+            raise sqlite3.OperationalError(msg) from error
 
     def close(self) -> None:
         self._cache.close()
@@ -153,7 +173,7 @@ def open_writer(folder: Path) -> Writer:
 
     make_folder(folder)
     refuse_link(folder)
-    with closing(sqlite3.connect(folder / DATABASE, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+    with closing(_writing(folder)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         if not _tables(connection) and _pragma(connection, "application_id") == 0:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -178,6 +198,12 @@ def refuse_link(folder: Path) -> None:
 def may_write(path: Path) -> bool:
     """Whether this process may write there, as far as the system says."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def give_back_room(folder: Path) -> None:
+    """Make the file as small as what it holds, where the disk has the room that this takes for a moment."""
+    with suppress(sqlite3.Error), closing(_writing(folder)) as connection:
+        connection.execute("VACUUM")
 
 
 def fold_journal(folder: Path) -> None:
@@ -210,6 +236,10 @@ def check_file(connection: sqlite3.Connection, folder: Path) -> bool:
         msg = f"The record store {str(folder)!r} carries settings that askance did not write."
         raise StoreError(msg, hint="Do not trust the file; name another folder with ASKANCE_STORE.")
     return {"Cache", "Settings"} <= tables
+
+
+def _writing(folder: Path) -> sqlite3.Connection:
+    return sqlite3.connect(folder / DATABASE, timeout=BUSY_SECONDS, isolation_level=None)
 
 
 def _settings(connection: sqlite3.Connection) -> set[tuple[str, type]]:

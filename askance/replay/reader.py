@@ -9,6 +9,7 @@ from threading import Lock
 
 from askance.errors import StoreError
 from askance.replay.disk import BUSY_SECONDS, DATABASE, MAX_VALUE, check_file, may_write, refuse_link
+from askance.replay.mounts import network_at
 
 Row = tuple[object, ...]
 
@@ -83,11 +84,17 @@ class Reader:
 
     def _open(self, file: Path) -> sqlite3.Connection:
         """Read and write, so that what SQLite lays beside the file goes again; where that may not be, read only."""
+        journal = file.with_name(f"{file.name}-wal")
+        pending = journal.exists() and journal.stat().st_size > 0
+        if network_at(file.parent) is not None:
+            if pending:
+                msg = f"The record store {str(file.parent)!r} is on a network file system and was not closed."
+                raise StoreError(msg, hint="Close it where it is written, or copy the folder to a local disk.")
+            return _open(file, "immutable=1")
         try:
             return _open(file, "mode=rw")
         except sqlite3.OperationalError:
-            journal = file.with_name(f"{file.name}-wal")
-            if may_write(file.parent) or (journal.exists() and journal.stat().st_size):
+            if may_write(file.parent) or pending:
                 raise
             # SQLite wants to lay an index beside the file, and may not; with an empty journal it can do without.
             return _open(file, "immutable=1")

@@ -28,8 +28,8 @@ def select(
     Raises:
         UsageError: `since` is no date.
     """
-    start = "" if since is None else _moment(since)
-    pattern = None if model is None else _pattern(model)
+    start = "" if since is None else moment(since)
+    pattern = None if model is None else name_pattern(model)
     return (
         record
         for record in _candidates(records, keys)
@@ -86,13 +86,18 @@ def _candidates(records: Iterable[Record], keys: Collection[str] | None) -> Iter
     return (record for record in records if record.key in wanted)
 
 
-def _pattern(model: str) -> str:
+def name_pattern(model: str) -> str:
     """A pattern that matches whole names; only `*` and `?` mean anything in it."""
     folded = model.casefold().replace("[", "[[]")
     return folded if "*" in folded or "?" in folded else f"*{folded}*"
 
 
-def _moment(text: str) -> str:
+def moment(text: str) -> str:
+    """A date or a time in ISO form as records write it; UTC where it has no zone.
+
+    Raises:
+        UsageError: it is none.
+    """
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

@@ -9,15 +9,26 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import cast
 
 from askance.errors import StoreError
-from askance.replay.disk import DATABASE, MAX_VALUE, Writer, fold_journal, make_folder, may_write, open_writer, text_of
+from askance.replay.disk import (
+    DATABASE,
+    MAX_VALUE,
+    Writer,
+    fold_journal,
+    give_back_room,
+    make_folder,
+    may_write,
+    open_writer,
+    text_of,
+)
 from askance.replay.location import find_store, store_from
+from askance.replay.mounts import refuse_network
 from askance.replay.reader import Reader, Row
 from askance.replay.records import Record, RecordKind, check_key
 
@@ -53,9 +64,12 @@ class Store:
         """The store in the folder `path`, or the one that `find_store` finds.
 
         Raises:
-            StoreError: there is something that is no store, or a store of another version.
+            StoreError: there is something that is no store, or a store of another version; or it is to be written and
+                is on a network file system.
         """
         store = cls(find_store(path), read_only=read_only)
+        if not read_only:
+            refuse_network(store.folder)
         store._reader.check()
         return store
 
@@ -117,9 +131,7 @@ class Store:
         Raises:
             StoreError: the store cannot be written, or the key is not that of the request.
         """
-        if self._read_only:
-            msg = f"The record store {self.name!r} is open for reading only."
-            raise StoreError(msg, hint="Open it for writing, or replay what it holds.")
+        self._refuse_to_change()
         check_key(record)
         text = record.to_json()
         if len(text) > MAX_VALUE // 4 and len(text.encode()) > MAX_VALUE - _ROOM:
@@ -130,6 +142,22 @@ class Store:
             writer.set(record.key, text, kind=record.kind)
         except (OSError, sqlite3.Error) as error:
             raise self._unwritten(error) from error
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Take the records with these keys out, where there are such, and give their room back to the disk.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        self._refuse_to_change()
+        going = list(keys)
+        if not going or not (self.folder / DATABASE).exists():
+            return
+        try:
+            (self._writer or self._open_writer()).remove(going)
+        except (OSError, sqlite3.Error) as error:
+            raise self._unwritten(error) from error
+        give_back_room(self.folder)
 
     def keys(self) -> Iterator[str]:
         """The keys, in their order."""
@@ -183,6 +211,11 @@ class Store:
         if writer is not None:
             writer.close()
             fold_journal(self.folder)
+
+    def _refuse_to_change(self) -> None:
+        if self._read_only:
+            msg = f"The record store {self.name!r} is open for reading only."
+            raise StoreError(msg, hint="Open it for writing, or replay what it holds.")
 
     def _open_writer(self) -> Writer:
         with self._opening:

@@ -1,0 +1,173 @@
+"""Looking after stores: what differs between two, taking one into another, and taking out what nobody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Literal
+
+from askance.errors import UsageError
+from askance.replay.cassette import ImportCounts
+from askance.replay.lines import check_form
+from askance.replay.records import Record, Records, check_key, plain_object
+from askance.replay.selection import moment, name_pattern
+
+if TYPE_CHECKING:
+    from askance.replay.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One request that two holders of records do not answer alike."""
+
+    where: Literal["first", "second", "both"]
+    """Who has an answer; `both` have one and they differ."""
+    key: str
+    first: Record | None
+    second: Record | None
+
+
+def diff(first: Records, second: Records) -> Iterator[Change]:
+    """The requests that only one of the two has on record, or that they answer differently, in the order of the keys.
+
+    Raises:
+        StoreError: one of them cannot be read.
+    """
+    ours, theirs = iter(first.keys()), iter(second.keys())
+    one, other = next(ours, None), next(theirs, None)
+    while one is not None or other is not None:
+        if other is None or (one is not None and one < other):
+            yield Change("first", one or "", first.get(one or ""), None)
+            one = next(ours, None)
+        elif one is None or other < one:
+            yield Change("second", other, None, second.get(other))
+            other = next(theirs, None)
+        else:
+            mine, yours = first.get(one), second.get(one)
+            if mine is not None and yours is not None and mine.response != yours.response:
+                yield Change("both", one, mine, yours)
+            one, other = next(ours, None), next(theirs, None)
+
+
+def merge(other: Records, into: Records, *, overwrite: bool = False) -> ImportCounts:
+    """Take the records of `other` into a store; where the two answer differently, its own stay unless `overwrite`.
+
+    Every record is checked before the first is written: a broken store changes nothing.
+
+    Raises:
+        StoreError: a record of `other` is not what it claims to be, or one of the two cannot be read or written.
+    """
+    for record in other:
+        check_key(record)
+        check_form(plain_object(record.canonical()))
+    new, same, conflicting = 0, 0, list[str]()
+    for record in other:
+        kept = into.get(record.key)
+        if kept is None:
+            new += 1
+        elif kept.response == record.response:
+            same += 1
+        else:
+            conflicting.append(record.key)
+        if kept is None or (overwrite and kept.response != record.response):
+            into.put(record)
+    return ImportCounts(new=new, same=same, conflicting=tuple(conflicting), replaced=overwrite)
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was, or would be, taken out."""
+
+    records: int
+    size: int
+    """Of their JSON text, in bytes."""
+
+
+def prune(
+    store: Store,
+    *,
+    older_than: str | None = None,
+    model: str | None = None,
+    used: Collection[str] | None = None,
+    try_only: bool = False,
+) -> Pruned:
+    """Take out the records that answer every description given; at least one has to be.
+
+    Args:
+        store: what to take them out of.
+        older_than: a date, or an age such as `30d`, `12h`, `2w`; a record without a date is older than any.
+        model: a part of the model's name, or a pattern with `*` and `?`.
+        used: keys of records that stay, such as those of a run. What endpoints can do stays as well: a replay needs it.
+        try_only: count, and take nothing out.
+
+    Raises:
+        UsageError: no description, or one that cannot be read.
+        StoreError: the store cannot be read or written.
+    """
+    if older_than is None and model is None and used is None:
+        msg = "Nothing says which records to take out."
+        raise UsageError(msg, hint="Give an age, a model, or a run whose records are to stay.")
+    wanted = _wanted(older_than, model, used)
+    keys, size = list[str](), 0
+    for record in store:
+        if wanted(record):
+            keys.append(record.key)
+            size += len(record.to_json().encode())
+    if not try_only:
+        store.remove(keys)
+    return Pruned(len(keys), size)
+
+
+def _wanted(older_than: str | None, model: str | None, used: Collection[str] | None) -> Callable[[Record], bool]:
+    end = None if older_than is None else _before(older_than)
+    pattern = None if model is None else name_pattern(model)
+    kept = None if used is None else frozenset(used)
+    return lambda record: (
+        (end is None or record.at < end)
+        and (pattern is None or fnmatchcase(record.model.casefold(), pattern))
+        and (kept is None or (record.key not in kept and record.kind != "endpoint"))
+    )
+
+
+_UNITS: Mapping[str, timedelta] = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def _before(text: str) -> str:
+    """The moment that a date or an age stands for."""
+    number, unit = text[:-1], text[-1:]
+    if unit in _UNITS and number.isascii() and number.isdigit() and len(number) < 7:
+        try:
+            return (datetime.now(UTC) - int(number) * _UNITS[unit]).strftime("%Y-%m-%dT%H:%M:%SZ")
+        except OverflowError:
+            return ""
+    return moment(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What the answers on record have cost, and are worth to whoever would have to ask for them again."""
+
+    dollars: float = 0.0
+    models: Mapping[str, float] = field(default_factory=dict[str, float])
+    """US dollars by model, the most first; models without a known price are not among them."""
+    unpriced: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Records of which the cost is not known, by model: they are not free."""
+
+
+def worth(records: Records, cost: Callable[[Record], float | None]) -> Worth:
+    """The sum of what the chat records cost; `cost` gives US dollars for a record, None where that is not known.
+
+    Raises:
+        StoreError: the records cannot be read.
+    """
+    dollars, unpriced = dict[str, float](), dict[str, int]()
+    for record in records.of_kind("chat"):
+        paid = cost(record)
+        if paid is None:
+            unpriced[record.model] = unpriced.get(record.model, 0) + 1
+        else:
+            dollars[record.model] = dollars.get(record.model, 0.0) + paid
+    ordered = dict(sorted(dollars.items(), key=lambda item: -item[1]))
+    return Worth(dollars=sum(ordered.values()), models=ordered, unpriced=unpriced)

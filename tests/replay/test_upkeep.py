@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from askance.errors import StoreError, UsageError
+from askance.replay import Change, ImportCounts, MemoryStore, Record, Store, Worth, diff, merge, prune, worth
+from tests.replay.samples import record
+
+OLD, NEW = ((datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ") for days in (40, 1))
+ENDPOINT = Record.make("endpoint", {"model": {"name": "m"}}, {"schema": "enforced"}, at=OLD)
+RECORDS = [
+    record("one", at=OLD),
+    record("two", at=NEW),
+    record("three", model="llava", at=OLD),
+    record("undated", at=""),
+    ENDPOINT,
+]
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store.open() as store:
+        for each in RECORDS:
+            store.put(each)
+        yield store
+
+
+def test_a_difference_is_who_has_what() -> None:
+    both = record("both")
+    first = MemoryStore([both, record("only first"), record("asked twice", "a cup")])
+    second = MemoryStore([both, record("only second"), record("asked twice", "a mug")])
+
+    found = {change.where: change for change in diff(first, second)}
+
+    assert found == {
+        "first": Change("first", record("only first").key, record("only first"), None),
+        "second": Change("second", record("only second").key, None, record("only second")),
+        "both": Change(
+            "both", record("asked twice").key, record("asked twice", "a cup"), record("asked twice", "a mug")
+        ),
+    }
+    assert [change.key for change in diff(first, second)] == sorted(change.key for change in found.values())
+
+
+def test_equal_stores_do_not_differ(store: Store) -> None:
+    assert list(diff(store, MemoryStore(RECORDS))) == []
+    assert [change.where for change in diff(MemoryStore(), MemoryStore(RECORDS[:2]))] == ["second", "second"]
+
+
+@pytest.mark.parametrize(("overwrite", "answer"), [(False, "a cup"), (True, "a mug")], ids=["keep", "overwrite"])
+def test_a_merge_takes_in_what_is_not_there(store: Store, overwrite: bool, answer: str) -> None:
+    other = MemoryStore([record("one", "a mug"), record("two"), record("new")])
+
+    counts = merge(other, store, overwrite=overwrite)
+
+    assert counts == ImportCounts(new=1, same=1, conflicting=(record("one").key,), replaced=overwrite)
+    kept = store.get(record("one").key)
+    assert kept is not None
+    assert (kept.response["text"], len(store)) == (answer, len(RECORDS) + 1)
+
+
+def test_a_merge_with_a_broken_store_changes_nothing(store: Store) -> None:
+    good = record("new")
+    bad = Record(kind="chat", key=good.key, request=record("other").request, response=good.response)
+
+    with pytest.raises(StoreError, match=r"^The key '.*' is not that of the request beside it"):
+        merge(MemoryStore([record("also new"), bad]), store)
+
+    assert len(store) == len(RECORDS)
+
+
+@pytest.mark.parametrize(
+    ("which", "left"),
+    [
+        ({"older_than": "30d"}, ["two"]),
+        ({"older_than": "2w"}, ["two"]),
+        ({"older_than": "480h"}, ["two"]),
+        ({"older_than": "1999-12-31"}, ["one", "three", "two"]),
+        ({"model": "llava"}, ["one", "two", "undated"]),
+        ({"model": "*gpt*", "older_than": "30d"}, ["three", "two"]),
+        ({"used": {record("one").key}}, ["one"]),
+        ({"used": set[str]()}, []),
+    ],
+    ids=["days", "weeks", "hours", "date", "model", "both", "a run", "an empty run"],
+)
+def test_a_prune_takes_out_what_is_described(store: Store, which: dict[str, Any], left: list[str]) -> None:
+    before = len(store)
+    counted = prune(store, **which, try_only=True)
+    assert len(store) == before
+
+    assert prune(store, **which) == counted
+    chats = [each for each in store if each.kind == "chat"]
+    assert sorted(each.request["messages"][1]["parts"][0]["text"] for each in chats) == left
+    assert counted.records == before - len(store)
+
+
+def test_what_endpoints_can_do_stays_with_a_run(store: Store) -> None:
+    prune(store, used=set[str]())
+    assert list(store) == [ENDPOINT]
+
+
+def test_a_prune_gives_room_back(store: Store) -> None:
+    for number in range(40):
+        store.put(record(f"long {number}", "x" * 50_000, at=OLD))
+    store.close()
+    file = store.folder / "cache.db"
+    before = file.stat().st_size
+
+    prune(store, older_than="30d")
+    store.close()
+
+    assert file.stat().st_size < before / 4
+    assert list(store.damages()) == []
+
+
+@pytest.mark.parametrize(
+    ("which", "message"),
+    [
+        ({}, "Nothing says which records to take out. Give an age, a model, or a run whose records are to stay."),
+        ({"older_than": "soon"}, "'soon' is no date. Write it as 2026-01-31 or 2026-01-31T12:00."),
+        ({"older_than": "d"}, "'d' is no date. Write it as 2026-01-31 or 2026-01-31T12:00."),
+    ],
+    ids=["nothing", "no date", "no number"],
+)
+def test_a_prune_without_a_description_is_refused(store: Store, which: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        prune(store, **which)
+    assert str(caught.value) == message
+
+
+def test_a_store_opened_for_reading_is_not_pruned(store: Store) -> None:
+    with Store.open(read_only=True) as sealed, pytest.raises(StoreError, match="is open for reading only"):
+        prune(sealed, model="*")
+
+
+def test_the_worth_of_a_store_names_what_has_no_price() -> None:
+    records = MemoryStore(RECORDS)
+
+    found = worth(records, lambda each: None if "llava" in each.model else 0.25)
+
+    assert found == Worth(dollars=0.75, models={"openai:gpt-4o": 0.75}, unpriced={"openai:llava": 1})
