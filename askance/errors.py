@@ -20,6 +20,7 @@ AskanceError
     │   ├── RateLimited       the endpoint asks to slow down
     │   ├── ServerFault       the endpoint failed (5xx)
     │   ├── MalformedReply    a reply of the wrong shape
+    │   │   └── UnknownFinish     it ended for a reason that nobody here knows
     │   └── BadRequest        the endpoint rejects the request
     │       ├── ContextExceeded   longer than the model can read
     │       └── ImagesRejected    the model takes no images
@@ -37,7 +38,7 @@ others.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class AskanceError(Exception):
@@ -53,6 +54,10 @@ class AskanceError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is otherwise made again from its message alone, which lacks what else a class requires.
+        return _made_again, (type(self), self.args), self.__dict__
 
 
 class UsageError(AskanceError):
@@ -175,6 +180,12 @@ class MalformedReply(ModelError):
     retryable = True
 
 
+class UnknownFinish(MalformedReply):
+    """A reply that ended for a reason that is not known, so that nobody can tell whether it is whole."""
+
+    retryable = False
+
+
 class BadRequest(ModelError):
     """The endpoint rejects the request (4xx)."""
 
@@ -219,3 +230,8 @@ class Skipped(CallError):
 
 class OverBudget(Skipped):
     """The budget has less left than the call may cost, so it was not made."""
+
+
+def _made_again(kind: type[AskanceError], args: tuple[object, ...]) -> AskanceError:
+    """An error of `kind` whose fields are yet to be set."""
+    return kind.__new__(kind, *args)
