@@ -77,9 +77,12 @@ async def read_in_batches(
                     raise UsageError("The chain asks something else each time that it reads the same pictures.")
         finally:
             await batches.aclose()
+            if not job.parts:
+                job.remove()
+        # All is on record now. What has failed is this run's outcome, and asked again by the next.
+        job.remove()
         async for reading in _readings(chain, inputs, batches.queue(closed=True), concurrency=concurrency):
             yield reading
-        job.remove()
 
 
 def models_of(chain: Chain) -> list[Model]:
@@ -120,9 +123,11 @@ async def _walked(chain: Chain, inputs: Iterable[Given], batches: Batches, *, co
     queue = batches.queue()
     try:
         async for _ in _readings(chain, inputs, queue, concurrency=concurrency):
+            if queue.taken:
+                await batches.ready()
             _start(queue, batches)
             await batches.room()
-            batches.tell("walking")
+            batches.tell("walking", queued=queue.taken)
         await asyncio.to_thread(queue.finish)
         _start(queue, batches)
         return queue.taken

@@ -46,6 +46,9 @@ NO_ROOM = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})
 """Codes by which an endpoint says that too much waits there already."""
 
 
+Phase = Literal["walking", "sent", "waiting", "settled", "trouble"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPolicy:
     """Bounds of a run's batches."""
@@ -75,7 +78,7 @@ class BatchPolicy:
 class BatchNews:
     """How far a run's batches have come."""
 
-    phase: Literal["walking", "sent", "waiting", "settled", "trouble"]
+    phase: Phase
     round: int
     queued: int = 0
     """Calls in this round's batches."""
@@ -130,12 +133,11 @@ class Batches:
         """Learns what the endpoints want, and picks up the parts that an earlier process left.
 
         Raises:
-            UsageError: an endpoint has no batch interface, or the job holds batches of other models.
+            UsageError: the job holds batches of other models.
             CallError: an endpoint cannot be asked.
         """
         for target, model in self._models.items():
             self._habits[target] = await _habits(model, self._job.learnt.get(target, {}))
-            await self._persist(self._api(target).check)
         for key in self._job.answered_keys():
             self._engine.shelf.renewed(key)
         for part in sorted(self._job.unsettled, key=lambda part: part.batch is None):
@@ -145,6 +147,16 @@ class Batches:
                     hint="Finish them with the run that began them, or give another folder.",
                 )
             self.start(part)
+
+    async def ready(self) -> None:
+        """Makes sure, once, that there is somewhere to send batches to.
+
+        Raises:
+            UsageError: an endpoint has no batch interface.
+            CallError: an endpoint cannot be asked.
+        """
+        for target in self._models.keys() - self._apis.keys():
+            await self._persist(self._api(target).check)
 
     def queue(self, *, closed: bool = False) -> Queue:
         """A queue for the next walk; `closed`, for the last."""
@@ -188,7 +200,7 @@ class Batches:
         for api in self._apis.values():
             await api.aclose()
 
-    def tell(self, phase: Literal["walking", "sent", "waiting", "settled", "trouble"], words: str = "") -> None:
+    def tell(self, phase: Phase, words: str = "", *, queued: int | None = None) -> None:
         """Says how far it has come."""
         if self._told is not None:
             parts = [part for part in self._job.parts.values() if part.id in self._done or not part.settled]
@@ -196,7 +208,7 @@ class Batches:
                 BatchNews(
                     phase=phase,
                     round=self.round,
-                    queued=sum(part.count for part in parts),
+                    queued=sum(part.count for part in parts) if queued is None else queued,
                     sent=sum(part.count for part in parts if part.batch),
                     done=sum(part.count if part.settled else self._done.get(part.id, 0) for part in parts),
                     batches=tuple(part.batch for part in parts if part.batch and not part.settled),

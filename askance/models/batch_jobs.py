@@ -152,6 +152,8 @@ class Job:
 
     def remove(self) -> None:
         """Ends the job: its folder goes, and the next one begins anew."""
+        if self._journal.closed:
+            return
         self._journal.close()
         # What is left of a folder that loses its journal last is a job still.
         for file in sorted(self.folder.iterdir(), key=lambda file: (file.name == JOURNAL, file.name)):

@@ -1,0 +1,70 @@
+"""`askance run … --batch`: what is said, and that the lines are those of an online run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.batch_client import QUICK, answer
+from tests.batch_server import BatchServer
+from tests.cli.command import Command
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
+    monkeypatch.setattr("askance.models.batch.BatchPolicy", lambda: QUICK)
+    with BatchServer(tmp_path / "endpoint", answer=answer) as running:
+        yield running
+
+
+def test_a_run_in_batches_gives_the_lines_of_an_online_run(
+    askance: Command, server: BatchServer, ads: list[str], options: str, tmp_path: Path
+) -> None:
+    command = ["run", "action-reason", "ads", "--options", options, "--vlm", f"openai:gpt-4o@{server.url}", "--json"]
+    done = askance(*command, "--batch", "--out", "out")
+    online = askance(*command, "--store", str(tmp_path / "online"))
+
+    assert (done.code, len(server.batches), set(server.made.values())) == (0, 3, {1})
+    assert done.stable == online.stable
+    assert "Round 1: 12 calls queued, 12 sent in batches, 12 done." in done.err
+    assert done.err.count("This terminal may be closed: the same command goes on where this one stopped") == 1
+    assert "21 calls made" in done.err
+    assert not Path("out/batches").exists()
+
+
+def test_what_is_on_record_needs_no_endpoint(
+    askance: Command, server: BatchServer, ads: list[str], options: str
+) -> None:
+    command = ["run", "action-reason", "ads", "--options", options, "--vlm", f"openai:gpt-4o@{server.url}", "--json"]
+    first = askance(*command, "--batch")
+    server.fault = lambda step, when: pytest.fail(step)
+
+    assert askance(*command, "--batch").stable == first.stable
+
+
+REFUSED = {
+    "replay": (["--replay"], "`--batch` reads its answers from the records, so it goes with no other mode."),
+    "refresh": (
+        ["--mode", "refresh"],
+        "`--batch` reads its answers from the records, so it goes with no other mode.",
+    ),
+    "budget": (["--budget", "5.00"], "`--budget` holds call by call, which a batch cannot be."),
+}
+
+
+@pytest.mark.parametrize(("more", "message"), REFUSED.values(), ids=REFUSED)
+def test_options_that_do_not_go_with_batches_are_named(
+    askance: Command, ads: list[str], more: list[str], message: str
+) -> None:
+    done = askance("run", "verbalize", "ads", "--vlm", "openai:gpt-4o", "--batch", *more)
+
+    assert (done.code, done.err.splitlines()[0]) == (2, f"askance: {message}")
+
+
+def test_an_endpoint_without_batches_is_named(askance: Command, vlm: str, ads: list[str]) -> None:
+    done = askance("run", "verbalize", "ads", "--vlm", vlm, "--batch")
+
+    assert done.code == 2
+    assert "has no batch interface (status 404)." in done.err
