@@ -45,6 +45,8 @@ class Chooser(Node[Asked, Choice]):
         count: how many options `multi` asks for; a reply may give fewer or more, in its order.
     """
 
+    gives = Choice
+
     def __init__(
         self,
         model: ModelLike,

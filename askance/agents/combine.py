@@ -25,6 +25,7 @@ class Combiner(Node[Verbalizations, Description]):
     """
 
     prompt = "combine"
+    gives = Description
 
     @override
     def accept(self, given: Any) -> Verbalizations:

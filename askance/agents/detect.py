@@ -23,6 +23,7 @@ class StatementDetector(Node[StatementQuestion, Statement]):
     """
 
     prompt = "detect_statement"
+    gives = Statement
 
     @override
     def accept(self, given: Any) -> StatementQuestion:

@@ -22,6 +22,9 @@ SchemaSupport = Literal["enforced", "ignored", "refused", "unknown"]
 PROBE_VERSION = 1
 """Rises when the probe asks otherwise, so that an endpoint is asked anew."""
 
+NOTED = "noted"
+"""Field of an `endpoint` record: capabilities that answers have shown since, for the next run that asks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:

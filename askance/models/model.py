@@ -12,6 +12,7 @@ from askance.chat import (
     ChatRequest,
     ChatResponse,
     ImagePart,
+    JsonObject,
     Message,
     ModelId,
     Outcome,
@@ -20,7 +21,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
-from askance.models.capabilities import Capabilities, endpoint_form, endpoint_key, not_recorded
+from askance.models.capabilities import NOTED, Capabilities, endpoint_form, endpoint_key, not_recorded
 from askance.models.engine import Engine, compose
 from askance.models.loop import live
 from askance.models.probe import Probe
@@ -69,6 +70,13 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({str(self.id)!r}, mode={self.mode!r})"
+
+    def __copy__(self) -> Model:
+        # Its engine and its connections are not to be had twice.
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self
 
     @property
     def mode(self) -> Mode:
@@ -168,7 +176,9 @@ class Model:
         return await live(lambda: self._probe(whole=True))
 
     def notice(self, message: str, **facts: object) -> None:
-        """Says once what an endpoint's answers show of it and records that for the next run; this one keeps its form.
+        """Says once what an endpoint's answers show of it, and notes it beside its record.
+
+        This run keeps its form, and so does its replay; the next run that asks begins with what was noted.
 
         Args:
             message: what to tell the user.
@@ -180,7 +190,7 @@ class Model:
         _log.warning("%s: %s", self.id, message)
         known = self.known
         if known is not None and self.settings.stored and self.mode != "replay":
-            form = {**known.canonical(), **facts}
+            form = {**known.canonical(), NOTED: facts}
             self.engine.shelf.write_soon(lambda: Record.make("endpoint", endpoint_form(self.id), form))
 
     def changed(self, change: Callable[[ModelSettings], ModelSettings], engine: Engine) -> Model:
@@ -200,8 +210,17 @@ class Model:
         if key not in endpoints and self.settings.stored:
             record = self.engine.shelf.records.get(key)
             if record is not None:
-                endpoints[key] = Capabilities.from_canonical(record.response)
+                endpoints[key] = Capabilities.from_canonical(self._with_what_was_noted(record.response))
         return endpoints.get(key)
+
+    def _with_what_was_noted(self, form: JsonObject) -> JsonObject:
+        """`form` with what an earlier run noted beside it; a replay goes by the form that was asked in."""
+        if NOTED not in form or self.mode == "replay":
+            return form
+        settled = {**form, **form[NOTED]}
+        del settled[NOTED]
+        self.engine.shelf.write_soon(lambda: Record.make("endpoint", endpoint_form(self.id), settled))
+        return settled
 
     async def _probe(self, *, whole: bool) -> Capabilities:
         key = endpoint_key(self.id)
@@ -209,9 +228,14 @@ class Model:
         return found
 
     async def _asked(self, key: str, *, whole: bool) -> Capabilities:
-        # Found out by an equal probe that ended just before.
-        if not whole and (known := self.engine.endpoints.get(key)) is not None:
-            return known
+        if not self.settings.stored:
+            return await self._found(key, whole=whole)
+        async with self.engine.shelf.leased(key):
+            # Found out by an equal probe that ended just before, here or in another process.
+            known = None if whole else self.known
+            return await self._found(key, whole=whole) if known is None else known
+
+    async def _found(self, key: str, *, whole: bool) -> Capabilities:
         start = time.monotonic()
         probe = Probe(self._stack.direct, self.settings)
         found = _with_habits(await (probe.everything() if whole else probe.first_contact()), self._backend.noticed)

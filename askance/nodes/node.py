@@ -11,20 +11,24 @@ import json
 import re
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from langchain_core.runnables import Runnable
+from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import AskanceError, BadImage, CallError, ReplayMiss
 from askance.models import get_model, run_sync
-from askance.nodes.listening import listened, quiet, traced_chat
+from askance.nodes.listening import listened, quiet
 from askance.nodes.result import Call, Result
+from askance.nodes.telling import shown, told, traced_chat
 from askance.prompts import Form, Prompt, PromptLibrary
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
+    from langchain_core.callbacks import AsyncCallbackManager
     from langchain_core.runnables import RunnableConfig
 
     from askance.chat import ChatRequest, ChatResponse, Outcome
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+
+MOST_TRIED = 100
+"""Braces of a reply at which an object is looked for."""
 
 _FENCED_JSON = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
@@ -60,6 +67,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     max_tokens: ClassVar[int | None] = None
     """Most tokens of an answer, where the model's settings give none."""
 
+    gives: ClassVar[type[Any]]
+    """Type of the answer."""
+
     def __init__(
         self,
         model: ModelLike,
@@ -75,6 +85,16 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self._prompts: dict[Form, Prompt] = {}
         self._rung: Rung | None = None
         self._prompt_for("text" if self.model.protocol == "paper" else "json")
+
+    @property
+    @override
+    def InputType(self) -> Any:  # LangChain's name
+        return Any
+
+    @property
+    @override
+    def OutputType(self) -> type[Out]:
+        return self.gives
 
     @abstractmethod
     def accept(self, given: Any) -> In:
@@ -174,25 +194,15 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return await self.model.generate(request, again=again)
 
     async def _listened_ask(self, given: Any, config: RunnableConfig) -> Result[Out]:
-        from langchain_core.runnables.config import get_async_callback_manager_for_config
+        async def work(models: AsyncCallbackManager) -> Result[Out]:
+            async def chat(request: ChatRequest, again: bool) -> ChatResponse:  # noqa: FBT001
+                return await traced_chat(
+                    request, lambda asked: self._chat(asked, again), manager=models, name=str(self.model.id)
+                )
 
-        manager = get_async_callback_manager_for_config(config)
-        name = config.get("run_name") or self.get_name()
-        run = await manager.on_chain_start(None, {"input": str(given)}, name=name, run_id=config.get("run_id"))
-        models = run.get_child()
+            return await self._ask(given, chat)
 
-        async def chat(request: ChatRequest, again: bool) -> ChatResponse:  # noqa: FBT001
-            return await traced_chat(
-                request, lambda asked: self._chat(asked, again), manager=models, name=str(self.model.id)
-            )
-
-        try:
-            result = await self._ask(given, chat)
-        except BaseException as error:
-            await run.on_chain_error(error)
-            raise
-        await run.on_chain_end({"outcome": result.outcome, "output": result.value, "reason": result.reason})
-        return result
+        return await told(self.get_name(), config, seen={"input": shown(given)}, work=work)
 
     async def _ask(self, given: Any, chat: Chat) -> Result[Out]:
         calls: list[Call] = []
@@ -276,8 +286,7 @@ def json_object(text: str) -> Mapping[str, Any]:
     Raises:
         Unreadable: there is none.
     """
-    fenced = _FENCED_JSON.search(text)
-    for candidate in (text, fenced.group(1) if fenced else "", text[text.find("{") :] if "{" in text else ""):
+    for candidate in _candidates(text):
         try:
             found, _ = _DECODER.raw_decode(candidate.strip())
         except (ValueError, RecursionError):
@@ -285,6 +294,15 @@ def json_object(text: str) -> Mapping[str, Any]:
         if isinstance(found, dict):
             return found  # pyright: ignore[reportUnknownVariableType]
     raise Unreadable("the reply is not one JSON object")
+
+
+def _candidates(text: str) -> Iterator[str]:
+    yield text
+    fenced = _FENCED_JSON.search(text)
+    if fenced is not None:
+        yield fenced.group(1)
+    for begin in islice(re.finditer(r"\{", text), MOST_TRIED):
+        yield text[begin.start() :]
 
 
 def _no_constant(name: str) -> float:

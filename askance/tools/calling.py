@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from langchain_core.tools import StructuredTool
 from pydantic import create_model
 
 from askance.images import Image
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
 def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> BaseTool:
     """A tool named after `node`; an agent names one of `images`, or nothing where there is only one."""
+    from langchain_core.tools import StructuredTool
+
     description = (type(node).__doc__ or "").strip().split("\n")[0]
     if isinstance(images, Image):
         only = images

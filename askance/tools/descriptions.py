@@ -21,7 +21,7 @@ class Narrator(TextTool[Narration]):
     """Describes the image in detail."""
 
     prompt = "narration"
-    value = Narration
+    gives = Narration
     field = "description"
 
 
@@ -29,7 +29,7 @@ class UnusualHighlighter(TextTool[Unusual]):
     """Says what is unusual about the image."""
 
     prompt = "unusual"
-    value = Unusual
+    gives = Unusual
     field = "unusual"
 
 
@@ -37,7 +37,7 @@ class Captioner(TextTool[Caption]):
     """Writes a caption of one sentence for the image."""
 
     prompt = "caption"
-    value = Caption
+    gives = Caption
     field = "description"
 
 

@@ -35,6 +35,7 @@ class ObjectList(ImageTool[Objects]):
     """Lists the main objects that are visible in the image, at most five."""
 
     prompt = "objects"
+    gives = Objects
 
     @override
     def schema(self, subject: Image) -> Mapping[str, Any]:

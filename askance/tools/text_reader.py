@@ -33,6 +33,7 @@ class SceneTextReader(ImageTool[SceneText]):
     """Reads the text that is visible in the image."""
 
     prompt = "scene_text"
+    gives = SceneText
 
     @override
     def schema(self, subject: Image) -> Mapping[str, Any]:

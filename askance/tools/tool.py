@@ -58,7 +58,6 @@ class ImageTool(Node[Image, Out]):
 class TextTool(ImageTool[Out]):
     """An image tool whose answer is one free text."""
 
-    value: type[Out]
     field: str
     """Name of the text in the JSON form."""
 
@@ -77,7 +76,7 @@ class TextTool(ImageTool[Out]):
 
     @override
     def read_text(self, text: str, subject: Image) -> Out:
-        return self.value(text=text.strip())
+        return self.gives(text=text.strip())
 
 
 def text_field(data: Mapping[str, Any], field: str) -> str:

@@ -166,7 +166,10 @@ async def test_a_schema_that_is_ignored_after_all_is_noticed_for_the_next_run(ca
     assert "it took a JSON schema and did not hold the answer to it" in caplog.text
     await asyncio.sleep(0.1)
     (endpoint,) = records.of_kind("endpoint")
-    assert endpoint.response["schema"] == "ignored"
+    assert (endpoint.response["schema"], endpoint.response["noted"]) == ("enforced", {"schema": "ignored"})
+    replayed = await objects(model_of(ScriptedModel([]), records, mode="replay")).ask(PICTURE)
+    assert (replayed.outcome, replayed.rung) == (first.outcome, "json_schema")
+    assert await model_of(ScriptedModel([]), records).rung() == "prompted"
 
 
 def take(replies: list[Any], request: ChatRequest) -> str:
