@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from askance.chains.chain import Chain, Step
 from askance.chains.factories import Context, action_reason, atypicality, concatenate, end_to_end, verbalize
+from askance.chains.planned import LinkPlan, Plan
+from askance.chains.planning import plan
 from askance.chains.reading import LINKS, Given, Link, Reading
 
 __all__ = [
@@ -12,11 +14,14 @@ __all__ = [
     "Context",
     "Given",
     "Link",
+    "LinkPlan",
+    "Plan",
     "Reading",
     "Step",
     "action_reason",
     "atypicality",
     "concatenate",
     "end_to_end",
+    "plan",
     "verbalize",
 ]

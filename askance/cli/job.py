@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.chains import Chain, action_reason, atypicality, end_to_end, verbalize
-from askance.cli.exits import INTERRUPTED, hear_warnings
+from askance.chains import Chain, action_reason, atypicality, end_to_end, plan, verbalize
+from askance.chat import key_of
+from askance.cli.exits import INTERRUPTED, OK, hear_warnings
 from askance.cli.inputs import Options, find_pictures, read_options
 from askance.cli.places import library, open_store
-from askance.cli.running import Running
+from askance.cli.planning import plan_form, plan_text
+from askance.cli.running import Running, inputs_of
 from askance.cli.showing import Show
 from askance.cli.tally import Tally
 from askance.errors import BadImage, ConfigError, UsageError
 from askance.evals import RunFolder
 from askance.images import Image, policy
 from askance.models import Config, Engine, Model, get_model
+from askance.models.budget import Budget
+from askance.models.budgeted import Purse
+from askance.models.ledger import Ledger
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.replay import Store
 
 DEFAULT_COUNT = 3
 """Options that `multi` asks for."""
@@ -63,6 +70,9 @@ class Job:
     out: Path | None
     mode: Any
     retry: frozenset[Any]
+    plan: bool
+    budget: str | None
+    batch: bool
     concurrency: int | None
     prompts: Path | None
     paper: bool
@@ -84,7 +94,8 @@ def run_job(job: Job) -> int:
     pictures = find_pictures(job.images)
     options = [*read_options(job.options, pictures)] if job.options is not None else [None] * len(pictures)
     tally = Tally()
-    with closing(open_store(job.store, config, read_only=job.mode == "replay")) as records:
+    read_only = job.plan or job.mode == "replay"
+    with closing(open_store(job.store, config, read_only=read_only)) as records, ExitStack() as closed:
         engine = Engine(
             mode=job.mode,
             records=records,
@@ -95,10 +106,17 @@ def run_job(job: Job) -> int:
             observers=[tally],
         )
         chain, models = build(job, engine, config)
+        if job.plan:
+            return asyncio.run(_plan(job, chain, engine, dict(zip(pictures, options, strict=True))))
         configuration = _configuration(job, chain, models, dict(zip(pictures, options, strict=True)))
         folder = RunFolder(job.out, configuration, keeps=_same_picture) if job.out else None
+        if job.budget is not None:
+            purse = Purse(Ledger(_ledger(folder, records, configuration), Budget.parse(job.budget)))
+            closed.callback(purse.close)
+            chain, models = build(job, replace(engine, purse=purse), config)
         show = Show(len(pictures), as_json=job.as_json, tally=tally)
-        running = Running(chain, models, folder=folder, show=show)
+        batches = _batches(folder, records, configuration) if job.batch else None
+        running = Running(chain, models, folder=folder, show=show, batches=batches)
         try:
             return asyncio.run(running.run(pictures, options, concurrency=job.concurrency or UNDER_WAY))
         except KeyboardInterrupt:
@@ -108,6 +126,27 @@ def run_job(job: Job) -> int:
             show.close()
             if folder is not None:
                 folder.close()
+
+
+async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, Options | None]) -> int:
+    """Prints what the run would ask and cost; returns the exit code."""
+    planned = await plan(chain, inputs_of(samples.items()))
+    print(json.dumps(plan_form(planned, engine)) if job.as_json else plan_text(planned, engine))
+    return OK
+
+
+def _ledger(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
+    """Where the run's budget is kept: in its folder, else with the records."""
+    if folder is not None:
+        return folder.path / "budget.db"
+    return records.folder / "budgets" / f"{key_of('run', configuration)[:16]}.db"
+
+
+def _batches(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
+    """Where the run's batches are kept while they are under way: in its folder, else with the records."""
+    if folder is not None:
+        return folder.path / "batches"
+    return records.folder / "batches" / key_of("run", configuration)[:16]
 
 
 def build(job: Job, engine: Engine, config: Config) -> tuple[Chain, list[Model]]:
@@ -172,6 +211,16 @@ def _check(job: Job) -> None:
         )
     if job.choose == "single" and job.count is not None:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
+    if job.batch and job.mode != "auto":
+        raise UsageError(
+            "`--batch` reads its answers from the records, so it goes with no other mode.",
+            hint="Leave one of them out.",
+        )
+    if job.batch and job.budget is not None:
+        raise UsageError(
+            "`--budget` holds call by call, which a batch cannot be.",
+            hint="Look with --plan what the batches will cost, and leave one of them out.",
+        )
     if job.mode == "live" and job.out is not None:
         raise UsageError(
             "`--mode live` leaves answers on record as they are, so `--out` could not keep what was answered.",

@@ -82,6 +82,19 @@ def run(
     retry: Annotated[
         str | None, typer.Option(help="Ask again for answers on record that are: invalid,refused,filtered,truncated.")
     ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
+    ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="The most that the run may spend, all starts together: 5.00 (dollars), 20000tokens, 100calls."
+        ),
+    ] = None,
+    batch: Annotated[
+        bool,
+        typer.Option("--batch", help="Ask by the provider's batch interface: half the price, an answer within a day."),
+    ] = False,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Calls to one endpoint at a time.")] = None,
     prompts: Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")] = None,
     protocol: Annotated[Protocol, typer.Option(help="paper asks in the text form of the paper.")] = Protocol.auto,
@@ -111,6 +124,9 @@ def run(
         out=out,
         mode=_mode(replay, mode),
         retry=_outcomes(retry),
+        plan=plan,
+        budget=budget,
+        batch=batch,
         concurrency=concurrency,
         prompts=prompts,
         paper=protocol is Protocol.paper,

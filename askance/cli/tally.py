@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from askance.errors import CallError
+from askance.errors import CallError, OverBudget
 
 if TYPE_CHECKING:
     from askance.models import CallEvent
@@ -29,7 +29,7 @@ class Tally:
                 self.replayed += 1
             elif event.phase in {"answered", "probed"}:
                 self._spent(event)
-            elif event.phase == "failed" and isinstance(event.error, CallError):
+            elif event.phase == "failed" and _was_made(event.error):
                 self.failed += 1
 
     def _spent(self, event: CallEvent) -> None:
@@ -65,6 +65,11 @@ class Tally:
             parts.append(f"{self.tokens:,} tokens")
             parts.append(NO_PRICE if self.unpriced else f"${self.cost:.4f}")
         return " · ".join(parts)
+
+
+def _was_made(error: BaseException | None) -> bool:
+    """Whether a call that failed with `error` was made at all."""
+    return isinstance(error, CallError) and not isinstance(error, OverBudget)
 
 
 def _calls(count: int, done: str) -> str:

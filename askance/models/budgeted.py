@@ -52,6 +52,8 @@ class Purse:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
+        self.used_up = False
+        """Whether a call did not fit any more; a smaller one still might."""
         self._line = PerLoop(asyncio.Lock)
         self._settled = PerLoop(asyncio.Event)
         self._writer: tuple[int, ThreadPoolExecutor] | None = None
@@ -95,7 +97,11 @@ class Purse:
     async def _reserved(self, worst: Callable[[], Amount], what: str) -> tuple[int | None, Amount]:
         def reserve() -> tuple[int | None, Amount]:
             amount = worst()
-            return self.ledger.reserve(amount, what=what), amount
+            try:
+                return self.ledger.reserve(amount, what=what), amount
+            except OverBudget:
+                self.used_up = True
+                raise
 
         future = self._thread().submit(reserve)
         try:

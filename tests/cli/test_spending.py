@@ -96,8 +96,8 @@ def test_a_run_folder_keeps_its_own_ledger(askance: Command, priced: str, ads: l
         (
             "5.00",
             (
-                "askance: What '{vlm}' costs is not known, so a budget in dollars cannot hold it.\n  → Set its `price` in "
-                "askance.toml (US dollars for a million tokens, 0 where it is free), or give a budget in tokens or "
+                "askance: What '{vlm}' costs is not known, so a budget in dollars cannot hold it.\n  → Set its `price` "
+                "in askance.toml (US dollars for a million tokens, 0 where it is free), or give a budget in tokens or "
                 "calls.\n"
             ),
         ),
