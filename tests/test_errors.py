@@ -13,7 +13,14 @@ from askance.chat import Try
 from askance.errors import AskanceError, CallError
 
 CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, AskanceError)]
-VALUES: dict[str, Any] = {"hint": "Look.", "raw": "a cup", "status": 418, "retry_after": 2.5, "diff": "+a", "nearest": "b"}
+VALUES: dict[str, Any] = {
+    "hint": "Look.",
+    "raw": "a cup",
+    "status": 418,
+    "retry_after": 2.5,
+    "diff": "+a",
+    "nearest": "b",
+}
 
 
 def made(kind: type[AskanceError]) -> AskanceError:

@@ -73,7 +73,7 @@ def answer_of(line: Mapping[str, Any], asked: Asked, *, api: Literal["chat", "re
     try:
         return _answer(line, asked, api)
     except MalformedReply as error:
-        complaint = Complaint(kind=MalformedReply, words=error.message)
+        complaint = Complaint(kind=type(error), words=error.message)
         return Answer(error=error_of(complaint, asked), complaint=complaint)
     except Filtered:
         return Answer(ChatResponse(finish="content_filter"))

@@ -16,7 +16,7 @@ import asyncio
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.models.attempt import Attempt
@@ -127,6 +127,13 @@ class Engine:
         endpoint = Endpoint(self.concurrency, rpm=self.rpm, tpm=self.tpm)
         self._rooms.append(endpoint.room)
         return endpoint
+
+    def __copy__(self) -> Engine:
+        # Limits, purse and store are one for the run; a copy would have its own.
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
+        return self
 
     async def aclose(self) -> None:
         """Waits for what is still written, and closes the store, if this engine opened it. Models have their own."""

@@ -19,6 +19,7 @@ from langchain_core.messages.ai import UsageMetadata
 from askance.chat import ChatResponse, Message, TextPart, ToolCall, Usage
 from askance.errors import MalformedReply, UsageError
 from askance.images import Image
+from askance.models.finishes import finish_of, incomplete
 from askance.models.openai_chat import logprobs
 from askance.models.reading import clean_text, count, part_of
 from askance.models.thinking import split_thinking
@@ -26,28 +27,8 @@ from askance.models.thinking import split_thinking
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from askance.chat import FinishReason, ImagePart, JsonObject, Part, Role
+    from askance.chat import ImagePart, JsonObject, Part, Role
     from askance.models.encoding import Encoder
-
-FINISHES: dict[FinishReason, frozenset[str]] = {
-    "length": frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}),
-    "content_filter": frozenset(
-        {
-            "blocklist",
-            "content_filter",
-            "content_filtered",
-            "guardrail_intervened",
-            "image_safety",
-            "prohibited_content",
-            "recitation",
-            "safety",
-            "spii",
-        }
-    ),
-    "refusal": frozenset({"refusal"}),
-    "tool_calls": frozenset({"function_call", "tool_call", "tool_calls", "tool_use"}),
-}
-"""The providers' words for how an answer ended, in lower case; any other is `stop`."""
 
 _FINISH_FIELDS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _ROLES: dict[str, Role] = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
@@ -161,7 +142,7 @@ def to_response(message: object) -> ChatResponse:
     """The response in a message of a LangChain chat model.
 
     Raises:
-        MalformedReply: it is no message of a model.
+        MalformedReply: it is no message of a model, the server gave the answer up, or it ended nobody knows how.
     """
     if not isinstance(message, AIMessage):
         raise MalformedReply(f"The model answered with a {type(message).__name__}, not with an AIMessage.")
@@ -173,7 +154,7 @@ def to_response(message: object) -> ChatResponse:
         text=text,
         thinking=_thinking(message) or tagged,
         tool_calls=calls,
-        finish="refusal" if refusal else _finish(about, called=bool(calls)),
+        finish=finish_of(_finish_words(about), refused=refusal is not None, called=bool(calls)),
         refusal=refusal,
         usage=_usage(message.usage_metadata),
         model=_word(about.get("model_name")) or _word(about.get("model")) or None,
@@ -222,14 +203,12 @@ def _tool_calls(message: AIMessage) -> tuple[ToolCall, ...]:
     return (*valid, *invalid)
 
 
-def _finish(about: Mapping[str, Any], *, called: bool) -> FinishReason:
+def _finish_words(about: Mapping[str, Any]) -> list[str]:
+    """All that the reply says of how it ended, each provider in a field of its own."""
     words = [_word(about.get(field)) for field in _FINISH_FIELDS]
     if about.get("status") == "incomplete":
-        words.append(_word(part_of(about.get("incomplete_details"), "reason")) or "length")
-    for finish, known in FINISHES.items():
-        if any(word.lower() in known for word in words):
-            return finish
-    return "tool_calls" if called else "stop"
+        words.append(incomplete(_word(part_of(about.get("incomplete_details"), "reason"))))
+    return words
 
 
 def _thinking(message: AIMessage) -> str:

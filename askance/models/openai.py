@@ -155,7 +155,7 @@ class OpenAIModel:
             if complaint is None:
                 return from_responses(reply) if self.id.api == "responses" else from_chat(reply)
         except MalformedReply as error:
-            raise _malformed(error.message, asked) from error
+            raise _malformed(error.message, asked, kind=type(error)) from error
         raise error_of(complaint, asked)
 
     async def _nearest(self) -> str | None:
@@ -220,8 +220,8 @@ async def _limited(response: Any, asked: Asked) -> bytes:
     return b"".join(chunks)
 
 
-def _malformed(words: str, asked: Asked) -> Exception:
-    return error_of(Complaint(kind=MalformedReply, words=words), asked)
+def _malformed(words: str, asked: Asked, *, kind: type[MalformedReply] = MalformedReply) -> Exception:
+    return error_of(Complaint(kind=kind, words=words), asked)
 
 
 def _json(data: bytes) -> object:

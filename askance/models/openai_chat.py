@@ -8,31 +8,18 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ChatResponse, ImagePart, TextPart, ToolCall, Usage
-from askance.errors import ConfigError, MalformedReply
+from askance.errors import ConfigError
+from askance.models.finishes import finish_of
 from askance.models.reading import clean_text, count, first, items, mapping, part_of
 from askance.models.thinking import split_thinking
 
 if TYPE_CHECKING:
-    from askance.chat import ChatRequest, FinishReason, JsonObject, Message, Part, ResponseFormat, ToolSpec
+    from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat, ToolSpec
     from askance.models.encoding import Encoder
     from askance.models.settings import TokenField
 
 OWN_FIELDS = frozenset({"model", "messages", "input", "stream", "n", "tools", "response_format"})
 """Fields that the request fills in itself; an extra of that name would change what is asked behind its back."""
-
-FINISHES: dict[str, FinishReason] = {
-    "stop": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "content_filter",
-    "refusal": "refusal",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-}
-"""Finish reasons by the vendor's word; any other is `stop`."""
-
-UNFINISHED = frozenset({"abort", "error"})
-"""Finish reasons of an answer that the server gave up."""
 
 LEAST_LOGPROB = -9999.0
 """What stands for minus infinity, which JSON cannot hold."""
@@ -174,14 +161,11 @@ def from_chat(reply: object) -> ChatResponse:
     """The response in a chat completion.
 
     Raises:
-        MalformedReply: the reply has another shape, or the server gave the answer up.
+        MalformedReply: the reply has another shape, the server gave the answer up, or it ended nobody knows how.
     """
     form = mapping(reply, "reply")
     choice = mapping(first(form.get("choices"), "choices"), "choice")
     message = mapping(choice.get("message"), "message")
-    finish = choice.get("finish_reason")
-    if finish in UNFINISHED:
-        raise MalformedReply(f"The server gave the answer up (finish reason {finish!r}).")
     thinking, text = split_thinking(content_text(message.get("content")))
     calls = tuple(_tool_call(call) for call in items(message.get("tool_calls"), "tool_calls"))
     refusal = clean_text(message.get("refusal")) or None
@@ -189,20 +173,12 @@ def from_chat(reply: object) -> ChatResponse:
         text=text,
         thinking=clean_text(message.get("reasoning_content") or message.get("reasoning")) or thinking,
         tool_calls=calls,
-        finish=finish_reason(finish, refused=refusal is not None, called=bool(calls)),
+        finish=finish_of([clean_text(choice.get("finish_reason"))], refused=refusal is not None, called=bool(calls)),
         refusal=refusal,
         usage=_usage(form.get("usage")),
         model=clean_text(form.get("model")) or None,
         logprobs=logprobs(choice.get("logprobs")),
     )
-
-
-def finish_reason(word: object, *, refused: bool, called: bool) -> FinishReason:
-    """How the answer ended; some servers say `stop` although the model declined or called a tool."""
-    if refused:
-        return "refusal"
-    finish = FINISHES.get(word, "stop") if isinstance(word, str) else "stop"
-    return "tool_calls" if called and finish == "stop" else finish
 
 
 def logprobs(found: object) -> tuple[JsonObject, ...]:

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse, TextPart, ToolCall, Usage
 from askance.errors import ConfigError, MalformedReply
-from askance.models.openai_chat import extras, finish_reason, format_name, is_strict, logprobs
+from askance.models.finishes import finish_of, incomplete
+from askance.models.openai_chat import extras, format_name, is_strict, logprobs
 from askance.models.reading import clean_text, count, items, mapping, part_of
 from askance.models.thinking import split_thinking
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat
     from askance.models.encoding import Encoder
-
-INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
-"""Why an answer is incomplete, as a finish reason of chat completions."""
 
 
 # Request → body -------------------------------------------------------------------------------------------------------
@@ -127,14 +125,12 @@ def from_responses(reply: object) -> ChatResponse:
     thinking, text = split_thinking("".join(clean_text(part.get("text")) for part in _of(contents, "output_text")))
     refusal = "".join(clean_text(part.get("refusal")) for part in _of(contents, "refusal")) or None
     calls = tuple(_tool_call(item) for item in _of(output, "function_call"))
-    reason = INCOMPLETE.get(str(part_of(form.get("incomplete_details"), "reason")), "length")
+    ended = incomplete(str(part_of(form.get("incomplete_details"), "reason"))) if status == "incomplete" else "stop"
     return ChatResponse(
         text=text,
         thinking=_thinking(output) or thinking,
         tool_calls=calls,
-        finish=finish_reason(
-            reason if status == "incomplete" else "stop", refused=refusal is not None, called=bool(calls)
-        ),
+        finish=finish_of([ended], refused=refusal is not None, called=bool(calls)),
         refusal=refusal,
         usage=_usage(form.get("usage")),
         model=clean_text(form.get("model")) or None,

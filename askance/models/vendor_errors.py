@@ -23,6 +23,7 @@ from askance.errors import (
     Refused,
     ServerFault,
     Truncated,
+    UnknownFinish,
     Unreachable,
 )
 from askance.models.complaints import Complaint, read, refined
@@ -63,6 +64,7 @@ MESSAGES: dict[type[CallError], tuple[str, str | None]] = {
     Refused: ("The model {model!r} declined to answer{said}", None),
     ServerFault: ("{where} failed{status}{said}", "Try again later; the server's log may say more."),
     Truncated: ("{where} cut the answer off at the token limit.", "Raise the token limit."),
+    UnknownFinish: ("{where} sent a reply of which nobody can tell whether it is whole{said}", None),
     Unreachable: ("{where} cannot be reached{said}", "Check the address, the network and any proxy."),
 }
 """A sentence and the way out for each kind of error."""

@@ -14,7 +14,7 @@ from langchain_core.messages import (
 from PIL import Image as Pillow
 
 from askance.chat import CallMeta, ChatResponse, ImagePart, Message, TextPart, ToolCall, Usage
-from askance.errors import MalformedReply, UsageError
+from askance.errors import MalformedReply, UnknownFinish, UsageError
 from askance.images import Image
 from askance.models.encoding import Encoded, encode
 from askance.models.langchain_messages import from_langchain, from_response, to_langchain, to_response
@@ -129,6 +129,8 @@ def test_what_has_no_counterpart(message: BaseMessage, error: str) -> None:
         ({"stop_reason": "end_turn"}, "stop"),
         ({"stop_reason": "max_tokens"}, "length"),
         ({"finish_reason": "MAX_TOKENS"}, "length"),
+        ({"finish_reason": "model_length"}, "length"),
+        ({"finish_reason": "stop", "stop_reason": "END"}, "stop"),
         ({"done_reason": "length"}, "length"),
         ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
         ({"status": "incomplete"}, "length"),
@@ -141,6 +143,12 @@ def test_what_has_no_counterpart(message: BaseMessage, error: str) -> None:
 )
 def test_finish_reasons_of_all_providers(about: dict[str, Any], finish: str) -> None:
     assert to_response(AIMessage("Hm", response_metadata=about)).finish == finish
+
+
+def test_a_finish_reason_that_nobody_knows() -> None:
+    with pytest.raises(UnknownFinish) as caught:
+        to_response(AIMessage("Hm", response_metadata={"finish_reason": "tired"}))
+    assert caught.value.message == "It ended for a reason that is not known: 'tired'."
 
 
 def test_usage_with_its_details() -> None:

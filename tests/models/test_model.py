@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -32,6 +33,15 @@ def test_a_request_carries_what_the_settings_say() -> None:
         "extra": {"top_k": 5},
         "draw": 2,
     }
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
+def test_a_copy_of_a_model_or_an_engine_is_itself(again: Callable[[Any], Any], engine: Engines) -> None:
+    run = engine()
+    model = get_model("openai:gpt-4o", engine=run)
+    assert again([model, run]) == [model, run]
+    assert again(model) is model
+    assert again(run) is run
 
 
 def test_the_settings_token_limit_goes_first() -> None:

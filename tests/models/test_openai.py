@@ -36,6 +36,7 @@ from askance.errors import (
     ModelNotFound,
     RateLimited,
     ServerFault,
+    UnknownFinish,
     Unreachable,
 )
 from askance.images import Image
@@ -289,6 +290,16 @@ async def test_a_call_that_is_cancelled_leaves_the_client_usable(make: Make) -> 
         assert (await model.generate(hello())).text == SENTENCE
 
 
+async def test_an_ending_that_nobody_knows_is_a_failure_that_names_it(make: Make) -> None:
+    with FakeEndpoint([chat_body("A cup, br", finish="tired")]) as endpoint:
+        with pytest.raises(UnknownFinish) as caught:
+            await make(endpoint).generate(hello())
+        assert str(caught.value) == (
+            f"{endpoint.url} sent a reply of which nobody can tell whether it is whole: "
+            "It ended for a reason that is not known: 'tired'."
+        )
+
+
 async def test_a_filter_on_the_request_is_an_outcome(make: Make) -> None:
     filtered = replies.error(400, "The response was filtered.", code="content_filter")
     with FakeEndpoint([filtered]) as endpoint:
@@ -459,7 +470,10 @@ async def test_the_headers_of_a_reply_are_handed_on(status: int) -> None:
     said: list[str] = []
     token = heard.set(lambda headers: said.append(headers["x-ratelimit-remaining-requests"]))
     limited = Reply(status=status, body=chat_body(), headers={"x-ratelimit-remaining-requests": "7"})
-    with FakeEndpoint([limited]) as endpoint, suppress(RateLimited):
-        await from_settings(at(endpoint)).generate(hello())
+    with FakeEndpoint([limited]) as endpoint:
+        model = from_settings(at(endpoint))
+        with suppress(RateLimited):
+            await model.generate(hello())
+        await model.aclose()
     heard.reset(token)
     assert said == ["7"]

@@ -187,7 +187,9 @@ def test_an_endpoint_that_counts_nothing(usage: Any) -> None:
         pytest.param({"finish": "length"}, "length", "truncated", id="length"),
         pytest.param({"finish": "content_filter", "text": None}, "content_filter", "filtered", id="filter"),
         pytest.param({"refusal": "I will not."}, "refusal", "refused", id="refusal"),
-        pytest.param({"finish": "eos_token"}, "stop", "answered", id="unknown word"),
+        pytest.param({"finish": "eos_token"}, "stop", "answered", id="another word for stop"),
+        pytest.param({"finish": None}, "stop", "answered", id="no word"),
+        pytest.param({"finish": "model_length"}, "length", "truncated", id="another word for length"),
         pytest.param({"tool_calls": [tool_call("look", {})]}, "tool_calls", "answered", id="tool call called stop"),
         pytest.param({"tool_calls": None, "finish": "stop"}, "stop", "answered", id="no list of calls"),
     ],
@@ -255,6 +257,11 @@ def test_text_in_parts_and_text_that_nothing_can_store() -> None:
         pytest.param({"choices": {}}, "The reply's choices is dict.", id="choices of another type"),
         pytest.param({"choices": ["cup"]}, "The reply's choice is str.", id="text for a choice"),
         pytest.param({"choices": [{"message": {"content": 7}}]}, "The reply's text is int.", id="number for text"),
+        pytest.param(
+            chat_body(finish="insufficient_system_resource"),
+            "The server gave the answer up (finish reason 'insufficient_system_resource').",
+            id="out of resources",
+        ),
         pytest.param(chat_body(finish="abort"), "The server gave the answer up (finish reason 'abort').", id="aborted"),
     ],
 )
