@@ -6,6 +6,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import resource
 import signal
 from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,8 +18,8 @@ from askance.chains import Chain, Reading, action_reason
 from askance.chains.batches import read_in_batches
 from askance.chains.line import line_of
 from askance.models import Engine, get_model
-from askance.models.batch import BatchNews, BatchPolicy
 from askance.models.batch_jobs import Job
+from askance.models.batch_policy import BatchNews, BatchPolicy
 from askance.replay import Store
 from tests.scripted import ANSWERS, OPTIONS
 from tests.servers import default_text
@@ -91,6 +92,11 @@ class Run:
     def lines(self) -> list[JsonObject]:
         return json.loads((self.place / "lines.json").read_text())
 
+    @property
+    def peak(self) -> int:
+        """Bytes that the process took at most."""
+        return int((self.place / "peak").read_text())
+
     def killed_at(self, count: int, where: str) -> Run:
         return replace(self, kill=(count, where))
 
@@ -117,6 +123,7 @@ def _main(run: Run) -> None:
         _plant(*run.kill)
     lines = run.in_batches()
     (run.place / "lines.json").write_text(json.dumps(lines))
+    (run.place / "peak").write_text(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
 
 
 def _plant(count: int, where: str) -> None:

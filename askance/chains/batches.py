@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from askance.chains.reading import Given, Reading
     from askance.chat import JsonObject
     from askance.models import Model
-    from askance.models.batch import BatchNews, BatchPolicy
+    from askance.models.batch_policy import BatchNews, BatchPolicy
     from askance.models.batch_queue import Queue
 
 FOLDER = "batches"

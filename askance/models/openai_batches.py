@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,10 +113,11 @@ class BatchApi:
         return _number(form.get("id"), "id")
 
     async def find_file(self, name: str, size: int) -> str | None:
-        """The number of the file of this name and size, if it was uploaded."""
-        async for form in self._pages(self._client.files.with_streaming_response.list):
-            if form.get("filename") == name and form.get("bytes") == size:
-                return _number(form.get("id"), "id")
+        """The number of the file of this name and size, if it was uploaded; None too where files are not listed."""
+        with suppress(BadRequest):
+            async for form in self._pages(self._client.files.with_streaming_response.list):
+                if form.get("filename") == name and form.get("bytes") == size:
+                    return _number(form.get("id"), "id")
         return None
 
     async def create(self, file: str, *, url: Any, part: str) -> Batch:

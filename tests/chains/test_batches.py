@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,11 @@ from PIL import Image
 
 from askance.chains import action_reason
 from askance.chains.batches import read_in_batches
+from askance.chat import ChatRequest
 from askance.errors import AuthError, StoreError, UsageError
-from askance.models import RetryPolicy
-from askance.models.batch import BatchPolicy
+from askance.models import CallEvent, Price, RetryPolicy
 from askance.models.batch_jobs import Job
+from askance.models.batch_policy import BatchNews, BatchPolicy
 from tests import replies
 from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
 from tests.batch_server import BatchServer, Fate, Made, Step, When
@@ -46,7 +48,7 @@ def draw(folder: Path, count: int) -> list[str]:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Callable[..., BatchServer]:
-    return lambda **options: BatchServer(tmp_path / "endpoint", **{"answer": answer, **options})
+    return partial(BatchServer, tmp_path / "endpoint", answer=answer)
 
 
 def test_three_rounds_give_the_lines_of_an_online_run(
@@ -474,6 +476,61 @@ def test_a_picture_that_cannot_be_used_stops_no_other(
         assert server.made.total() == 14
 
 
+def test_a_refusal_that_is_asked_again_is_asked_once_whoever_kills_the_process(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    with serve(answer=failing("unusual", REFUSAL)) as server:
+        run = Run(server.url, tmp_path, pictures[:1])
+        run.in_batches()
+        again = replace(run, engine={"retry": frozenset({"refused"})})
+        # After the line that says that the batch is settled.
+        assert not finished(again.killed_at(7, "after"))
+        assert finished(again)
+
+        assert sorted(server.made.values()) == [1, 1, 1, 2]
+        assert [link["outcome"] for link in again.lines[0]["links"].values()].count("refused") == 1
+
+
+def test_observers_hear_of_every_call_once_and_of_half_its_price(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    heard: list[CallEvent] = []
+    news: list[BatchNews] = []
+    price = Price(input=1.0, output=1.0, batch=0.5)
+    with serve() as server:
+        run = Run(server.url, tmp_path, pictures[:1], settings={"price": price})
+        run.in_batches(news.append, observers=[heard.append])
+
+    assert Counter(event.phase for event in heard) == {"answered": 7, "probed": 1}
+    assert {event.cost for event in heard if event.phase == "answered"} == {9e-6}
+    assert [one.round for one in news if one.phase == "settled"] == [1, 2, 3]
+    assert [(one.queued, one.sent, one.done) for one in news if one.phase == "settled"] == [
+        (4, 4, 4),
+        (2, 2, 2),
+        (1, 1, 1),
+    ]
+
+
+@pytest.mark.slow
+def test_memory_is_flat(tmp_path: Path) -> None:
+    peaks = [peak_of(tmp_path / str(count), count) for count in (200, 2000)]
+
+    assert peaks[1] < peaks[0] + 40 * 2**20
+
+
+def peak_of(place: Path, count: int) -> int:
+    """Bytes that a run over so many pictures of 40 kB takes, at its peak."""
+    place.mkdir()
+    noise = [str(place / f"{number}.png") for number in range(count)]
+    for path in noise:
+        Image.frombytes("RGB", (115, 115), os.urandom(115 * 115 * 3)).save(path)
+    with BatchServer(place / "endpoint", answer=answer) as server:
+        policy = replace(QUICK, most_bytes=20_000_000, grace=5.0)
+        run = Run(server.url, place, noise, policy=policy)
+        assert finished(run, within=500)
+        return run.peak
+
+
 # --- what cannot be ---
 
 
@@ -542,7 +599,11 @@ def test_a_chain_that_never_asks_the_same_is_found_out(
         chain, engine = Run(server.url, tmp_path, pictures).chain()
         node: Any = chain["narration"]
         request = node.request
-        monkeypatch.setattr(node, "request", lambda *asked: replace(request(*asked), draw=next(numbers)))
+
+        def drifting(subject: object, rung: object) -> ChatRequest:
+            return replace(request(subject, rung), draw=next(numbers))
+
+        monkeypatch.setattr(node, "request", drifting)
         inputs = [{"image": picture, "options": OPTIONS} for picture in pictures]
         readings = read_in_batches(chain, inputs, folder=tmp_path / "batches", policy=QUICK)
         with pytest.raises(UsageError) as raised:
