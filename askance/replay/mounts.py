@@ -27,7 +27,7 @@ def network_of(path: Path, mountinfo: str) -> str | None:
         mountinfo: text of `/proc/self/mountinfo`; lines of another shape are passed over.
     """
     best: tuple[int, str] = (-1, "")
-    for line in mountinfo.splitlines():
+    for line in mountinfo.split("\n"):
         before, dash, after = line.partition(" - ")
         fields, kind = before.split(" "), after.split(" ")[0]
         if not dash or len(fields) < 5:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,6 +77,27 @@ class Project:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
         )
+
+    def on_terminal(self, *arguments: str) -> str:
+        """What the command shows on a terminal, byte for byte."""
+        ours, theirs = os.openpty()
+        with subprocess.Popen(
+            [sys.executable, "-m", "askance", *arguments],
+            cwd=self.folder,
+            env={**self.env, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        ) as process:
+            os.close(theirs)
+            shown = b""
+            # At the end of the other side reading fails.
+            with suppress(OSError):
+                while chunk := os.read(ours, 65_536):
+                    shown += chunk
+            os.close(ours)
+            process.wait(timeout=60)
+        return shown.decode()
 
     def leaks(self) -> Iterator[str]:
         """Each place in which a secret stands."""
