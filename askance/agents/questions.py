@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -53,7 +53,7 @@ class PictureQuestion(Question):
     statement: str | None = None
 
 
-def check_options(options: Sequence[Any]) -> tuple[str, ...]:
+def check_options(options: Iterable[Any]) -> tuple[str, ...]:
     """The options, exactly as they are.
 
     Raises:
@@ -62,13 +62,14 @@ def check_options(options: Sequence[Any]) -> tuple[str, ...]:
     hint = "Give at least two different options, one a line or as a JSON list."
     if isinstance(options, str):
         raise BadOptions("The options are one text, not a list.", hint=hint)
-    if len(options) < 2:
-        raise BadOptions(f"There {'is one option' if options else 'are no options'} to choose from.", hint=hint)
-    for number, option in enumerate(options, start=1):
+    given = list(options)
+    if len(given) < 2:
+        raise BadOptions(f"There {'is one option' if given else 'are no options'} to choose from.", hint=hint)
+    for number, option in enumerate(given, start=1):
         if not isinstance(option, str) or not option.strip():
             raise BadOptions(f"Option {number} is blank or no text: {option!r}.", hint=hint)
-    if len(set(options)) < len(options):
-        option = next(option for option, times in Counter(options).items() if times > 1)
-        same = " and ".join(str(number) for number, other in enumerate(options, start=1) if other == option)
+    if len(set(given)) < len(given):
+        option = next(option for option, times in Counter(given).items() if times > 1)
+        same = " and ".join(str(number) for number, other in enumerate(given, start=1) if other == option)
         raise BadOptions(f"Options {same} are the same: {option!r}.", hint="Remove all but one of them.")
-    return tuple(options)
+    return tuple(given)

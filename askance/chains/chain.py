@@ -14,23 +14,24 @@ from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from langchain_core.runnables import Runnable, RunnableLambda
-from langchain_core.runnables.config import (
-    get_async_callback_manager_for_config,
-    get_config_list,
-    patch_config,
-)
-from langchain_core.runnables.graph import Graph
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.config import get_config_list, patch_config
+from typing_extensions import override
 
 from askance.chains.reading import LINKS, Given, Link, Reading, as_value, reading_of
-from askance.errors import BadImage, CallError, ReplayMiss, Skipped, UsageError
+from askance.errors import BadImage, CallError, Skipped, UsageError
 from askance.models import run_sync
 from askance.nodes import Node, Result, skipped
 from askance.nodes.listening import listened, quiet
+from askance.nodes.telling import told
 
 if TYPE_CHECKING:
+    from langchain_core.callbacks import AsyncCallbackManager
     from langchain_core.runnables import RunnableConfig
+    from langchain_core.runnables.graph import Graph
     from typing_extensions import TypeIs
+
+    from askance.chat import Outcome
 
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
@@ -68,24 +69,27 @@ class Step:
         for need in self.needs:
             result = cast("Result[Any] | None", getattr(reading, need))
             if result is not None and not result.answered and not result.absent:
-                return skipped(f"{need} has no answer ({result.outcome})")
+                why = f"skipped: {result.reason}" if result.outcome == "skipped" else result.outcome
+                return skipped(f"{need} has no answer ({why})")
         try:
             subject = self.subject(reading)
-            ask: Ask | None = getattr(self.node, "ask", None)
-            if ask is not None:
-                return await ask(subject, config)
+        except Skipped as error:
+            return skipped(str(error), absent=True)
+        except BadImage as error:
+            return Result(outcome="failed", reason=str(error), error=type(error).__name__)
+        ask: Ask | None = getattr(self.node, "ask", None)
+        return await (self._own(subject, config) if ask is None else ask(subject, config))
+
+    async def _own(self, subject: Any, config: RunnableConfig | None) -> Result[Any]:
+        """The result of a caller's own node: whatever goes wrong in it never stops the other pictures."""
+        try:
             return Result(outcome="answered", value=as_value(self.link, await _call(self.node, subject, config)))
-        except (CallError, ReplayMiss, BadImage) as error:
-            outcome = error.outcome if isinstance(error, CallError) else "failed"
-            return Result(outcome=outcome, reason=str(error), error=type(error).__name__)  # pyright: ignore[reportArgumentType]
-        except UsageError:
-            raise
-        except Exception as error:  # noqa: BLE001  # a caller's own node: one picture's failure never stops the others
-            return Result(
-                outcome="failed",
-                reason=f"{self.name} raised {type(error).__name__}: {error}",
-                error=type(error).__name__,
-            )
+        except CallError as error:
+            outcome, reason = cast("Outcome", error.outcome), str(error)
+            return Result(outcome=outcome, reason=reason, error=type(error).__name__, raw=error.raw)
+        except Exception as error:  # noqa: BLE001
+            reason = f"{self.name} raised {type(error).__name__}: {error}"
+            return Result(outcome="failed", reason=reason, error=type(error).__name__)
 
 
 def is_runnable(node: NodeLike) -> TypeIs[Runnable[Any, Any]]:
@@ -119,6 +123,16 @@ class Chain(Runnable["Given", Reading]):
         self.target: Link = target
         self.steps = tuple(sorted(steps, key=lambda step: LINKS.index(step.link)))
         self.mode = mode
+
+    @property
+    @override
+    def InputType(self) -> Any:  # LangChain's name
+        return Any
+
+    @property
+    @override
+    def OutputType(self) -> Any:
+        return Any
 
     @property
     def nodes(self) -> tuple[Node[Any, Any], ...]:
@@ -250,13 +264,19 @@ class Chain(Runnable["Given", Reading]):
                 await asyncio.gather(*begun, return_exceptions=True)
 
     async def _run(self, reading: Reading, config: RunnableConfig | None) -> Reading:
-        """Every link that is not given, each as soon as its needs are there."""
+        """Every link that is not given; in a replay one after the other, since nothing waits that others could pass."""
+        return await (self._in_turn if self.mode == "replay" else self._side_by_side)(reading, config)
+
+    async def _in_turn(self, reading: Reading, config: RunnableConfig | None) -> Reading:
         known = dict(reading.links)
-        if self.mode == "replay":  # nothing waits, so that there is nothing to do meanwhile
-            for step in self.steps:
-                if step.link not in known:
-                    known[step.link] = await step.run(reading.with_links(known) if step.needs else reading, config)
-            return reading.with_links(known)
+        for step in self.steps:
+            if step.link not in known:
+                known[step.link] = await step.run(reading.with_links(known) if step.needs else reading, config)
+        return reading.with_links(known)
+
+    async def _side_by_side(self, reading: Reading, config: RunnableConfig | None) -> Reading:
+        """Each link as soon as its needs are there."""
+        known = dict(reading.links)
         tasks: dict[Link, asyncio.Task[Result[Any]]] = {}
 
         async def fill(step: Step) -> Result[Any]:
@@ -274,30 +294,24 @@ class Chain(Runnable["Given", Reading]):
         finally:
             for task in tasks.values():
                 task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
         return reading.with_links(known)
 
     async def _listened_read(self, reading: Reading, config: RunnableConfig) -> Reading:
-        manager = get_async_callback_manager_for_config(config)
-        name = config.get("run_name") or self.get_name()
-        seen = {
-            "image": reading.name,
-            "sha256": reading.image.sha256 if reading.image else None,
-            "options": reading.options,
-        }
-        run = await manager.on_chain_start(None, seen, name=name, run_id=config.get("run_id"))
-        child = patch_config(config, callbacks=run.get_child())
-        child.pop("run_id", None)
-        child.pop("run_name", None)
-        try:
-            read = await self._run(reading, child)
-        except BaseException as error:
-            await run.on_chain_error(error)
-            raise
-        await run.on_chain_end({link: result.value for link, result in read.links.items()})
-        return read
+        async def work(manager: AsyncCallbackManager) -> Reading:
+            child = patch_config(config, callbacks=manager)
+            for own in ("run_id", "run_name"):
+                child.pop(own, None)
+            return await self._run(reading, child)
+
+        seen = {"image": reading.name, "sha256": reading.digest, "options": reading.options}
+        return await told(self.get_name(), config, seen=seen, work=work)
 
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:  # noqa: ARG002  # LangChain's signature
         """The wiring: a node a step, an edge from each link to what needs it."""
+        from langchain_core.runnables import RunnableLambda
+        from langchain_core.runnables.graph import Graph
+
         graph = Graph()
         start, end = graph.add_node(RunnableLambda(_start), id="image"), None
         places: dict[Link, Any] = {}

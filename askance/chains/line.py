@@ -21,7 +21,7 @@ def line_of(reading: Reading) -> JsonObject:
     answers = reading.answers.value if reading.answers is not None else None
     return {
         "image": reading.name,
-        "sha256": reading.image.sha256 if reading.image is not None and reading.problem is None else None,
+        "sha256": reading.digest,
         "outcome": reading.outcome,
         "reason": reading.reason,
         "verbalization": _verbalization(reading),

@@ -13,6 +13,7 @@ from askance.atypicality import Statement
 from askance.errors import BadImage, UsageError
 from askance.images import Image
 from askance.nodes import Call, Result, given
+from askance.nodes.telling import digest
 from askance.tools import Narration, Objects, SceneText, TextValue, Unusual
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Reading:
     description: Result[Description] | None = None
     statement: Result[Statement] | None = None
     answers: Result[Choice] | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """sha256 of the picture's bytes; None where there is no picture or it cannot be read."""
+        return None if self.image is None else digest(self.image)
 
     @property
     def links(self) -> dict[Link, Result[Any]]:
@@ -104,19 +110,30 @@ def reading_of(source: Given, target: Link) -> Reading:
     image, problem = _picture(fields.pop("image", None))
     name = fields.pop("name", None) or (image.name if image else _name(source))
     options = fields.pop("options", None)
+    options = None if options is None else check_options(options)
     unknown = [key for key in fields if key not in LINKS]
     if unknown:
         known = ", ".join(("image", "name", "options", *LINKS))
         raise UsageError(f"{', '.join(map(repr, unknown))} is no part of a reading.", hint=f"Use {known}.")
     links = {link: as_link(link, value) for link, value in fields.items() if value is not None}
+    _check_answers(links.get("answers"), options)
     return Reading(
         name=name,
         image=image,
         problem=problem,
-        options=None if options is None else check_options(options),
+        options=options,
         target=target,
         **links,
     )
+
+
+def _check_answers(given: Result[Choice] | None, options: tuple[str, ...] | None) -> None:
+    if given is None or given.value is None or options is None:
+        return
+    beyond = [number for number in given.value.numbers if not 1 <= number <= len(options)]
+    if beyond:
+        numbers = ", ".join(map(str, beyond))
+        raise UsageError(f"The given answer {numbers} is not among the {len(options)} options.", hint="Count from 1.")
 
 
 def _picture(source: Any) -> tuple[Image | None, str | None]:
@@ -130,7 +147,8 @@ def _picture(source: Any) -> tuple[Image | None, str | None]:
 
 def _name(source: Given) -> str:
     found = source.get("image") if isinstance(source, Mapping) else source
-    return Path(found).name if isinstance(found, (str, Path)) else "image"
+    named = isinstance(found, Path) or (isinstance(found, str) and not found.lower().startswith("data:"))
+    return Path(cast("str | Path", found)).name if named else "image"
 
 
 def as_link(link: str, value: Any) -> Result[Any]:

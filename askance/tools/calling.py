@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pydantic import create_model
 
 from askance.images import Image
+from askance.prompts import fence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,21 +25,26 @@ def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> Ba
         only = images
 
         async def ask() -> str:
-            return str(await node.ainvoke(only))
+            return _quoted(await node.ainvoke(only))
 
         def ask_sync() -> str:
-            return str(node.invoke(only))
+            return _quoted(node.invoke(only))
 
         return StructuredTool.from_function(ask_sync, coroutine=ask, name=node.get_name(), description=description)
     known = dict(images)
 
     async def ask_about(image: str) -> str:
-        return str(await node.ainvoke(known[image]))
+        return _quoted(await node.ainvoke(known[image]))
 
     def ask_about_sync(image: str) -> str:
-        return str(node.invoke(known[image]))
+        return _quoted(node.invoke(known[image]))
 
     arguments = create_model("Picture", image=(cast("Any", Literal)[tuple(known)], ...))
     return StructuredTool.from_function(
         ask_about_sync, coroutine=ask_about, name=node.get_name(), description=description, args_schema=arguments
     )
+
+
+def _quoted(value: object) -> str:
+    """What was read off a picture, behind a fence: an agent must not take it for an instruction."""
+    return fence(str(value), "from the image")

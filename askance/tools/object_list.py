@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MOST_OBJECTS = 5
 """The paper asks for up to five (section 3.2)."""
 
+LONGEST_NAME = 80
+"""Characters of a name; what is longer is no name, and may be text from the picture that speaks to a model."""
+
 _BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+")
 
 
@@ -59,6 +62,9 @@ class ObjectList(ImageTool[Objects]):
 
 
 def _objects(names: Sequence[str]) -> Objects:
+    too_long = next((name for name in names if len(name) > LONGEST_NAME), None)
+    if too_long is not None:
+        raise Unreadable(f"{too_long[:40]!r}… is no name of an object; name each in at most {LONGEST_NAME} characters")
     found = distinct(names)
     if not found:
         raise Unreadable("no object is named; name at least one")

@@ -5,22 +5,29 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.runnables import Runnable
 
 from askance.chat import CallMeta, JsonObject, key_of
-from askance.errors import MissingExtra
+from askance.errors import BadImage, MissingExtra, ReplayMiss
 from askance.images import CLEAN, Image
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
 from askance.nodes import Call, Result
+from askance.nodes.listening import listened, quiet
+from askance.nodes.telling import shown, told
 from askance.replay import Record, explain_miss
+from askance.tools.calling import tool_of
 from askance.tools.text_reader import SceneText
 from askance.tools.tool import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from langchain_core.runnables import RunnableConfig
+    from langchain_core.tools import BaseTool
 
 ENGINE = "rapidocr-3"
 """Name of the engine in records; a later major version that reads otherwise gets another."""
@@ -57,15 +64,26 @@ class RapidOcr(Runnable[Image, ReadText]):
         self.engine = engine if engine is not None else default_engine()
         self.least = least
 
-    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[ReadText]:  # noqa: ARG002
+    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[ReadText]:
         """The lines in one picture, from the records or from the engine.
 
         Raises:
-            ReplayMiss: the mode is `replay` and the picture was not read before.
-            BadImage: the picture cannot be used.
             MissingExtra: the engine is not installed.
         """
-        image, form, key = _asked(given)
+
+        async def work(_: object) -> Result[ReadText]:
+            try:
+                return await self._ask(Image.load(given))
+            except (ReplayMiss, BadImage) as error:
+                return Result(outcome="failed", reason=str(error), error=type(error).__name__)
+
+        if config is None:
+            return await work(None)
+        return await told(self.get_name(), config, seen={"input": shown(given)}, work=work)
+
+    async def _ask(self, image: Image) -> Result[ReadText]:
+        form: JsonObject = {"engine": ENGINE, "image": {"sha256": image.sha256, "policy": CLEAN.canonical()}}
+        key = key_of("ocr", form)
         shelf = self.engine.shelf
         recorded = shelf.records.get(key) if self.engine.mode in {"auto", "replay"} else None
         if recorded is None and self.engine.mode == "replay":
@@ -73,21 +91,17 @@ class RapidOcr(Runnable[Image, ReadText]):
         found = recorded.response if recorded is not None else await self._read(image)
         if recorded is None:
             await shelf.write(lambda: Record.make("ocr", form, found))
-        return self._result(key, found, replayed=recorded is not None)
+        call = Call(key=key, model=ENGINE, kind="ocr", cost=0.0, meta=CallMeta(replayed=recorded is not None))
+        return Result(outcome="answered", value=self._value(found), calls=(call,))
 
-    def on_record(self, given: Any) -> Result[ReadText] | None:
-        """The lines in one picture where it was read before, without looking at it.
-
-        Raises:
-            BadImage: the picture's file cannot be read.
-        """
-        _, _, key = _asked(given)
-        recorded = self.engine.shelf.records.get(key)
-        return None if recorded is None else self._result(key, recorded.response, replayed=True)
+    def as_tool(self, images: Mapping[str, Image] | Image) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
+        """A tool that an agent of LangChain can call on the pictures given here, and on no others."""
+        return tool_of(self, images)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
         """The lines in one picture."""
-        return (await self.ask(input, config)).unwrap()
+        with quiet(self.engine.mode):
+            return (await self.ask(input, listened(config, self.engine.mode))).unwrap()
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
         """As `ainvoke`, from anywhere."""
@@ -130,11 +144,10 @@ def _asked(given: Any) -> tuple[Image, JsonObject, str]:
 
 def _found(reader: Any, image: Image) -> JsonObject:
     """What the engine finds, as JSON values, from the top down."""
-    import io
     from importlib.metadata import version
 
-    pixels = io.BytesIO()
-    image.open().convert("RGB").save(pixels, "PNG")
+    pixels = BytesIO()
+    Image.from_bytes(image.prepare(CLEAN).data).open().convert("RGB").save(pixels, "PNG")
     result = reader(pixels.getvalue())
     if result.txts is None:
         return {"lines": [], "version": version("rapidocr")}

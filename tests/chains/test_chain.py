@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from langchain_core.runnables import RunnableLambda, RunnableParallel
 from askance.agents import Choice, combine
 from askance.atypicality import Statement
 from askance.chains import Chain, Reading, action_reason, atypicality, end_to_end, verbalize
+from askance.chains.line import line_of
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import BadOptions, UsageError
 from askance.images import Image
@@ -423,3 +425,41 @@ async def test_many_requests_at_once_are_told_apart() -> None:
 
     said = [reading.description.unwrap().text for reading in readings if reading.description]
     assert said == [Image.load(picture).sha256 for picture in pictures]
+
+
+@pytest.mark.parametrize("dropped", ["objects", "narration"])
+async def test_without_what_a_statement_needs_the_chain_goes_on_without_one(dropped: str) -> None:
+    reading = await action_reason(model_of(scripted())).with_nodes(**{dropped: None}).ainvoke(INPUT)
+
+    assert (reading.outcome, reading.statement and reading.statement.outcome) == ("answered", "skipped")
+
+
+async def test_a_value_that_a_link_cannot_hold_is_an_outcome_of_it() -> None:
+    chain = verbalize(model_of(scripted())).with_nodes(scene_text=lambda _: 5)
+
+    reading = await chain.ainvoke(PICTURE)
+
+    assert reading.scene_text is not None
+    assert reading.scene_text.outcome == "failed"
+
+
+async def test_a_given_answer_is_one_of_the_options() -> None:
+    with pytest.raises(UsageError, match=r"^The given answer 99 is not among the 4 options\. "):
+        await action_reason(model_of(scripted())).ainvoke({**INPUT, "answers": [99]})
+
+
+def test_a_file_that_is_gone_is_the_same_with_and_without_a_listener(tmp_path: Path) -> None:
+    chain = verbalize(model_of(scripted()))
+    source = {"image": tmp_path / "gone.jpg"}
+
+    assert chain.invoke(source, {"callbacks": [Listener()]}).links == chain.invoke(source).links
+    assert line_of(chain.invoke(source))["sha256"] is None
+
+
+def test_langchain_draws_and_describes_compositions() -> None:
+    vlm = model_of(scripted())
+    parts = RunnableParallel(objects=objects(vlm), narration=narration(vlm)) | combine(vlm)
+
+    assert "Combiner" in str(parts.get_graph().to_json()) or "combine" in str(parts.get_graph().to_json())
+    assert objects(vlm).get_output_jsonschema()["title"] == "Objects"
+    assert verbalize(vlm).input_schema is not None

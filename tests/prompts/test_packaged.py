@@ -123,7 +123,7 @@ def test_combine_pairs_each_question_with_its_answer() -> None:
     text = ask("combine", objects=["cup", "brick"], scene_text="BUY", narration="A cup.", unusual="It is brick.")
     pairs = [
         "Input Question-Answers:",
-        "Question: What are the non-textual objects visible in this image?\nAnswer: cup, brick",
+        f"Question: What are the non-textual objects visible in this image?\nAnswer:\n{fence('cup, brick', 'objects')}",
         "Question: You are an OCR expert. What are the text messages in the image?\nAnswer:",
         fence("BUY", "scene text"),
         f"Question: Describe the image in detail.\nAnswer:\n{fence('A cup.', 'narration')}",
