@@ -109,7 +109,7 @@ def finish_of(words: Iterable[str], *, refused: bool, called: bool) -> FinishRea
     known = [FINISHES[word.lower()] for word in said if word.lower() in FINISHES]
     if said and not known:
         raise UnknownFinish(f"It ended for a reason that is not known: {said[0][:LONGEST_WORD]!r}.")
-    finish = next((finish for finish in known if finish != "stop"), "stop")
+    finish: FinishReason = next((finish for finish in known if finish != "stop"), "stop")
     return "tool_calls" if called and finish == "stop" else finish
 
 
