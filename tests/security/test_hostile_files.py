@@ -1,0 +1,222 @@
+"""Cassettes, stores and prompts of strangers are data: read or refused, never run, and nothing is written elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.chains import verbalize
+from askance.chat import ChatRequest
+from askance.errors import CassetteError, PromptError, StoreError
+from askance.models import Capabilities, Engine, ScriptedModel, get_model
+from askance.models.capabilities import endpoint_form
+from askance.prompts import PromptLibrary
+from askance.replay import MemoryStore, Record, Store, import_cassette, merge
+from tests.replay.samples import record
+from tests.scripted import PICTURE, model_of, scripted
+
+MB = 2**20
+
+
+@pytest.fixture
+def memory() -> Callable[[], int]:
+    """Gives the most bytes that this process has held since the test began, above what it held then."""
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("the system does not say how much memory was used")
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = _kilobytes("VmRSS")
+    return lambda: (_kilobytes("VmHWM") - before) * 1024
+
+
+def _kilobytes(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+def a_gigabyte(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+
+
+def a_long_text(path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(b'{"kind": "chat", "x": "')
+        for _ in range(70):
+            file.write(b"x" * MB)
+
+
+def many_values(path: Path) -> None:
+    path.write_bytes(b'{"kind":"chat","request":{"a":[' + b"[]," * (10 * MB))
+
+
+HUGE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a gigabyte": (a_gigabyte, "it is longer than 67108864 bytes"),
+    "a long text": (a_long_text, "it is longer than 67108864 bytes"),
+    "many values": (many_values, "it holds more than 1000000 values"),
+}
+
+
+@pytest.mark.parametrize(("write", "message"), HUGE.values(), ids=HUGE)
+def test_a_huge_cassette_is_refused_in_little_memory(
+    write: Callable[[Path], None], message: str, tmp_path: Path, memory: Callable[[], int]
+) -> None:
+    write(tmp_path / "huge.jsonl")
+    with Store.open() as store, pytest.raises(CassetteError, match=rf"line 1: {message}\."):
+        import_cassette(tmp_path / "huge.jsonl", store)
+    assert memory() < 300 * MB
+
+
+def test_nothing_of_a_cassette_names_a_file(tmp_path: Path) -> None:
+    """Paths in every place that takes text are text."""
+    outside = tmp_path / "outside"
+    path = f"../../{outside.name}"
+    named = Record.make("ocr", {"path": path, "image": str(outside), "filename": path}, {"text": path, "file": path})
+    (tmp_path / "paths.jsonl").write_text(named.to_json() + "\n", encoding="utf-8")
+
+    with Store.open() as store:
+        import_cassette(tmp_path / "paths.jsonl", store)
+        assert list(store) == [named]
+
+    assert not outside.exists()
+    assert {file.name for file in tmp_path.rglob("*") if file.is_file()} <= {"paths.jsonl", "cache.db", ".gitignore"}
+
+
+STRANGE: dict[str, Any] = {
+    "text that is none": {"text": 5, "finish": "stop"},
+    "nested text": {"text": {"a": "b"}, "finish": "stop"},
+    "tool calls that are none": {"text": "", "finish": "stop", "tool_calls": [{"id": 1}]},
+    "counts that are none": {"text": "", "finish": "stop", "usage": {"input": "9" * 100}},
+    "fields of another schema": {"text": "", "finish": "stop", "usage": {"bogus": 1}},
+    "another ending": {"text": "", "finish": "explosion"},
+    "log-probabilities that are none": {"text": "", "finish": "stop", "logprobs": 5},
+}
+
+
+@pytest.mark.parametrize("response", STRANGE.values(), ids=STRANGE)
+async def test_a_record_that_holds_no_answer_is_no_answer(response: dict[str, Any]) -> None:
+    """The keys are right, so only its values tell."""
+    records = MemoryStore()
+    script = scripted()
+    await verbalize(model_of(script, records)).ainvoke(PICTURE)
+    for kept in list(records):
+        records.put(Record.make(kept.kind, kept.request, response))
+
+    chain = verbalize(model_of(scripted(), records, mode="replay"))
+    with pytest.raises(StoreError, match=r"^The record '.*' of 'memory' holds no answer: .*askance cache verify"):
+        await chain.ainvoke(PICTURE)
+    with Store.open() as store, pytest.raises(StoreError, match=r"^(response|logprobs)"):
+        merge(records, store)
+
+
+ENDPOINTS: dict[str, Any] = {
+    "another schema": {"schema": "explosion"},
+    "no texts": {"schema": ["enforced"], "without": 5, "served_model": 5, "token_field": {"a": 1}, "images": "yes"},
+    "fields of a later version": {"schema": "enforced", "smell": True},
+}
+
+
+@pytest.mark.parametrize("response", ENDPOINTS.values(), ids=ENDPOINTS)
+async def test_a_strange_record_of_an_endpoint_is_read_as_far_as_it_goes(response: dict[str, Any]) -> None:
+    script = ScriptedModel([])
+    strange = Record.make("endpoint", endpoint_form(script.id), response)
+
+    found = await get_model(script, engine=Engine(mode="replay", records=MemoryStore([strange]))).capabilities()
+
+    assert found == Capabilities(schema="enforced" if response["schema"] == "enforced" else "unknown")
+
+
+def tampered(folder: Path, value: str) -> None:
+    with closing(sqlite3.connect(folder / "cache.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE Cache SET value = ?", (value,))
+
+
+ROWS: dict[str, str] = {
+    "nested": "[" * 200_000,
+    "no JSON": "\x00" * 1000,
+    "half of it": record().to_json()[:50],
+    "another key": record("another").to_json(),
+    "a huge number": '{"kind": "chat", "key": ' + "9" * 10_000 + "}",
+    "a list": "[]",
+}
+
+
+@pytest.mark.parametrize("value", ROWS.values(), ids=ROWS)
+def test_a_row_of_any_kind_is_read_or_refused(value: str) -> None:
+    with Store.open() as store:
+        store.put(record())
+        tampered(store.folder, value)
+        with pytest.raises(StoreError):
+            store.get(record().key)
+        with pytest.raises(StoreError):
+            list(store)
+
+
+# Prompts --------------------------------------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, str] = {
+    "attributes": "{{ error.__class__.__mro__ }}",
+    "attributes by filter": "{{ error | attr('__class__') }}",
+    "items": "{{ error['__class__'] }}",
+    "calls": "{{ error.format(1) }}",
+    "globals": "{{ cycler.__init__.__globals__.os.popen('touch owned') }}",
+    "another file": "{% include '/etc/passwd' %}",
+    "imports": "{% import 'os' as os %}{{ os }}",
+    "power": "{{ 9 ** 9 ** 9 }}",
+    "repetition": "{{ 'x' * 1000000000 }}",
+    "range": "{% for i in range(1000000000) %}x{% endfor %}",
+    "a loop over letters": "{% for i in error %}{% for j in error %}x{% endfor %}{% endfor %}",
+    "recursion": "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    "centre": "{{ error | center(1000000000) }}",
+    "format": "{{ '%1000000000d' | format(1) }}",
+    "nesting": "{% if error %}" * 5000 + "{% endif %}" * 5000,
+    "brackets": "{{ " + "(" * 5000 + "error" + ")" * 5000 + " }}",
+    "negations": "{{ " + "not " * 50_000 + "error }}",
+}
+
+
+@pytest.fixture
+def overlay(own_place: Path) -> Iterator[Path]:
+    (own_place / "prompts").mkdir()
+    yield own_place / "prompts"
+    assert not (own_place / "owned").exists()
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+def test_a_template_that_reaches_for_more_is_refused_at_once(overlay: Path, template: str) -> None:
+    text = "---\nname: reask\nsummary: x\noutput: text\ninputs: {error: {description: x, example: x}}\n---\nuser:\n"
+    (overlay / "reask.json.prompt").write_text(text + template, encoding="utf-8")
+    start = time.monotonic()
+
+    with pytest.raises(PromptError):
+        PromptLibrary([overlay]).find("reask").render(error="x" * 100)
+
+    assert time.monotonic() - start < 5
+
+
+def test_a_front_matter_of_aliases_is_refused_at_once(overlay: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    (overlay / "reask.json.prompt").write_text("---\n" + "\n".join(lines) + "\n---\nuser:\nx", encoding="utf-8")
+    start = time.monotonic()
+
+    with pytest.raises(PromptError):
+        PromptLibrary([overlay]).find("reask")
+
+    assert time.monotonic() - start < 5
+
+
+def test_no_request_is_made_of_what_a_record_says(tmp_path: Path) -> None:
+    """Addresses in records and cassettes are never followed: only the caller's model is asked."""
+    there = ChatRequest(model=ScriptedModel([]).id, messages=()).canonical()
+    strange = Record.make("chat", {**there, "model": {"endpoint": "http://192.0.2.1/v1", "provider": "openai"}}, {})
+    (tmp_path / "one.jsonl").write_text(json.dumps(strange.canonical()), encoding="utf-8")
+
+    with pytest.raises(CassetteError, match="line 1: response"):
+        MemoryStore.from_cassette(tmp_path / "one.jsonl")
