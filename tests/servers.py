@@ -58,7 +58,9 @@ class Reply:
     cut: int | None = None
     """Bytes of the body after which the connection is closed."""
     reset: bool = False
-    """The connection is reset without an answer."""
+    """The connection is reset: without an answer, or after `cut` bytes of the body."""
+    drip: float = 0.0
+    """Seconds between two bytes of the body."""
 
     @property
     def payload(self) -> bytes:
@@ -136,6 +138,14 @@ class FakeEndpoint:
         done: Future[Any] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return done.result(timeout=10)
 
+    def down(self) -> None:
+        """Takes the server away, as a crash does; connections break."""
+        self._do(self._stop())
+
+    def up(self) -> None:
+        """Brings it back, at the same address."""
+        self._server = self._do(asyncio.start_server(self._serve, "127.0.0.1", self.port))
+
     async def _stop(self) -> None:
         self._server.close()
         others = asyncio.all_tasks() - {cast("asyncio.Task[Any]", asyncio.current_task())}
@@ -157,17 +167,23 @@ class FakeEndpoint:
         reply = self._reply(seen)
         if reply.delay or self.delay:
             await asyncio.sleep(10**6 if math.isinf(reply.delay) else reply.delay + self.delay)
-        if reply.reset:
-            # A linger time of zero makes closing a reset.
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if reply.reset and reply.cut is None:
+            _reset(writer)
             return False
         body = reply.payload
         headers = {"content-type": "application/json", "content-length": str(len(body)), **reply.headers}
         head = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}"]
         head += [f"{name}: {value}" for name, value in headers.items()]
         # One write for head and body: two would wait for the other side's delayed acknowledgement.
-        writer.write("\r\n".join([*head, "", ""]).encode("latin-1") + body[: reply.cut])
+        writer.write("\r\n".join([*head, "", ""]).encode("latin-1") + (b"" if reply.drip else body[: reply.cut]))
         await writer.drain()
+        for place in range(len(body) if reply.drip else 0):
+            await asyncio.sleep(reply.drip)
+            writer.write(body[place : place + 1])
+            await writer.drain()
+        if reply.reset:
+            await asyncio.sleep(0.05)  # what was written is on its way: a reset would overtake it
+            _reset(writer)
         return reply.cut is None
 
     def _reply(self, seen: Seen) -> Reply:
@@ -191,6 +207,11 @@ class FakeEndpoint:
         text = default_text(seen.json) if answer is None else answer
         shape = responses_body if "/responses" in seen.path else chat_body
         return Reply(body=shape(text, model=self.models[0]))
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Has the connection reset when it is closed: a linger time of zero makes it so."""
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 async def _read(reader: asyncio.StreamReader) -> Seen | None:

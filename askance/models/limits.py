@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from askance.errors import CallTimeout, ModelError, RateLimited, ServerFault, Unreachable
@@ -28,6 +30,11 @@ OUTAGE = 120.0
 
 _GONE = frozenset({502, 503, 504})
 """Statuses of an endpoint that is overloaded, or of a proxy with none behind it."""
+
+
+kept: ContextVar[list[Callable[[], None]] | None] = ContextVar("kept", default=None)
+"""Takes what gives the place of an answered call back, for whoever puts the answer on record: until then the call is
+under way, and no more calls are than were allowed."""
 
 
 class Endpoint:
@@ -90,13 +97,22 @@ class Limited:
         Raises:
             RateLimited: the endpoint asks for a longer pause than the call's deadline leaves.
         """
-        endpoint = self._endpoint()
+        endpoint, later = self._endpoint(), kept.get()
+        await endpoint.room.enter()
         token = heard.set(endpoint.hear)
         try:
-            async with endpoint.room:
-                return await self._at_pace(request, endpoint)
+            response = await self._at_pace(request, endpoint)
+        except BaseException:
+            later = None
+            raise
+        else:
+            return response
         finally:
             heard.reset(token)
+            if later is None:
+                endpoint.room.leave()
+            else:
+                later.append(endpoint.room.leave)
 
     async def _at_pace(self, request: ChatRequest, endpoint: Endpoint) -> ChatResponse:
         notes = journal.get() or Journal(None)

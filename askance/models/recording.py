@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, StoreError
 from askance.models.leases import Leases
+from askance.models.limits import kept
 from askance.replay import Mode, Record, Store, explain_miss
 
 if TYPE_CHECKING:
@@ -248,6 +249,13 @@ class Recorded:
             late = self._shelf.find(request.key)
             if late is not None:
                 return late
-            response = await self._wrapped.generate(request)
-            stored = await self._shelf.keep(request, response)
+            places: list[Callable[[], None]] = []
+            token = kept.set(places)
+            try:
+                response = await self._wrapped.generate(request)
+                stored = await self._shelf.keep(request, response)
+            finally:
+                kept.reset(token)
+                for leave in places:
+                    leave()
             return replace(response, meta=replace(response.meta, stored=stored))

@@ -42,7 +42,8 @@ class Room:
         self._best: float | None = None
         self._shrunk = 0.0
 
-    async def __aenter__(self) -> None:
+    async def enter(self) -> None:
+        """Waits for a place, first come, first served."""
         if self.taken < self.places and not self._waiting:
             self.taken += 1
             return
@@ -53,11 +54,13 @@ class Room:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self._leave()
+                self.leave()
             raise
 
-    async def __aexit__(self, *_: object) -> None:
-        self._leave()
+    def leave(self) -> None:
+        """Gives a place back."""
+        self.taken -= 1
+        self._wake()
 
     def answered(self, seconds: float) -> None:
         """Notes how long an answer took."""
@@ -91,10 +94,6 @@ class Room:
     def _start_round(self) -> None:
         self._good = self._bad = 0
         self._seconds, self._full = 0.0, bool(self._waiting)
-
-    def _leave(self) -> None:
-        self.taken -= 1
-        self._wake()
 
     def _wake(self) -> None:
         while self._waiting and self.taken < self.places:

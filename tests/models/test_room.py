@@ -9,8 +9,9 @@ async def _rounds(room: Room, rounds: int, *, seconds: float) -> None:
     """So many rounds of answers while others wait for a place."""
 
     async def call() -> None:
-        async with room:
-            await asyncio.sleep(0)
+        await room.enter()
+        await asyncio.sleep(0)
+        room.leave()
 
     for _ in range(rounds):
         crowd = [asyncio.ensure_future(call()) for _ in range(room.places + 1)]
@@ -68,14 +69,15 @@ def test_a_fixed_room_stays() -> None:
 
 async def test_a_caller_that_gives_up_leaves_its_place_to_the_next() -> None:
     room = Room(1)
-    await room.__aenter__()
+    await room.enter()
 
     async def enter() -> str:
-        async with room:
-            return "in"
+        await room.enter()
+        room.leave()
+        return "in"
 
     first, second = asyncio.ensure_future(enter()), asyncio.ensure_future(enter())
     await asyncio.sleep(0)
-    await room.__aexit__()
+    room.leave()
     first.cancel()  # it has just been given the place
     assert (await asyncio.wait_for(second, 1), room.taken) == ("in", 0)

@@ -1,0 +1,129 @@
+"""One run of the seven-call chain over pictures of its own, also as a process that can be killed.
+
+python -m tests.faults.run URL STORE PICTURES CONCURRENCY
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from PIL import Image as Pillow
+
+from askance.chains import action_reason
+from askance.chains.line import line_of
+from askance.images import Image
+from askance.models import Engine, RetryPolicy, get_model
+from askance.replay import Mode, Store
+from tests.scripted import ANSWERS, OPTIONS
+from tests.servers import FakeEndpoint, JsonObject, default_text
+
+CALLS = 7
+"""Calls that the chain makes for a picture."""
+QUICK = RetryPolicy(first_wait=0.02)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Settings of a run.
+
+    Args:
+        url: of the endpoint.
+        store: folder of the records.
+        pictures: how many.
+    """
+
+    url: str
+    store: Path
+    pictures: int = 4
+    mode: Mode = "auto"
+    timeout: float = 20.0
+    concurrency: int | None = None
+    policy: RetryPolicy = QUICK
+
+    async def lines(self) -> list[JsonObject]:
+        """The line of each picture."""
+        with Store.open(self.store, read_only=self.mode == "replay") as records:
+            engine = Engine(
+                records=records,
+                mode=self.mode,
+                timeout=self.timeout,
+                concurrency=self.concurrency,
+                policy=self.policy,
+            )
+            model = get_model(f"openai:fake-model@{self.url}", identity="fake", engine=engine)
+            chain = action_reason(model)
+            sources = ({"image": picture(number), "options": OPTIONS} for number in range(self.pictures))
+            try:
+                return [line_of(reading) async for reading in chain.read_all(sources)]
+            finally:
+                await model.aclose()
+                await engine.aclose()
+
+
+def picture(number: int) -> Image:
+    """A small picture like no other."""
+    out = io.BytesIO()
+    Pillow.new("RGB", (16, 16), (number % 256, number // 256, 90)).save(out, "PNG")
+    return Image.from_bytes(out.getvalue(), name=f"{number:05}.png")
+
+
+def answer(body: JsonObject) -> str:
+    """What the model says: its texts are different for every question."""
+    name = body.get("response_format", {}).get("json_schema", {}).get("name")
+    if name not in ANSWERS:
+        return default_text(body)
+    mark = digest(body)[:8]
+    told = {key: f"{value} {mark}" if isinstance(value, str) else value for key, value in ANSWERS[name].items()}
+    return json.dumps(told)
+
+
+def digest(body: JsonObject) -> str:
+    """What tells one question from another."""
+    return sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def stable(lines: Sequence[JsonObject]) -> list[JsonObject]:
+    """The lines without what changes from run to run."""
+    return [{name: value for name, value in line.items() if name != "meta"} for line in lines]
+
+
+def outcomes(lines: Sequence[JsonObject]) -> list[str]:
+    return [line["outcome"] for line in lines]
+
+
+def invented(store: Path, endpoint: FakeEndpoint) -> set[str]:
+    """Texts on record that the endpoint never said."""
+    said = {answer(body) for body in endpoint.bodies}
+    with Store.open(store, read_only=True) as records:
+        kept = {record.response["text"] for record in records.of_kind("chat")}
+    return kept - said
+
+
+def asked_twice(endpoint: FakeEndpoint) -> int:
+    """Calls beyond the first of each question."""
+    return sum(count - 1 for count in Counter(map(digest, endpoint.bodies)).values())
+
+
+def command(run: Run) -> list[str]:
+    """The run as a command."""
+    words = [run.url, str(run.store), str(run.pictures), str(run.concurrency or 0)]
+    return [sys.executable, "-m", "tests.faults.run", *words]
+
+
+def main(url: str, store: str, pictures: str, concurrency: str) -> None:
+    """Prints the lines."""
+    run = Run(url=url, store=Path(store), pictures=int(pictures), concurrency=int(concurrency) or None)
+    for line in asyncio.run(run.lines()):
+        sys.stdout.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
