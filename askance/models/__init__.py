@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from askance.models.backend import load as _load
+from askance.models.budget import Amount, Budget
+from askance.models.budgeted import Purse
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.engine import Engine
@@ -24,28 +26,34 @@ from askance.models.spec import Spec
 
 if TYPE_CHECKING:
     from askance.models.langchain import LangChainModel, as_langchain
+    from askance.models.ledger import Ledger
     from askance.models.openai import OpenAIModel
 
 _LAZY = {
     "LangChainModel": "askance.models.langchain:LangChainModel",
+    "Ledger": "askance.models.ledger:Ledger",
     "OpenAIModel": "askance.models.openai:OpenAIModel",
     "as_langchain": "askance.models.langchain:as_langchain",
 }
-"""Names whose modules load a vendor's package."""
+"""Names whose modules load a vendor's package, or what not every system has."""
 
 __all__ = [
+    "Amount",
     "Azure",
+    "Budget",
     "CallEvent",
     "Capabilities",
     "ChatModel",
     "Config",
     "Engine",
     "LangChainModel",
+    "Ledger",
     "Model",
     "ModelLike",
     "ModelSettings",
     "OpenAIModel",
     "Price",
+    "Purse",
     "RetryPolicy",
     "Rung",
     "ScriptedModel",
