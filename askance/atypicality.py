@@ -141,14 +141,26 @@ def all_statements(objects: Sequence[str]) -> tuple[Statement, ...]:
     """
     if isinstance(objects, str):
         raise UsageError(f"{_short(objects)!r} is one text, not a list of objects.", hint="Put the names into a list.")
-    return _statements(distinct(objects))
+    pairs = permutations(distinct(objects), 2)
+    return tuple(Statement(relation, primary, secondary) for primary, secondary in pairs for relation in RELATIONS)
 
 
 @lru_cache(maxsize=256)
-def _statements(objects: tuple[str, ...]) -> tuple[Statement, ...]:
-    """Kept, because one picture's statements are listed, asked about and read back."""
-    pairs = permutations(objects, 2)
-    return tuple(Statement(relation, primary, secondary) for primary, secondary in pairs for relation in RELATIONS)
+def statement_texts(objects: tuple[str, ...]) -> tuple[str, ...]:
+    """The texts of `all_statements(objects)`, without making the statements.
+
+    They are kept, because one picture's are counted, listed and read back.
+    """
+    pairs = permutations([name.strip() for name in distinct(objects)], 2)
+    return tuple(
+        f"{head}{primary}{middle}{secondary}{tail}" for primary, secondary in pairs for head, middle, tail in _WORDS
+    )
+
+
+def statement_at(objects: Sequence[str], place: int) -> Statement:
+    """`all_statements(objects)[place]`, without making the others."""
+    pair, relation = divmod(place, len(RELATIONS))
+    return Statement(RELATIONS[relation], *[*permutations(distinct(objects), 2)][pair])
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:
@@ -184,6 +196,16 @@ def _loose(words: str) -> str:
     return before + inner + after
 
 
+def _words(relation: Relation) -> tuple[str, str, str]:
+    """What stands before, between and behind the two names."""
+    head, rest = TEMPLATES[relation].split("{primary}")
+    middle, tail = rest.split("{secondary}")
+    return head, middle, tail
+
+
+_WORDS: tuple[tuple[str, str, str], ...] = tuple(_words(relation) for relation in RELATIONS)
+
+
 @dataclass(frozen=True, slots=True)
 class _Frame:
     """The words of a template around its two names, as patterns."""
@@ -195,8 +217,7 @@ class _Frame:
 
     @classmethod
     def of(cls, relation: Relation) -> _Frame:
-        head, rest = TEMPLATES[relation].split("{primary}")
-        middle, tail = rest.split("{secondary}")
+        head, middle, tail = _words(relation)
         # The middle is matched in a lookahead, because two places where it fits may share a blank.
         patterns = (_loose(head) if head else r"\A", f"(?=({_loose(middle)}))", _loose(tail))
         return cls(relation, *(re.compile(pattern, re.IGNORECASE) for pattern in patterns))

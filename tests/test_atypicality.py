@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askance.atypicality import DEFINITIONS, NAMES, RELATIONS, TEMPLATES, Relation, Statement, all_statements, distinct
+from askance.atypicality import (
+    DEFINITIONS,
+    NAMES,
+    RELATIONS,
+    TEMPLATES,
+    Relation,
+    Statement,
+    all_statements,
+    distinct,
+    statement_at,
+    statement_texts,
+)
 from askance.errors import UsageError
 
 FRAGMENTS = [word for template in TEMPLATES.values() for word in template.replace("{", " {").split("{")]
@@ -196,6 +207,13 @@ def test_all_statements_are_distinct_and_stable(objects: list[str]) -> None:
     statements = all_statements(objects)
     assert len(set(statements)) == len(statements)
     assert statements == all_statements(objects)
+
+
+@given(st.lists(NAMES_OF_ALL_KINDS, max_size=4).map(tuple))
+def test_texts_and_single_statements_are_those_of_all(objects: tuple[str, ...]) -> None:
+    statements = all_statements(objects)
+    assert statement_texts(objects) == tuple(statement.text for statement in statements)
+    assert tuple(statement_at(objects, place) for place in range(len(statements))) == statements
 
 
 def test_statements_can_be_pickled() -> None:

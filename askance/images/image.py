@@ -180,8 +180,10 @@ class Image:
         Raises:
             BadImage: a file that cannot be read.
         """
-        if self._digest is None:
-            object.__setattr__(self, "_digest", sha256(self.data).hexdigest())
+        if self._digest is None and self._bytes is not None:
+            object.__setattr__(self, "_digest", sha256(self._bytes).hexdigest())
+        elif self._digest is None:
+            _ = self.data  # reading a file takes its digest
         return self._digest or ""
 
     @property

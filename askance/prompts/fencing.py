@@ -50,17 +50,24 @@ def fence(text: str, label: str) -> str:
 
 def oneline(text: str) -> str:
     """`text` with every run of white space folded to one blank and unseen characters replaced."""
-    return " ".join((text if text.isprintable() else visible(text)).split())
+    return text if _on_one_line(text) else " ".join(visible(text).split())
 
 
 def numbered(texts: Sequence[str]) -> str:
     """`texts` one to a line, each folded by `oneline` and led by its number from 1."""
-    return "\n".join(f"{number}. {oneline(text)}" for number, text in enumerate(texts, start=1))
+    if not _on_one_line(" ".join(texts)):
+        texts = [oneline(text) for text in texts]
+    return "\n".join([f"{number}. {text}" for number, text in enumerate(texts, start=1)])
+
+
+def _on_one_line(text: str) -> bool:
+    """Whether `oneline` has nothing to do; of texts joined by blanks: for none of them."""
+    return text.isprintable() and "  " not in text and text[:1] != " " and text[-1:] != " "
 
 
 def visible(text: str) -> str:
     """`text` with newlines as line ends and characters that cannot be seen replaced by U+FFFD."""
-    return _UNSEEN.sub("\ufffd", _LINE_ENDS.sub("\n", text))
+    return text if text.isprintable() else _UNSEEN.sub("\ufffd", _LINE_ENDS.sub("\n", text))
 
 
 def marker(text: str, *, digits: int = DIGITS) -> str:

@@ -168,7 +168,7 @@ def _is_a(kind: InputKind, value: object) -> bool:
             return isinstance(value, bool)
         case "list":
             return isinstance(value, (list, tuple)) and all(
-                isinstance(item, str) for item in cast("list[object]", value)
+                issubclass(kind, str) for kind in set(map(type, cast("list[object]", value)))
             )
 
 

@@ -16,7 +16,7 @@ def visible(text: str) -> str:
 
     Line feeds and tabs stay, and so do the joiners (U+200C, U+200D) that scripts and emoji need.
     """
-    return _UNSEEN.sub(lambda match: _escape(ord(match.group())), text)
+    return text if text.isprintable() else _UNSEEN.sub(lambda match: _escape(ord(match.group())), text)
 
 
 def _escape(code: int) -> str:

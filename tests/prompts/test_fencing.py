@@ -83,6 +83,16 @@ def test_oneline_folds_white_space() -> None:
     assert oneline(" 1. buy\r\n\n2. \u2028 7\x00up ") == "1. buy 2. 7\ufffdup"
 
 
+@given(st.lists(st.text() | st.sampled_from(["", " ", "a b", "a  b", " a", "b "])))
+def test_a_list_is_numbered_as_its_texts_are_folded(texts: list[str]) -> None:
+    assert numbered(texts) == "\n".join(f"{number}. {oneline(text)}" for number, text in enumerate(texts, start=1))
+
+
+@given(st.text() | st.text(st.sampled_from(" ab\n\u00ad\u2028")))
+def test_oneline_folds_as_if_it_always_worked(text: str) -> None:
+    assert oneline(text) == " ".join(visible(text).split())
+
+
 def test_a_list_is_numbered_one_to_a_line() -> None:
     assert numbered(["a\nb", " c  d "]) == "1. a b\n2. c d"
 
