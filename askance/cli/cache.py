@@ -17,7 +17,8 @@ StorePath = Annotated[
 ]
 
 
-def _store(path: Path | None, *, read_only: bool = True) -> Any:
+def opened(path: Path | None, *, read_only: bool = True) -> Any:
+    """The store that is asked for."""
     from askance.cli.places import open_store
     from askance.models import Config
 
@@ -26,16 +27,25 @@ def _store(path: Path | None, *, read_only: bool = True) -> Any:
 
 @app.command()
 def stats(store: StorePath = None) -> None:
-    """Count what is on record, by kind, model, outcome and day."""
+    """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
+    from askance.cli.upkeep import paid
+    from askance.models import Config
     from askance.replay import stats as count
-    from askance.replay import visible
+    from askance.replay import visible, worth
 
-    with _store(store) as records:
+    with opened(store) as records:
         found = count(records)
         print(visible(f"{records.name}: {found.records:,} records, {found.size / 1e6:.1f} MB"))
         for title in ("kinds", "models", "outcomes", "days"):
             for name, number in getattr(found, title).items():
                 print(visible(f"  {title:<10}{name or 'no date':<50}{number:>10,}"))
+        saved = worth(records, paid(Config.find()))
+        print(f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}.")
+
+
+def _besides(saved: Any) -> str:
+    unknown = sum(saved.unpriced.values())
+    return f", and what {unknown:,} answers without a known price cost" if unknown else ""
 
 
 @app.command("export")
@@ -53,7 +63,7 @@ def export(
     """Write records to a cassette, a JSONL file that replays on any machine."""
     from askance.replay import export_cassette
 
-    with _store(store) as records:
+    with opened(store) as records:
         target: Any = sys.stdout if str(file) == "-" else file
         count = export_cassette(
             records, target, kind=_kind(kind), model=model, since=since, images=_pictures(images or [])
@@ -92,15 +102,20 @@ def import_(
 
     if not file.is_file():
         raise UsageError(f"There is no cassette {str(file)!r}.", hint="`askance cache export FILE` makes one.")
-    with _store(store, read_only=False) as records:
+    with opened(store, read_only=False) as records:
         counts = import_cassette(file, records, overwrite=overwrite)
+    print(taken_in(counts))
+
+
+def taken_in(counts: Any) -> str:
+    """What came of taking records in."""
     conflicts = len(counts.conflicting)
     end = (
         f", {conflicts:,} answered otherwise ({'replaced' if counts.replaced else 'kept as they were'})"
         if conflicts
         else ""
     )
-    print(f"{counts.new:,} new, {counts.same:,} known{end}.")
+    return f"{counts.new:,} new, {counts.same:,} known{end}."
 
 
 @app.command()
@@ -115,7 +130,7 @@ def why(
 
     if (key is None) == (not last):
         raise UsageError("Name one record.", hint="Give a key (`askance run … --json` prints them), or --last.")
-    with _store(store) as records:
+    with opened(store) as records:
         record = _newest(records) if key is None else _record(records, key)
         print(explain_difference(record, records))
 
@@ -156,7 +171,7 @@ def verify_(store: StorePath = None) -> None:
     from askance.replay import verify, visible
 
     count = 0
-    with _store(store) as records:
+    with opened(store) as records:
         for count, problem in enumerate(verify(records), start=1):  # noqa: B007  # the last count is wanted
             print(visible(f"{problem.key[:12] or 'store'}: {problem.message}"))
         print(f"{len(records):,} records, {count} problems.")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from askance import __version__
-from askance.cli import cache, demo, models, prompts, run
+from askance.cli import cache, demo, models, prompts, run, upkeep
 from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, USAGE, code_of, complain
 from askance.errors import AskanceError
 
@@ -44,6 +44,8 @@ app.command("run", epilog=HELP)(run.run)
 app.command("demo")(demo.demo)
 app.add_typer(models.app, name="models")
 app.add_typer(prompts.app, name="prompts")
+for command in (upkeep.diff, upkeep.merge, upkeep.prune):
+    cache.app.command(command.__name__)(command)
 app.add_typer(cache.app, name="cache")
 
 

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from askance.evals.run_folder import RunFolder
+from askance.evals.used import keys_used
 
-__all__ = ["RunFolder"]
+__all__ = ["RunFolder", "keys_used"]

@@ -1,0 +1,101 @@
+"""`askance cache diff | merge | prune`: looking after what is on record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from askance.cli.cache import StorePath, opened
+
+if TYPE_CHECKING:
+    from askance.models import Config
+    from askance.replay import Record
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(help="Folder of a store, or a cassette.")],
+    second: Annotated[Path, typer.Argument(help="Another one.")],
+) -> None:
+    """Show what only one of two stores or cassettes has on record, or what they answer differently."""
+    from collections import Counter
+
+    from askance.replay import diff as compare
+    from askance.replay import visible
+
+    marks = {"first": "-", "second": "+", "both": "≠"}
+    counts = Counter[str]()
+    with _records(first) as one, _records(second) as other:
+        for change in compare(one, other):
+            counts[change.where] += 1
+            record: Any = change.first or change.second
+            print(visible(f"{marks[change.where]} {change.key[:12]}  {record.kind:<9}{record.model}"))
+    print(f"{counts['first']:,} only in the first, {counts['second']:,} only in the second, {counts['both']:,} differ.")
+
+
+def merge(
+    other: Annotated[Path, typer.Argument(help="Folder of a store; it is only read.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Where both answer, take the other's answer.")] = False,
+    store: StorePath = None,
+) -> None:
+    """Take the records of another store into this one; each is checked."""
+    from askance.cli.cache import taken_in
+    from askance.replay import merge as take_in
+
+    with _records(other) as theirs, opened(store, read_only=False) as records:
+        print(taken_in(take_in(theirs, records, overwrite=overwrite)))
+
+
+def prune(
+    older_than: Annotated[
+        str | None, typer.Option(help="Records older than a date, 2026-01-31, or an age: 30d, 2w, 12h.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Records of models whose name holds this, or a pattern.")] = None,
+    unused_by: Annotated[
+        list[Path] | None, typer.Option(help="Records that these run folders do not refer to; may be repeated.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them, and take nothing out.")] = False,
+    store: StorePath = None,
+) -> None:
+    """Take records out for good: those that answer every description given."""
+    from askance.evals import keys_used
+    from askance.replay import prune as take_out
+
+    used = None if not unused_by else frozenset[str]().union(*map(keys_used, unused_by))
+    with opened(store, read_only=dry_run) as records:
+        gone = take_out(records, older_than=older_than, model=model, used=used, try_only=dry_run)
+    print(f"{gone.records:,} records, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
+
+
+def _records(path: Path) -> Any:
+    from contextlib import nullcontext
+
+    from askance.errors import UsageError
+    from askance.replay import MemoryStore, Store
+
+    if path.is_file():
+        return nullcontext(MemoryStore.from_cassette(path))
+    if not path.is_dir():
+        raise UsageError(f"There is no store {str(path)!r}.", hint="Name the folder of a store, such as .askance.")
+    return Store.open(path, read_only=True)
+
+
+def paid(config: Config) -> Any:
+    """A function that gives the US dollars that a record cost, at configured or list prices; None where unknown."""
+    from askance.chat import ModelId, Usage, canonical_json
+    from askance.models.prices import list_price
+    from askance.models.resolve import named
+
+    configured = [named(name, config=config) for name in config.models]
+    prices = {canonical_json(settings.id.canonical()): settings.price for settings in configured}
+
+    def cost(record: Record) -> float | None:
+        form: Any = record.request.get("model")
+        try:
+            price = prices.get(canonical_json(form)) or list_price(ModelId(**form))
+            return None if price is None else price.cost(Usage(**record.response.get("usage", {})))
+        except (TypeError, ValueError):
+            return None
+
+    return cost

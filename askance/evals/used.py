@@ -1,0 +1,40 @@
+"""Which records a run rests on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from askance.errors import StoreError, UsageError
+from askance.evals.run_folder import CALLS, SAMPLES
+from askance.replay import read_cassette
+
+
+def keys_used(folder: Path) -> frozenset[str]:
+    """Keys of the records that a run folder refers to, finished or not; a last line that a kill tore does not count.
+
+    Raises:
+        UsageError: the folder holds no run, or a line of it is none.
+        StoreError: a file of the run cannot be read.
+    """
+    if not (folder / "run.json").is_file():
+        raise UsageError(f"The folder {str(folder)!r} holds no run.", hint="Name the folder that `--out` named.")
+    keys = set[str]()
+    try:
+        if (folder / SAMPLES).exists():
+            *whole, _ = (folder / SAMPLES).read_text(encoding="utf-8").split("\n")
+            keys.update(key for line in whole for key in _keys_of(line, folder))
+    except OSError as error:
+        raise StoreError(f"The run folder {str(folder)!r} cannot be read: {error.strerror}.") from error
+    if (folder / CALLS).exists():
+        keys.update(record.key for record in read_cassette(folder / CALLS))
+    return frozenset(keys)
+
+
+def _keys_of(line: str, folder: Path) -> list[str]:
+    try:
+        links = cast("dict[str, Any]", json.loads(line)["links"])
+        return [str(key) for link in links.values() for key in link["calls"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(f"A line of {str(folder / SAMPLES)!r} is no sample of a run.") from error

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from askance.chat import ChatResponse, Usage
+from askance.replay import Record, Store, export_cassette
+from tests.cli.command import Command
+from tests.replay.samples import record, request
+
+MILLION = Usage(input=1_000_000, output=1_000_000)
+PRICED = Record.make("chat", request("priced"), ChatResponse(text="x", usage=MILLION).canonical())
+
+
+@pytest.fixture
+def other(own_place: Path) -> Path:
+    """A store with one record more and one that answers otherwise than the project's."""
+    with Store.open() as mine, Store.open(own_place / "other") as theirs:
+        for store, answer in ((mine, "a cup"), (theirs, "a mug")):
+            store.put(record("both"))
+            store.put(record("asked twice", answer))
+        mine.put(PRICED)
+        theirs.put(record("new", model="llava"))
+    return own_place / "other"
+
+
+def test_two_stores_are_compared(askance: Command, other: Path, tmp_path: Path) -> None:
+    done = askance("cache", "diff", str(tmp_path / "store"), str(other))
+
+    assert done.code == 0
+    assert sorted(line[0] for line in done.out.splitlines()) == ["+", "-", "1", "≠"]
+    assert done.out.splitlines()[-1] == "1 only in the first, 1 only in the second, 1 differ."
+
+
+def test_a_store_and_a_cassette_are_compared(askance: Command, other: Path, own_place: Path) -> None:
+    with Store.open(other, read_only=True) as store:
+        export_cassette(store, own_place / "all.jsonl")
+
+    done = askance("cache", "diff", str(other), "all.jsonl")
+
+    assert done.out == "0 only in the first, 0 only in the second, 0 differ.\n"
+
+
+def test_a_store_is_taken_in(askance: Command, other: Path) -> None:
+    assert askance("cache", "merge", str(other)).out == "1 new, 1 known, 1 answered otherwise (kept as they were).\n"
+    assert (
+        askance("cache", "merge", str(other), "--overwrite").out == "0 new, 2 known, 1 answered otherwise (replaced).\n"
+    )
+    assert askance("cache", "diff", str(other), str(other)).out.startswith("0 only in the first")
+    assert "4 records" in askance("cache", "stats").out
+
+
+def test_a_store_that_is_not_there_is_named(askance: Command) -> None:
+    done = askance("cache", "merge", "nowhere")
+
+    assert (done.code, done.err.splitlines()[0]) == (2, "askance: There is no store 'nowhere'.")
+
+
+def test_records_are_taken_out(askance: Command, other: Path) -> None:
+    assert askance("cache", "prune").code == 2
+    assert askance("cache", "prune", "--model", "llava", "--store", str(other), "--dry-run").out == (
+        "1 records, 0.0 MB, would be taken out.\n"
+    )
+    assert askance("cache", "prune", "--model", "llava", "--store", str(other)).out.startswith("1 records")
+    assert askance("cache", "prune", "--older-than", "1d", "--store", str(other)).out.startswith("2 records")
+    assert "0 records" in askance("cache", "stats", "--store", str(other)).out
+
+
+def test_what_a_run_needs_stays(askance: Command, vlm: str, ads: list[str]) -> None:
+    command = ["run", "verbalize", *ads, "--vlm", vlm, "--out", "run", "--json"]
+    first = askance(*command)
+    with Store.open() as store:
+        store.put(record("of no run"))
+
+    gone = askance("cache", "prune", "--unused-by", "run")
+
+    assert gone.out.startswith("1 records, ")
+    again = askance("run", "verbalize", *ads, "--vlm", vlm, "--json", "--replay")
+    assert again.stable == first.stable
+    assert askance("cache", "prune", "--unused-by", "ads").err.startswith("askance: The folder 'ads' holds no run.")
+
+
+def test_the_worth_of_the_records_is_told(askance: Command, other: Path, own_place: Path) -> None:
+    (own_place / "askance.toml").write_text(
+        '[models.four]\nspec = "openai:gpt-4o"\nprice = { input = 2, output = 8 }\n', encoding="utf-8"
+    )
+
+    told = askance("cache", "stats").out.splitlines()[-1]
+
+    assert told == "  Each replay of all of it saves $10.0000, and what 2 answers without a known price cost."
