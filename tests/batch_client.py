@@ -17,6 +17,7 @@ from typing import Any
 from askance.chains import Chain, Reading, action_reason
 from askance.chains.batches import read_in_batches
 from askance.chains.line import line_of
+from askance.images import prepare
 from askance.models import Engine, get_model
 from askance.models.batch_jobs import Job
 from askance.models.batch_policy import BatchNews, BatchPolicy
@@ -119,6 +120,8 @@ async def lines_of(chain: Chain, engine: Engine, readings: AsyncIterable[Reading
 
 
 def _main(run: Run) -> None:
+    # What is remembered of pictures has its own bound, which a small run does not reach.
+    prepare.MEMO._max_bytes = 8_000_000  # pyright: ignore[reportPrivateUsage]
     if run.kill is not None:
         _plant(*run.kill)
     lines = run.in_batches()

@@ -241,7 +241,7 @@ class BatchServer:
 
     def _end(self, made: Made) -> None:
         form, number = made.form, list(self.batches).index(made.form["id"])
-        fate, reached = self.fate(number) if self.fate else ("completed", lambda place: True)
+        fate, reached = (self.fate or _completed)(number)
         good: list[JsonObject] = []
         bad: list[JsonObject] = []
         for place, line in enumerate(self.lines(form["input_file_id"])):
@@ -362,6 +362,10 @@ def _parts(body: bytes, kind: str) -> tuple[str, bytes, str]:
         elif b'name="purpose"' in head:
             purpose = value.decode()
     return name, content, purpose
+
+
+def _completed(number: int) -> tuple[Fate, Callable[[int], bool]]:
+    return "completed", lambda place: True
 
 
 def _complaint(code: str, message: str, line: int | None = None) -> JsonObject:

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.chains import plan
-from askance.chains.batches import read_in_batches
 from askance.chains.line import line_of
-from askance.cli.batching import Status
 from askance.cli.exits import OK, SOME, CannotStart
 from askance.cli.planning import left_text
 from askance.errors import CallError, OverBudget
@@ -104,6 +102,9 @@ class Running:
         if self._batches is None:
             stream = self._chain.read_all(begun, concurrency=concurrency)
         else:
+            from askance.chains.batches import read_in_batches
+            from askance.cli.batching import Status
+
             stream = read_in_batches(self._chain, [*inputs_of(unread)], folder=self._batches, told=Status())
         async with aclosing(stream) as readings:
             for place, picture in enumerate(pictures):
