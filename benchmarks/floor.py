@@ -2,6 +2,7 @@
 
     python floor.py FOLDER            answers from FOLDER/floor; a line of JSON a picture
     python floor.py FOLDER --fill     puts made-up answers there first
+    python floor.py FOLDER --at-once 32   asks what is not there, so many calls at once, and says how long it took
 
 It asks seven times a picture, as the chain does: four questions side by side, then a description, a statement out of
 all that the objects allow, and three of the options. It keeps replies as JSON text under a digest of the body in which
@@ -16,6 +17,7 @@ import base64
 import hashlib
 import json
 import sys
+import time
 from dataclasses import dataclass
 from itertools import permutations, product
 from pathlib import Path
@@ -58,10 +60,11 @@ class Picture:
 class Asker:
     """Asks a model, or looks up what it said before."""
 
-    def __init__(self, folder: Path, *, fill: bool) -> None:
+    def __init__(self, folder: Path, *, fill: bool, at_once: int) -> None:
         self.kept: Any = Cache(str(folder / "floor"), eviction_policy="none")
         self.fill = fill
-        self.places = asyncio.Semaphore(AT_ONCE)
+        self.places = asyncio.Semaphore(at_once)
+        self.calls = asyncio.Semaphore(at_once)
         self._client: AsyncOpenAI | None = None
 
     async def ask(self, form: str, text: str, picture: Picture | None = None) -> JsonObject:
@@ -83,7 +86,8 @@ class Asker:
             url = f"data:image/jpeg;base64,{base64.b64encode(picture.data).decode()}"
             seen = [{"type": "image_url", "image_url": {"url": url}}]
         create: Any = self._client.chat.completions.create
-        completion: ChatCompletion = await create(**body_of(form, text, seen))
+        async with self.calls:
+            completion: ChatCompletion = await create(**body_of(form, text, seen))
         return completion.model_dump_json()
 
     async def read(self, path: Path, options: list[str]) -> JsonObject:
@@ -159,9 +163,9 @@ def made_up(form: str, key: str) -> str:
     return json.dumps(reply)
 
 
-async def main(folder: Path, *, fill: bool) -> None:
+async def main(folder: Path, *, fill: bool, at_once: int) -> None:
     """Print a line for each picture in FOLDER/images, in the order of their names."""
-    asker = Asker(folder, fill=fill)
+    asker = Asker(folder, fill=fill, at_once=at_once)
     options = (folder / "options.txt").read_text(encoding="utf-8").splitlines()
     paths = sorted((folder / "images").iterdir())
     for line in await asyncio.gather(*(asker.read(path, options) for path in paths)):
@@ -169,4 +173,8 @@ async def main(folder: Path, *, fill: bool) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), fill="--fill" in sys.argv))
+    place = sys.argv.index("--at-once") + 1 if "--at-once" in sys.argv else 0
+    start = time.monotonic()
+    asyncio.run(main(Path(sys.argv[1]), fill="--fill" in sys.argv, at_once=int(sys.argv[place]) if place else AT_ONCE))
+    if place:
+        print(json.dumps({"seconds": time.monotonic() - start}), file=sys.stderr)

@@ -31,13 +31,19 @@ OPTIONS = 18
 
 def make(folder: Path, *, images: int) -> None:
     """Fill the empty `folder` with `images` pictures, the options, the settings and the store."""
+    reasons = make_pictures(folder, images=images)
+    (folder / "askance.toml").write_text(SETTINGS, encoding="utf-8")
+    asyncio.run(_record(folder, reasons))
+
+
+def make_pictures(folder: Path, *, images: int) -> list[str]:
+    """Fill the empty `folder` with `images` pictures and the options; returns these."""
     (folder / "images").mkdir()
     for number in range(images):
         (folder / "images" / f"{number:05}.jpg").write_bytes(picture(number))
     reasons = [f"I should buy cup {n} because it lasts as long as a wall and keeps its heat." for n in range(OPTIONS)]
     (folder / "options.txt").write_text("\n".join(reasons) + "\n", encoding="utf-8")
-    (folder / "askance.toml").write_text(SETTINGS, encoding="utf-8")
-    asyncio.run(_record(folder, reasons))
+    return reasons
 
 
 def picture(number: int) -> bytes:
