@@ -22,7 +22,7 @@ from askance.chains.reading import LINKS, Given, Link, Reading, as_value, readin
 from askance.errors import BadImage, CallError, Skipped, UsageError
 from askance.models import run_sync
 from askance.nodes import Node, Result, skipped
-from askance.nodes.listening import listened, quiet
+from askance.nodes.listening import listened
 from askance.nodes.telling import told
 
 if TYPE_CHECKING:
@@ -182,8 +182,7 @@ class Chain(Runnable["Given", Reading]):
 
     async def ainvoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
         """The reading of one input."""
-        with quiet(self.mode):
-            return await self.read(input, listened(config, self.mode))
+        return await self.read(input, listened(config, self.mode))
 
     def invoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
         """As `ainvoke`, from anywhere: scripts, threads, notebooks."""
@@ -233,35 +232,34 @@ class Chain(Runnable["Given", Reading]):
         reading.
         """
         engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
-        with quiet(self.mode):
-            config = listened(None, self.mode)
-            begun: deque[asyncio.Task[Reading]] = deque()
-            unfinished, ended = 0, asyncio.Event()
+        config = listened(None, self.mode)
+        begun: deque[asyncio.Task[Reading]] = deque()
+        unfinished, ended = 0, asyncio.Event()
 
-            def end(_: object) -> None:
-                nonlocal unfinished
-                unfinished -= 1
-                ended.set()
+        def end(_: object) -> None:
+            nonlocal unfinished
+            unfinished -= 1
+            ended.set()
 
-            try:
-                for source in sources:
-                    task = asyncio.create_task(self.read(source, config))
-                    task.add_done_callback(end)
-                    begun.append(task)
-                    unfinished += 1
-                    room = concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
-                    while unfinished >= room or len(begun) >= HELD * room or (begun and begun[0].done()):
-                        if begun[0].done():
-                            yield begun.popleft().result()
-                        else:
-                            ended.clear()
-                            await ended.wait()
-                while begun:
-                    yield await begun.popleft()
-            finally:
-                for task in begun:
-                    task.cancel()
-                await asyncio.gather(*begun, return_exceptions=True)
+        try:
+            for source in sources:
+                task = asyncio.create_task(self.read(source, config))
+                task.add_done_callback(end)
+                begun.append(task)
+                unfinished += 1
+                room = concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
+                while unfinished >= room or len(begun) >= HELD * room or (begun and begun[0].done()):
+                    if begun[0].done():
+                        yield begun.popleft().result()
+                    else:
+                        ended.clear()
+                        await ended.wait()
+            while begun:
+                yield await begun.popleft()
+        finally:
+            for task in begun:
+                task.cancel()
+            await asyncio.gather(*begun, return_exceptions=True)
 
     async def _run(self, reading: Reading, config: RunnableConfig | None) -> Reading:
         """Every link that is not given; in a replay one after the other, since nothing waits that others could pass."""

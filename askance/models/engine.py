@@ -25,6 +25,7 @@ from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.events import Observer, Watch, Watched
 from askance.models.flight import Flights, SingleFlight
+from askance.models.langchain_tracing import settle_tracing
 from askance.models.limits import Endpoint, Limited
 from askance.models.loop import OnLiveLoop, PerLoop
 from askance.models.prices import list_price
@@ -102,6 +103,7 @@ class Engine:
         for name, most in (("rpm", self.rpm), ("tpm", self.tpm)):
             if most is not None and most <= 0:
                 raise UsageError(f"A limit of {most:g} ({name}) lets no call through.", hint="Give more than 0.")
+        settle_tracing(self.mode)
         self.shelf = Shelf(self._open, mode=self.mode, retry=self.retry)
 
     def settle(self, settings: ModelSettings) -> ModelSettings:

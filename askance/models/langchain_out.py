@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.output_parsers import BaseOutputParser, JsonOutputParser, PydanticOutputParser
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
+from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from langchain_core.utils.function_calling import convert_to_json_schema, convert_to_openai_tool
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from askance.chat import ChatRequest, JsonObject, Message, ResponseFormat, Sampling, TextPart, ToolSpec
 from askance.errors import UsageError
-from askance.models.langchain_messages import from_langchain, from_response
+from askance.models.langchain_messages import from_langchain, from_response, with_digests
+from askance.models.langchain_structured import Reader, Structured
 from askance.models.loop import run_sync
 from askance.models.model import Model  # noqa: TC001  # pydantic reads it
 
 if TYPE_CHECKING:
-    from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+    from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun, Callbacks
     from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.runnables import Runnable
     from langchain_core.tools import BaseTool
+    from pydantic import BaseModel
 
 SAMPLING = ("temperature", "top_p", "seed", "max_tokens")
 """Sampling parameters that may be bound."""
 
+_turns: ContextVar[dict[int, Message]] = ContextVar("turns")
+"""The turns of the call on its way, by the `id` of the message that handlers see in the place of each."""
+
 
 def as_langchain(model: Model) -> BaseChatModel:
-    """`model` as a LangChain chat model, with tools, structured output and usage; it does not stream."""
+    """`model` as a LangChain chat model, with tools, structured output and usage; it does not stream.
+
+    A reply that is no answer is an `AIMessage` too: its `response_metadata["finish_reason"]` is `refusal`,
+    `content_filter` or `length`, and `additional_kwargs["refusal"]` holds the words in which the model declined.
+    Structured output raises `Refused`, `Filtered` or `Truncated` instead.
+
+    Callback handlers and tracers see pictures by their digests.
+    """
     return _AskanceChatModel(model=model)
 
 
@@ -57,6 +69,47 @@ class _AskanceChatModel(BaseChatModel):
     def _identifying_params(self) -> JsonObject:
         return {"model": str(self.model.id), "sampling": self.model.settings.sampling.canonical()}
 
+    def generate(
+        self,
+        messages: list[list[BaseMessage]],
+        stop: list[str] | None = None,
+        callbacks: Callbacks = None,
+        **kwargs: Any,
+    ) -> LLMResult:
+        """As LangChain's, with handlers that see no picture."""
+        with self._veiled(messages) as shown:
+            return super().generate(shown, stop, callbacks, **kwargs)
+
+    async def agenerate(
+        self,
+        messages: list[list[BaseMessage]],
+        stop: list[str] | None = None,
+        callbacks: Callbacks = None,
+        **kwargs: Any,
+    ) -> LLMResult:
+        """As `generate`."""
+        with self._veiled(messages) as shown:
+            return await super().agenerate(shown, stop, callbacks, **kwargs)
+
+    @contextmanager
+    def _veiled(self, conversations: list[list[BaseMessage]]) -> Generator[list[list[BaseMessage]]]:
+        """What handlers see in the place of `conversations`; meanwhile `_turn` knows what it stands for."""
+        turns: dict[int, Message] = {}
+        shown: list[list[BaseMessage]] = []
+        for messages in conversations:
+            pairs = [with_digests(message, self.model.image) for message in messages]
+            turns |= {id(seen): turn for seen, turn in pairs}
+            shown.append([seen for seen, _ in pairs])
+        token = _turns.set(turns)
+        try:
+            yield shown
+        finally:
+            _turns.reset(token)
+
+    def _turn(self, message: BaseMessage) -> Message:
+        known = _turns.get({}).get(id(message))
+        return known if known is not None else from_langchain(message, self.model.image)
+
     def _generate(
         self,
         messages: list[BaseMessage],
@@ -65,7 +118,7 @@ class _AskanceChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         del run_manager
-        return run_sync(self._agenerate(messages, stop, None, **kwargs))
+        return run_sync(self._answer(list(map(self._turn, messages)), stop, kwargs))
 
     async def _agenerate(
         self,
@@ -75,15 +128,15 @@ class _AskanceChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         del run_manager
-        request = await self._request(messages, stop, kwargs)
+        return await self._answer(list(map(self._turn, messages)), stop, kwargs)
+
+    async def _answer(self, turns: list[Message], stop: Sequence[str] | None, bound: JsonObject) -> ChatResult:
+        request = await self._request(turns, stop, bound)
         message = from_response(await self.model.generate(request))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    async def _request(
-        self, messages: Sequence[BaseMessage], stop: Sequence[str] | None, bound: JsonObject
-    ) -> ChatRequest:
+    async def _request(self, turns: list[Message], stop: Sequence[str] | None, bound: JsonObject) -> ChatRequest:
         bound = {name: value for name, value in bound.items() if not name.startswith("ls_") and value is not None}
-        turns = [from_langchain(message, self.model.image) for message in messages]
         form = bound.pop("response_format", None)
         response = None if form is None else await self._response_format(_asked_format(form), turns)
         tools = tuple(_tool(tool) for tool in bound.pop("tools", ()))
@@ -131,25 +184,22 @@ class _AskanceChatModel(BaseChatModel):
             schema: a pydantic model, a `TypedDict` or a JSON Schema.
             include_raw: give `raw`, `parsed` and `parsing_error` instead of the parsed answer or an error.
             method: `json_schema`, or `function_calling` to ask for a tool call.
-            kwargs: as LangChain's.
+            kwargs: `strict` changes nothing: an endpoint is held to the form as strictly as the form allows.
+
+        Raises:
+            UsageError: any other of `kwargs`. What comes of it raises, for a reply that is no answer or cannot be read,
+                `Refused`, `Filtered`, `Truncated` or `InvalidOutput`.
         """
-        if method == "function_calling":
-            return super().with_structured_output(schema, include_raw=include_raw, **kwargs)
+        if unknown := sorted(kwargs.keys() - {"strict"}):
+            raise UsageError(f"{', '.join(map(repr, unknown))} cannot be asked of structured output.")
         form = convert_to_json_schema(cast("Any", schema))
+        if method == "function_calling":
+            tool = convert_to_openai_tool(schema)["function"]["name"]
+            asked = self.bind_tools([schema], tool_choice="any")
+            return Structured(asked, Reader(schema=schema, form=form, tool=tool), include_raw=include_raw)
         named = {"name": form.get("title", "answer"), "schema": form}
         asked = self.bind(response_format={"type": "json_schema", "json_schema": named})
-        parser = _parser(schema)
-        if not include_raw:
-            return asked | parser
-        parse = RunnablePassthrough.assign(parsed=itemgetter("raw") | parser, parsing_error=lambda _: None)
-        failed = RunnablePassthrough.assign(parsed=lambda _: None)
-        return RunnableMap(raw=asked) | parse.with_fallbacks([failed], exception_key="parsing_error")
-
-
-def _parser(schema: JsonObject | type) -> BaseOutputParser[Any]:
-    if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return PydanticOutputParser(pydantic_object=schema)
-    return JsonOutputParser()
+        return Structured(asked, Reader(schema=schema, form=form), include_raw=include_raw)
 
 
 def _asked_format(form: JsonObject) -> ResponseFormat:

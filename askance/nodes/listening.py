@@ -1,8 +1,4 @@
-"""Who listens to a run: the callback handlers of LangChain.
-
-When nobody listens a node takes a straight path. In `replay` no tracer may open a connection, so tracing that the
-environment switches on is off for the length of the run; in other modes it is announced once.
-"""
+"""Who listens to a run: the callback handlers of LangChain. When nobody does, a node takes a straight path."""
 
 from __future__ import annotations
 
@@ -10,17 +6,13 @@ from typing import TYPE_CHECKING
 
 from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
 
-from askance.models.langchain_tracing import quiet
-
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManager
     from langchain_core.runnables import RunnableConfig
 
-__all__ = ["listened", "quiet"]
-
 
 def listened(config: RunnableConfig | None, mode: str) -> RunnableConfig | None:
-    """The full configuration when a handler listens, else None."""
+    """The full configuration when a handler listens, else None; in `replay` tracers that use a network do not."""
     full = ensure_config(config)
     manager = get_async_callback_manager_for_config(full)
     if mode == "replay":

@@ -20,7 +20,7 @@ from typing_extensions import override
 from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import AskanceError, BadImage, CallError, ReplayMiss
 from askance.models import get_model, run_sync
-from askance.nodes.listening import listened, quiet
+from askance.nodes.listening import listened
 from askance.nodes.result import Call, Result
 from askance.nodes.telling import shown, told, traced_chat
 from askance.prompts import Form, Prompt, PromptLibrary
@@ -149,8 +149,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         Raises:
             CallError: of the class that stands for the outcome, where there is no answer.
         """
-        with quiet(self.model.mode):
-            return (await self.ask(input, listened(config, self.model.mode))).unwrap()
+        return (await self.ask(input, listened(config, self.model.mode))).unwrap()
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Out:  # noqa: A002
         """As `ainvoke`, from anywhere: scripts, threads, notebooks."""

@@ -54,7 +54,7 @@ def shown(value: Any) -> Any:
     """`value` as handlers may see it: pictures by name and digest, bytes and data URIs by their length."""
     if isinstance(value, Image):
         return {"image": value.name, "sha256": digest(value)}
-    if isinstance(value, (bytes, bytearray, memoryview)):
+    if isinstance(value, (bytes, bytearray)):
         return f"{len(value)} bytes"
     if isinstance(value, str):
         return f"a data URI of {len(value)} characters" if value[:5].lower() == "data:" else value

@@ -16,7 +16,7 @@ from askance.images import CLEAN, Image
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
 from askance.nodes import Call, Result
-from askance.nodes.listening import listened, quiet
+from askance.nodes.listening import listened
 from askance.nodes.telling import shown, told
 from askance.replay import Record, explain_miss
 from askance.tools.calling import tool_of
@@ -73,7 +73,7 @@ class RapidOcr(Runnable[Image, ReadText]):
 
         async def work(_: object) -> Result[ReadText]:
             try:
-                return await self._ask(Image.load(given))
+                return await self._looked_up(given)
             except (ReplayMiss, BadImage) as error:
                 return Result(outcome="failed", reason=str(error), error=type(error).__name__)
 
@@ -81,18 +81,15 @@ class RapidOcr(Runnable[Image, ReadText]):
             return await work(None)
         return await told(self.get_name(), config, seen={"input": shown(given)}, work=work)
 
-    async def _ask(self, image: Image) -> Result[ReadText]:
-        form: JsonObject = {"engine": ENGINE, "image": {"sha256": image.sha256, "policy": CLEAN.canonical()}}
-        key = key_of("ocr", form)
-        shelf = self.engine.shelf
-        recorded = shelf.records.get(key) if self.engine.mode in {"auto", "replay"} else None
-        if recorded is None and self.engine.mode == "replay":
-            raise explain_miss(form, "ocr", shelf.records)
-        found = recorded.response if recorded is not None else await self._read(image)
-        if recorded is None:
-            await shelf.write(lambda: Record.make("ocr", form, found))
-        call = Call(key=key, model=ENGINE, kind="ocr", cost=0.0, meta=CallMeta(replayed=recorded is not None))
-        return Result(outcome="answered", value=self._value(found), calls=(call,))
+    def on_record(self, given: Any) -> Result[ReadText] | None:
+        """The lines in one picture where it was read before, without looking at it.
+
+        Raises:
+            BadImage: the picture's file cannot be read.
+        """
+        _, _, key = _asked(given)
+        recorded = self.engine.shelf.records.get(key)
+        return None if recorded is None else self._result(key, recorded.response, replayed=True)
 
     def as_tool(self, images: Mapping[str, Image] | Image) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
         """A tool that an agent of LangChain can call on the pictures given here, and on no others."""
@@ -100,12 +97,22 @@ class RapidOcr(Runnable[Image, ReadText]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
         """The lines in one picture."""
-        with quiet(self.engine.mode):
-            return (await self.ask(input, listened(config, self.engine.mode))).unwrap()
+        return (await self.ask(input, listened(config, self.engine.mode))).unwrap()
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
         """As `ainvoke`, from anywhere."""
         return run_sync(self.ainvoke(input, config))
+
+    async def _looked_up(self, given: Any) -> Result[ReadText]:
+        image, form, key = _asked(given)
+        shelf = self.engine.shelf
+        recorded = shelf.records.get(key) if self.engine.mode in {"auto", "replay"} else None
+        if recorded is None and self.engine.mode == "replay":
+            raise explain_miss(form, "ocr", shelf.records)
+        found = recorded.response if recorded is not None else await self._read(image)
+        if recorded is None:
+            await shelf.write(lambda: Record.make("ocr", form, found))
+        return self._result(key, found, replayed=recorded is not None)
 
     async def _read(self, image: Image) -> JsonObject:
         reader = self._reader  # built here, so that a missing package is said at once
@@ -113,9 +120,8 @@ class RapidOcr(Runnable[Image, ReadText]):
 
     @cached_property
     def _thread(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(
-            1, thread_name_prefix="askance-ocr"
-        )  # the engine is not safe to share between threads
+        # One thread, because the engine is not safe to share between threads.
+        return ThreadPoolExecutor(1, thread_name_prefix="askance-ocr")
 
     @cached_property
     def _reader(self) -> Any:

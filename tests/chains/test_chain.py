@@ -435,7 +435,10 @@ async def test_without_what_a_statement_needs_the_chain_goes_on_without_one(drop
 
 
 async def test_a_value_that_a_link_cannot_hold_is_an_outcome_of_it() -> None:
-    chain = verbalize(model_of(scripted())).with_nodes(scene_text=lambda _: 5)
+    def count(_: Image) -> int:
+        return 5
+
+    chain = verbalize(model_of(scripted())).with_nodes(scene_text=count)
 
     reading = await chain.ainvoke(PICTURE)
 
