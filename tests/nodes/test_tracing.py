@@ -34,7 +34,7 @@ print(len(asked))
 
 
 def connections(first: str, *modes: str) -> tuple[int, str]:
-    """How many connections a process with tracing switched on opens, whose first engine has the mode `first`; its stderr."""
+    """How many connections a traced process opens whose first engine has the mode `first`, and its stderr."""
     here = Path(__file__).resolve().parents[2]
     tracing = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "k", "LANGSMITH_ENDPOINT": "http://127.0.0.1:9"}
     found = subprocess.run(

@@ -66,7 +66,7 @@ def test_traces_are_announced_without_pictures_and_a_replay_sends_none(own_place
     replayed = project.read("--json", "--replay", out="again")
 
     assert (live.returncode, replayed.returncode) == (0, 0)
-    assert "LangSmith tracing is switched on in the environment: prompts and answers leave this machine" in live.stderr
+    assert "prompts and answers leave this machine, pictures as digests only" in live.stderr
     assert b"image sha256:" in seen
     assert picture[:60] not in seen
     assert picture[600:660] not in seen
