@@ -106,11 +106,13 @@ def finish_of(words: Iterable[str], *, refused: bool, called: bool) -> FinishRea
         return "refusal"
     if given_up := next((word for word in said if word.lower() in GIVEN_UP), None):
         raise MalformedReply(f"The server gave the answer up (finish reason {given_up!r}).")
-    known = [FINISHES[word.lower()] for word in said if word.lower() in FINISHES]
+    known: list[FinishReason] = [FINISHES[word.lower()] for word in said if word.lower() in FINISHES]
     if said and not known:
         raise UnknownFinish(f"It ended for a reason that is not known: {said[0][:LONGEST_WORD]!r}.")
-    finish: FinishReason = next((finish for finish in known if finish != "stop"), "stop")
-    return "tool_calls" if called and finish == "stop" else finish
+    for finish in known:
+        if finish != "stop":
+            return finish
+    return "tool_calls" if called else "stop"
 
 
 def incomplete(word: str) -> FinishReason:

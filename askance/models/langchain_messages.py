@@ -16,7 +16,7 @@ from langchain_core.messages import (
 from langchain_core.messages import ToolCall as LangChainCall
 from langchain_core.messages.ai import UsageMetadata
 
-from askance.chat import ChatResponse, Message, TextPart, ToolCall, Usage
+from askance.chat import ChatResponse, ImagePart, Message, TextPart, ToolCall, Usage
 from askance.errors import MalformedReply, UsageError
 from askance.images import Image
 from askance.models.finishes import finish_of, incomplete
@@ -27,7 +27,7 @@ from askance.models.thinking import split_thinking
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from askance.chat import ImagePart, JsonObject, Part, Role
+    from askance.chat import JsonObject, Part, Role
     from askance.models.encoding import Encoder
 
 _FINISH_FIELDS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
@@ -56,7 +56,7 @@ def from_response(response: ChatResponse) -> AIMessage:
     calls, invalid = _calls(response.tool_calls)
     beside = {"reasoning_content": response.thinking, "refusal": response.refusal}
     about = {
-        "finish_reason": response.finish,
+        "finish_reason": "refusal" if response.outcome == "refused" else response.finish,
         "model_name": response.model,
         "logprobs": {"content": [dict(token) for token in response.logprobs]} if response.logprobs else None,
         "replayed": response.meta.replayed,
@@ -138,6 +138,25 @@ def from_langchain(message: BaseMessage, image: Callable[[Image], ImagePart]) ->
     return Message(role, tuple(parts), calls, answered)
 
 
+def with_digests(message: BaseMessage, image: Callable[[Image], ImagePart]) -> tuple[BaseMessage, Message]:
+    """`message` with the digest of each picture in its place, and what `from_langchain` makes of `message`.
+
+    Raises:
+        UsageError: a role or a block that has no counterpart.
+        BadImage: a picture cannot be used.
+    """
+    turn = from_langchain(message, image)
+    digests = [part.image.sha256 for part in turn.parts if isinstance(part, ImagePart)]
+    if not digests:
+        return message, turn
+    left = iter(digests)
+    content: Any = [
+        {"type": "text", "text": f"[image sha256:{next(left)}]"} if _is_picture(block) else block
+        for block in message.content
+    ]
+    return message.model_copy(update={"content": content}), turn
+
+
 def to_response(message: object) -> ChatResponse:
     """The response in a message of a LangChain chat model.
 
@@ -177,6 +196,10 @@ def _part(block: Any, image: Callable[[Image], ImagePart]) -> Part | None:
     if kind in {"reasoning", "thinking", "tool_call", "tool_use", "function_call", "invalid_tool_call", "refusal"}:
         return None
     raise UsageError(f"A content block of type {kind!r} cannot be sent.", hint="Send text and images.")
+
+
+def _is_picture(block: Any) -> bool:
+    return isinstance(block, dict) and cast("JsonObject", block).get("type") in {"image", "image_url"}
 
 
 def _image(block: Mapping[str, Any]) -> Image:

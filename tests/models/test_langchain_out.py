@@ -1,20 +1,27 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from langchain import agents
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from askance.chat import ChatRequest, ChatResponse, ResponseFormat, ToolCall, Usage
-from askance.errors import ServerFault, UsageError
+from askance.chat import ChatRequest, ChatResponse, Message, ResponseFormat, TextPart, ToolCall, Usage
+from askance.errors import CallError, Filtered, InvalidOutput, Refused, ServerFault, Truncated, UsageError
+from askance.images import Image
 from askance.models import Capabilities, Engine, Model, RetryPolicy, ScriptedModel, as_langchain, get_model, run_sync
-from askance.replay import MemoryStore
+from askance.models.probe import RED_SQUARE
+from askance.replay import MemoryStore, Mode
 from tests import replies
 from tests.servers import SENTENCE, FakeEndpoint, Seen, chat_body, tool_call
 
@@ -34,6 +41,7 @@ class SeeingDict(TypedDict):
 
 Asked = Callable[[FakeEndpoint], Model]
 
+NOT_OF_THE_FORM = "The answer is not of the form asked for"
 ANSWER = Seeing(names=["cup", "wall"], odd=True)
 
 
@@ -156,6 +164,105 @@ def test_structured_output_that_cannot_be_read() -> None:
     assert (got["raw"].text, got["parsed"], got["parsing_error"] is None) == ("No idea.", None, False)
 
 
+CUT_CALL = ToolCall("c1", "Seeing", '{"names": ["cup"], "od')
+NO_ANSWERS: dict[str, tuple[ChatResponse, type[CallError], str]] = {
+    "truncated": (
+        ChatResponse(text='{"names": ["cup", "br', finish="length"),
+        Truncated,
+        "The answer was cut off at the token limit. Raise `max_tokens`.",
+    ),
+    "whole, but truncated": (
+        ChatResponse(text=ANSWER.model_dump_json(), tool_calls=(CUT_CALL,), finish="length"),
+        Truncated,
+        "The answer was cut off at the token limit. Raise `max_tokens`.",
+    ),
+    "refused": (ChatResponse(refusal="I will not."), Refused, "The model declined to answer: I will not."),
+    "refused without a word": (ChatResponse(finish="refusal"), Refused, "The model declined to answer."),
+    "filtered": (
+        ChatResponse(finish="content_filter"),
+        Filtered,
+        "A content filter of the endpoint stopped the answer.",
+    ),
+}
+
+
+@pytest.mark.parametrize("schema", [Seeing, SeeingDict])
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
+@pytest.mark.parametrize(("reply", "kind", "message"), NO_ANSWERS.values(), ids=NO_ANSWERS)
+def test_structured_output_of_what_is_no_answer(
+    reply: ChatResponse, kind: type[CallError], message: str, method: Any, schema: type
+) -> None:
+    _, model = scripted(reply, schema="enforced")
+    chat_model = as_langchain(model)
+    with pytest.raises(kind) as caught:
+        chat_model.with_structured_output(schema, method=method).invoke("What?")
+    assert str(caught.value) == message
+    got: Any = chat_model.with_structured_output(schema, method=method, include_raw=True).invoke("What?")
+    assert (got["raw"].text, got["parsed"], type(got["parsing_error"])) == (reply.text, None, kind)
+
+
+@pytest.mark.parametrize(
+    ("reply", "finish", "beside"),
+    [
+        pytest.param(ChatResponse(refusal="No."), "refusal", {"refusal": "No."}, id="refused"),
+        pytest.param(ChatResponse(finish="content_filter"), "content_filter", {}, id="filtered"),
+        pytest.param(ChatResponse(text="A cup, br", finish="length"), "length", {}, id="truncated"),
+    ],
+)
+def test_a_message_says_that_it_is_no_answer(reply: ChatResponse, finish: str, beside: dict[str, str]) -> None:
+    _, model = scripted(reply)
+    message = as_langchain(model).invoke("What?")
+    assert (message.response_metadata["finish_reason"], message.additional_kwargs) == (finish, beside)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "why"),
+    [
+        pytest.param(Seeing, '{"names": ["cup", "br', "The answer is no JSON text.", id="half"),
+        pytest.param(Seeing, '{"names": []} or so', "The answer is no JSON text.", id="words behind"),
+        pytest.param(SeeingDict, '{"names": [NaN]}', "The answer is no JSON text.", id="no number"),
+        pytest.param(SeeingDict, "[]", f"{NOT_OF_THE_FORM}: it is no JSON object.", id="list"),
+        pytest.param(SeeingDict, "{}", f"{NOT_OF_THE_FORM}: it lacks 'names'.", id="field missing"),
+        pytest.param(
+            Seeing,
+            '{"names": "cup"}',
+            f"{NOT_OF_THE_FORM}: names: Input should be a valid array; odd: Field required.",
+            id="other fields",
+        ),
+    ],
+)
+async def test_structured_output_is_read_strictly(schema: type, text: str, why: str) -> None:
+    _, model = scripted(text, schema="enforced")
+    with pytest.raises(InvalidOutput) as caught:
+        await as_langchain(model).with_structured_output(schema).ainvoke("What?")
+    assert (str(caught.value), caught.value.raw) == (why, text)
+
+
+def test_structured_output_in_a_code_fence() -> None:
+    _, model = scripted(f"```json\n{ANSWER.model_dump_json()}\n```\n", schema="refused")
+    assert as_langchain(model).with_structured_output(Seeing).invoke("What?") == ANSWER
+
+
+@pytest.mark.parametrize(
+    ("calls", "why"),
+    [
+        pytest.param((), "it does not call 'Seeing'", id="no call"),
+        pytest.param((CUT_CALL,), "the arguments of 'Seeing' are no JSON object", id="half a call"),
+    ],
+)
+def test_structured_output_without_a_call_that_can_be_read(calls: tuple[ToolCall, ...], why: str) -> None:
+    _, model = scripted(ChatResponse(text="Hm.", tool_calls=calls))
+    with pytest.raises(InvalidOutput) as caught:
+        as_langchain(model).with_structured_output(Seeing, method="function_calling").invoke("What?")
+    assert str(caught.value) == f"{NOT_OF_THE_FORM}: {why}."
+
+
+def test_structured_output_takes_nothing_that_it_would_drop() -> None:
+    _, model = scripted("Hm.")
+    with pytest.raises(UsageError, match=r"^'tools' cannot be asked of structured output\.$"):
+        as_langchain(model).with_structured_output(Seeing, strict=True, tools=[])
+
+
 @pytest.mark.parametrize(
     ("can", "response"),
     [
@@ -211,6 +318,79 @@ def test_thinking_and_refusals_stand_beside_the_text() -> None:
 def test_an_error_stays_itself(asked: Asked) -> None:
     with FakeEndpoint([replies.OVERLOADED]) as endpoint, pytest.raises(ServerFault):
         as_langchain(asked(endpoint)).invoke("What?")
+
+
+# Handlers and tracing -------------------------------------------------------------------------------------------------
+
+
+class Listener(BaseCallbackHandler):
+    """Keeps what handlers are told of a chat call."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def on_chat_model_start(self, serialized: Any, messages: list[list[BaseMessage]], **about: Any) -> None:
+        self.told.append([message.content for message in messages[0]])
+
+
+PICTURE = Image.from_bytes(RED_SQUARE)
+BLOCK = {"type": "image", "base64": b64encode(RED_SQUARE).decode(), "mime_type": "image/png"}
+QUESTION = HumanMessage(["Look: ", BLOCK, {"type": "text", "text": "What?"}])
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "batch", "stream"])
+async def test_handlers_see_pictures_by_digest_and_the_model_sees_them(way: str) -> None:
+    script, model = scripted("A red square.")
+    listener = Listener()
+    chat_model = as_langchain(model)
+    config: Any = {"callbacks": [listener]}
+    ways: dict[str, Callable[[], Any]] = {
+        "invoke": lambda: chat_model.invoke([QUESTION], config),
+        "ainvoke": lambda: asyncio.run(chat_model.ainvoke([QUESTION], config)),
+        "batch": lambda: chat_model.batch([[QUESTION]], config),
+        "stream": lambda: list(chat_model.stream([QUESTION], config)),
+    }
+    await asyncio.to_thread(ways[way])
+    digest = {"type": "text", "text": f"[image sha256:{PICTURE.sha256}]"}
+    assert listener.told == [[["Look: ", digest, {"type": "text", "text": "What?"}]]]
+    asked = last_request(script).messages
+    assert asked == (Message("user", (TextPart("Look: "), model.image(PICTURE), TextPart("What?"))),)
+
+
+TRACED = """
+import sys
+from langchain_core.tracers import langchain as tracers
+from askance.models import Capabilities, Engine, ScriptedModel, as_langchain, get_model, run_sync
+from askance.replay import MemoryStore
+
+class Collector:
+    told, tracing_queue = 0, None
+    def create_run(self, **run):
+        self.told += 1
+    def update_run(self, **run):
+        pass
+
+collector, records = Collector(), MemoryStore()
+tracers.get_client = lambda: collector
+script = ScriptedModel(lambda _: "A cup.", identity="seen", capabilities=Capabilities(schema="enforced"))
+model = get_model(script, engine=Engine(records=records))
+if sys.argv[1] == "replay":
+    as_langchain(model).invoke("What?")
+    tracers.wait_for_all_tracers()
+    collector.told = 0
+chat_model = as_langchain(get_model(script, engine=Engine(mode=sys.argv[1], records=records)))
+chat_model.invoke("What?")
+run_sync(chat_model.ainvoke("What?"))
+tracers.wait_for_all_tracers()
+print(collector.told, len(script.requests))
+"""
+
+
+@pytest.mark.parametrize(("mode", "told"), [("replay", "0 1"), ("auto", "2 1")])
+def test_tracing_from_the_environment_is_off_in_a_replay(mode: Mode, told: str) -> None:
+    env = {**os.environ, "LANGSMITH_TRACING": "true"}
+    ran = subprocess.run([sys.executable, "-c", TRACED, mode], env=env, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == told
 
 
 async def test_there_and_back_again(endpoint: FakeEndpoint, asked: Asked) -> None:
