@@ -28,12 +28,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="how many runs of each")
     parser.add_argument("--latency", type=float, default=0.1, help="seconds that the endpoint takes for an answer")
     given = parser.parse_args()
-    print(
-        f"{given.images} pictures, {CALLS * given.images} calls, latency {given.latency:g} s, {given.runs} runs of each\n"
-    )
-    print(
-        "| at once | | seconds, median (least – most) | to ideal | to the script |", "|---|---|---|---|---|", sep="\n"
-    )
+    print(f"{given.images} pictures, {CALLS * given.images} calls, {given.latency:g} s, {given.runs} runs of each\n")
+    print("| at once | | seconds, median (least – most) | to ideal | to the script |")
+    print("|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary:
         pictures(Path(temporary), given.images)
         for at_once in AT_ONCE:

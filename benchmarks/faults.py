@@ -1,4 +1,4 @@
-"""The chain of seven calls against endpoints that limit, fail, hang and cut off: how many pictures finish, and how soon.
+"""The chain of seven calls on endpoints that limit, fail, hang and cut off: how many pictures finish, and how soon.
 
     python benchmarks/faults.py [--images N] [--runs N]
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ class Served:
 
 
 @contextmanager
-def serving(*settings: str) -> Iterator[Served]:
+def serving(*settings: str) -> Generator[Served]:
     """The endpoint with these settings, while the context lasts."""
     command = [sys.executable, str(HERE / "server.py"), *settings]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:

@@ -162,9 +162,10 @@ class Pace:
         span = max(span, _SHORTEST if self._before is None else _SHORTEST / 5)
         through = max(sum(age <= span for age in ages), 1) / span
         # Fewer may have been sent than were allowed, so that one measure takes away no more than half.
-        self._known = through if self._before is None else max(through, self._before / 2)
+        least = 0.5 if self._met < 3 else 0.85
+        self._known = through if self._before is None else max(through, least * self._before)
 
     def _return(self) -> float:
         """Seconds until the rate is back at what was let through."""
-        sure = min(max(self._met - 1, 1), 6) / 2
+        sure = min(max(self._met - 1, 1), 4) / 2
         return sure * max(1.0, min(_COUNTED / (self._known or 1.0), 20.0))
