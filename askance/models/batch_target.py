@@ -61,6 +61,7 @@ class Target:
         )
         self.habits.without |= {*known.without, *learnt.get("without", ())}
         self.habits.noticed |= learnt
+        self.habits.tell(str(self.model.id))
 
     @cached_property
     def api(self) -> BatchApi:
@@ -110,6 +111,7 @@ class Target:
             self.habits.token_field = form.token_field
             self.habits.without |= form.without
             self.habits.noticed |= noticed
+            self.habits.tell(str(self.model.id))
             self._job.note("learnt", target=self.key, noticed=noticed)
         return True
 

@@ -123,6 +123,7 @@ class OpenAIModel:
                 complaint = read(cause)
                 if complaint is None or not self._habits.learn(complaint, body):
                     raise
+                self._habits.tell(str(self.id))
 
     def _body(self, request: ChatRequest, encode: Encoder) -> tuple[str, JsonObject]:
         habits, model = self._habits, self.id.model

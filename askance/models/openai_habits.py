@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 OPTIONAL = ("temperature", "top_p")
 """Fields that a model with a fixed sampling rejects; without them it answers as it always does."""
 
+_log = logging.getLogger("askance")
 _UNSUPPORTED = re.compile(
     r"not support|n't support|unsupported|deprecated|unrecognized|unknown|extra (inputs|fields)|only the default",
     re.IGNORECASE,
@@ -29,6 +31,13 @@ class Habits:
     without: set[str] = field(default_factory=set[str])
     noticed: JsonObject = field(default_factory=dict[str, Any])
     """What was learnt: `token_field`, the name of the token limit, and `without`, the rejected fields, sorted."""
+    _said: set[str] = field(default_factory=set[str], init=False, repr=False, compare=False)
+
+    def tell(self, model: str) -> None:
+        """Says, once for each rejected field, that the answers of `model` are drawn without it."""
+        for name in sorted(self.without - self._said):
+            self._said.add(name)
+            _log.warning("%s takes no %s: its answers are drawn at its default.", model, name)
 
     def learn(self, complaint: Complaint, body: Mapping[str, Any]) -> bool:
         """Whether `complaint` about `body` tells how to ask instead; the next body will then be another."""

@@ -309,7 +309,9 @@ async def test_a_filter_on_the_request_is_an_outcome(make: Make) -> None:
 # What a model will not take -------------------------------------------------------------------------------------------
 
 
-async def test_a_model_that_rejects_a_temperature_and_the_name_of_the_limit(make: Make) -> None:
+async def test_a_model_that_rejects_a_temperature_and_the_name_of_the_limit(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
     request = hello(sampling=Sampling(temperature=0.2, max_tokens=9))
     key = request.key
     with FakeEndpoint([replies.NO_MAX_TOKENS, replies.NO_TEMPERATURE]) as endpoint:
@@ -324,6 +326,7 @@ async def test_a_model_that_rejects_a_temperature_and_the_name_of_the_limit(make
         {"max_completion_tokens"},
     ]
     assert model.noticed == {"token_field": "max_completion_tokens", "without": ["temperature"]}
+    assert caplog.messages == [f"{model.id} takes no temperature: its answers are drawn at its default."]
     assert request.key == key
 
 
