@@ -61,12 +61,17 @@ def _link(result: Result[Any]) -> JsonObject:
 
 
 def meta_of(reading: Reading) -> JsonObject:
-    """What changes from run to run: how many calls were made and replayed, tries, seconds, tokens, cost."""
+    """What changes from run to run: how many calls were made, replayed and shared, tries, seconds, tokens, cost.
+
+    A shared call took the answer to an equal one that was on its way, which counts and costs where it was made.
+    """
     calls = reading.calls
-    made = [call for call in calls if not call.meta.replayed]
+    asked = [call for call in calls if not call.meta.replayed]
+    made = [call for call in asked if not call.meta.shared]
     return {
         "calls": len(made),
-        "replayed": len(calls) - len(made),
+        "replayed": len(calls) - len(asked),
+        "shared": len(asked) - len(made),
         "seconds": round(sum(call.meta.seconds for call in made), 3),
         "tokens": {
             "input": _sum(call.usage.input for call in calls),

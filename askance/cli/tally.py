@@ -17,7 +17,7 @@ class Tally:
     """Counts calls as an observer of the engine; steps come from several threads."""
 
     def __init__(self) -> None:
-        self.made = self.replayed = self.failed = self.probes = self.tokens = 0
+        self.made = self.replayed = self.shared = self.failed = self.probes = self.tokens = 0
         self.cost = 0.0
         self.unpriced: set[str] = set()
         """Models that were asked and have no price."""
@@ -27,6 +27,8 @@ class Tally:
         with self._lock:
             if event.phase == "replayed":
                 self.replayed += 1
+            elif event.phase == "shared":
+                self.shared += 1
             elif event.phase in {"answered", "probed"}:
                 self._spent(event)
             elif event.phase == "failed" and _was_made(event.error):
@@ -47,6 +49,8 @@ class Tally:
     def short(self) -> str:
         """The counts as a progress bar has room for."""
         parts = [f"{self.made} made", f"{self.replayed} replayed"]
+        if self.shared:
+            parts.append(f"{self.shared} shared")
         if self.failed:
             parts.append(f"{self.failed} failed")
         if self.tokens:
@@ -57,6 +61,8 @@ class Tally:
 
     def __str__(self) -> str:
         parts = [_calls(self.made, "made"), f"{self.replayed:,} replayed"]
+        if self.shared:
+            parts.append(f"{self.shared:,} shared")
         if self.probes:
             parts.append(f"{self.probes} more to see what the endpoint can do")
         if self.failed:
