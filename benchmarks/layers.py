@@ -1,4 +1,4 @@
-"""What each layer costs a call or a picture: the parts of a replayed call, the wrappers of a live one, LangChain's share.
+"""What each layer costs: the parts of a replayed call, the wrappers of a live one, and LangChain's share.
 
     python benchmarks/layers.py [--rounds N]
 
@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableParallel
@@ -23,12 +23,14 @@ from workload import MODEL, make, reply
 
 from askance.chains import Chain, Reading, action_reason
 from askance.chains.line import line_of
-from askance.chat import ChatRequest
 from askance.cli.showing import json_text
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedModel, get_model
-from askance.nodes import Node
 from askance.replay import MemoryStore, Store
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest
+    from askance.nodes import Node
 
 PICTURES = 40
 Work: TypeAlias = Callable[[Any], Awaitable[object] | object]
@@ -48,9 +50,10 @@ async def least(work: Work, subjects: Sequence[Any], *, rounds: int) -> float:
     return best / len(subjects) * 1e6
 
 
-def parts(chain: Chain, store: Store, pictures: Sequence[Image], readings: Sequence[Reading]) -> Iterator[Row]:
+def parts(chain: Chain, store: Store, readings: Sequence[Reading]) -> Iterator[Row]:
     """A replayed call taken apart, for the question after objects and for the one with up to 80 options."""
-    yield "picture: read the file and take its digest", lambda picture: Image.from_path(picture.path).sha256, pictures
+    paths = [reading.image.path for reading in readings if reading.image and reading.image.path]
+    yield "picture: read the file and take its digest", lambda path: Image.from_path(path).sha256, paths
     for link in ("objects", "statement"):
         step = next(step for step in chain.steps if step.link == link)
         node: Any = step.node
@@ -109,11 +112,11 @@ async def measure(folder: Path, *, rounds: int) -> None:
         node: Any = chain["objects"]
         requests = [node.request(picture, "json_schema") for picture in pictures]
         for title, rows in (
-            ("A replayed call", parts(chain, store, pictures, readings)),
+            ("A replayed call", parts(chain, store, readings)),
             ("The wrappers", wrappers(requests)),
             ("LangChain", langchain(chain, pictures, options)),
         ):
-            print(f"\n| {title} | µs |\n|---|---|")
+            print(f"\n| {title} | microseconds |\n|---|---|")
             for name, work, subjects in rows:
                 print(f"| {name} | {await least(work, subjects, rounds=rounds):.0f} |", flush=True)
 

@@ -49,17 +49,18 @@ class ImagePolicy:
     @property
     def params(self) -> Mapping[str, Any]:
         """The settings that are not at their default, as JSON values."""
-        found = {setting.name: (getattr(self, setting.name), setting.default) for setting in fields(self)[2:]}
         return {
             name: list(value) if name == "formats" else value
-            for name, (value, default) in found.items()
-            if value != default
+            for name, default in _DEFAULTS.items()
+            if (value := getattr(self, name)) != default
         }
 
     def canonical(self) -> dict[str, Any]:
         """Name, version and the settings that are not at their default, as JSON values."""
         return {"name": self.name, "version": self.version, **self.params}
 
+
+_DEFAULTS: Mapping[str, Any] = {setting.name: setting.default for setting in fields(ImagePolicy)[2:]}
 
 CLEAN = ImagePolicy("clean")
 """The original pixels without the metadata, if upright, within limits and of a format that endpoints take.
