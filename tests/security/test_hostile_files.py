@@ -124,7 +124,7 @@ ENDPOINTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("response", ENDPOINTS.values(), ids=ENDPOINTS)
 async def test_a_strange_record_of_an_endpoint_is_read_as_far_as_it_goes(response: dict[str, Any]) -> None:
-    script = ScriptedModel([])
+    script = ScriptedModel([], identity="scripted")
     strange = Record.make("endpoint", endpoint_form(script.id), response)
 
     found = await get_model(script, engine=Engine(mode="replay", records=MemoryStore([strange]))).capabilities()
@@ -214,7 +214,7 @@ def test_a_front_matter_of_aliases_is_refused_at_once(overlay: Path) -> None:
 
 def test_no_request_is_made_of_what_a_record_says(tmp_path: Path) -> None:
     """Addresses in records and cassettes are never followed: only the caller's model is asked."""
-    there = ChatRequest(model=ScriptedModel([]).id, messages=()).canonical()
+    there = ChatRequest(model=ScriptedModel([], identity="scripted").id, messages=()).canonical()
     strange = Record.make("chat", {**there, "model": {"endpoint": "http://192.0.2.1/v1", "provider": "openai"}}, {})
     (tmp_path / "one.jsonl").write_text(json.dumps(strange.canonical()), encoding="utf-8")
 

@@ -147,7 +147,8 @@ async def test_what_a_fence_holds_is_what_the_picture_says(planted: str) -> None
     assert reading.scene_text is not None
     quoted = [found["text"] for found in FENCED.finditer(combined)]
     assert quoted == [
-        visible(text) for text in (str(reading.scene_text.unwrap()), *[f"It says: {planted}".strip()] * 2)
+        visible(text)
+        for text in ("cup, bricks", str(reading.scene_text.unwrap()), *[f"It says: {planted}".strip()] * 2)
     ]
 
 
@@ -173,7 +174,7 @@ def names(planted: str) -> Callable[[ChatRequest], str]:
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 async def test_an_object_that_is_called_like_an_order_stays_on_its_line(planted: str) -> None:
-    """Names of objects are part of the statements to choose from, so they cannot be fenced; they forge no line."""
+    """Names of objects are part of the statements to choose from, which cannot be fenced; there they forge no line."""
     counts: list[dict[str, list[tuple[str, int]]]] = []
     for name in (planted, "bricks"):
         script = ScriptedModel(names(name), capabilities=Capabilities(schema="enforced"))
@@ -181,9 +182,11 @@ async def test_an_object_that_is_called_like_an_order_stays_on_its_line(planted:
         await chain.ainvoke({"image": PICTURE, "options": OPTIONS})
         counts.append(
             {
-                name_of(request): [(message.role, message.text.count("\n")) for message in request.messages]
+                name_of(request): [(message.role, skeleton(message.text).count("\n")) for message in request.messages]
                 for request in script.requests
             }
         )
 
-    assert counts[0] == counts[1]
+    # A name that is no name is asked for again, and then there is nothing to pass on.
+    refused = [("system", 1), ("user", 2), ("assistant", 0), ("user", 1)]
+    assert counts[0] == counts[1] or (counts[0]["objects"] == refused and "combine" not in counts[0])
