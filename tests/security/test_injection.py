@@ -146,10 +146,8 @@ async def test_what_a_fence_holds_is_what_the_picture_says(planted: str) -> None
     combined = next(request for request in asked if name_of(request) == "combine").messages[-1].text
     assert reading.scene_text is not None
     quoted = [found["text"] for found in FENCED.finditer(combined)]
-    assert quoted == [
-        visible(text)
-        for text in ("cup, bricks", str(reading.scene_text.unwrap()), *[f"It says: {planted}".strip()] * 2)
-    ]
+    said = ["cup, bricks", str(reading.scene_text.unwrap()), *[f"It says: {planted}".strip()] * 2]
+    assert quoted == [visible(text) for text in said]
 
 
 def test_the_obedient_model_does_obey() -> None:

@@ -52,7 +52,7 @@ def test_no_prompt_file_steers_the_terminal(own_place: Path) -> None:
         f"---\n{STEER}: [\n---\nuser:\nx",
     ):
         (own_place / "prompts" / "unusual.json.prompt").write_text(text, encoding="utf-8")
-        for command in (["show", "unusual"], ["list"], ["check"], ["render", "unusual"]):
-            shown = project.on_terminal("prompts", *command)
+        for command in commands:
+            shown = project.on_terminal("prompts", command, *(["unusual"] if command in {"show", "render"} else []))
             assert [mark for mark in STEERING if mark in shown] == []
             assert "Traceback" not in shown
