@@ -84,14 +84,14 @@ class Run:
         return asyncio.run(lines_of(chain, engine, readings))
 
     def alone(self) -> multiprocessing.Process:
-        """The run as a process; it leaves its lines in `lines.json`."""
+        """The run as a process; it leaves its lines in `lines.jsonl`."""
         process = _fast.Process(target=_main, args=(self,), daemon=True)
         process.start()
         return process  # pyright: ignore[reportReturnType]  # of another context
 
     @property
     def lines(self) -> list[JsonObject]:
-        return json.loads((self.place / "lines.json").read_text())
+        return [json.loads(line) for line in (self.place / "lines.jsonl").read_text().splitlines()]
 
     @property
     def peak(self) -> int:
@@ -124,8 +124,16 @@ def _main(run: Run) -> None:
     prepare.MEMO._max_bytes = 8_000_000  # pyright: ignore[reportPrivateUsage]
     if run.kill is not None:
         _plant(*run.kill)
-    lines = run.in_batches()
-    (run.place / "lines.json").write_text(json.dumps(lines))
+    chain, engine = run.chain()
+
+    async def read() -> None:
+        readings = read_in_batches(chain, run.inputs, folder=run.place / "batches", policy=run.policy)
+        with (run.place / "lines.jsonl").open("w") as file:
+            async for reading in readings:
+                print(json.dumps({**line_of(reading), "meta": None}), file=file)
+        await engine.aclose()
+
+    asyncio.run(read())
     (run.place / "peak").write_text(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
 
 

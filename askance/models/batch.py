@@ -61,6 +61,9 @@ class Batches:
         if self._engine.retry:
             for key in self._job.answered_keys():
                 self._engine.shelf.renewed(key)
+        for part in self._job.parts.values():
+            if part.settled and part.target in self._targets:
+                self._targets[part.target].let_go(part)
         for part in sorted(self._job.unsettled, key=lambda part: part.batch is None):
             if part.target not in self._targets:
                 raise UsageError(

@@ -126,6 +126,7 @@ class Carrier:
             CallError: there is no batch, or nobody knows.
         """
         await self._upload(part)
+        self._targets[part.target].hold(part)
         self._job.note("creating", part, at=time.time())
         url = URLS[self._targets[part.target].model.id.api]
         try:
@@ -195,6 +196,7 @@ class Carrier:
         self._job.note(
             "settled", part, answered=len(harvest.answered), endings=[ending.canonical() for ending in endings]
         )
+        target.let_go(part)
         self._job.body(part.id).unlink(missing_ok=True)
         with suppress(CallError):  # it holds pictures, and nobody needs it any more
             await target.api.forget(part.file or "")

@@ -192,9 +192,12 @@ class Job:
         """Keys of the calls that settled parts have brought an answer to."""
         for part in self.parts.values():
             if part.settled:
-                with self.calls(part.id).open("rb") as lines:
-                    keys: Iterator[str] = (json.loads(line)["key"] for line in lines)
-                    yield from (key for key in keys if key not in part.unanswered)
+                yield from (key for key in self.keys(part.id) if key not in part.unanswered)
+
+    def keys(self, part: str) -> Iterator[str]:
+        """Keys of the calls of a part."""
+        with self.calls(part).open("rb") as lines:
+            yield from (json.loads(line)["key"] for line in lines)
 
     def note(self, event: str, part: Part | None = None, **facts: object) -> None:
         """Writes down that something happened, on disk when this returns, and takes it into the state.

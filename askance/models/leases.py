@@ -4,7 +4,7 @@ Who makes a call holds its lease, a file in the store's folder that is named by 
 answer is on record or the lease is free. All leases of a process are links to one file of its own. That file it keeps
 locked, and the lock falls when the process dies, in whatever way; and it writes a rising number into it every few
 seconds, so that the leases of a process that is stopped for long count for nothing. Nobody reads the wall's clock: a
-jump of it harms nothing.
+jump of it harms nothing; but a batch that nobody comes back for holds its leases for a day of it.
 
 What a batch asks for is held by the batch and not by a process: one file with all its keys, until it is let go.
 """
@@ -32,6 +32,8 @@ _log = logging.getLogger("askance")
 FOLDER = "leases"
 BEAT = 5.0
 """Seconds between two signs of life."""
+DAY = 26 * 3600.0
+"""Seconds after which a batch holds nothing any more: it has ended, and nobody has come for its answers."""
 EXPIRY = 30.0
 """Seconds without one after which a holder counts as gone."""
 _FIRST_LOOK, _LAST_LOOK = 0.05, 1.0
@@ -244,7 +246,8 @@ def _entrusted(batches: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for file in batches.iterdir():
         with suppress(OSError, UnicodeDecodeError):
-            found.update(dict.fromkeys(file.read_text(encoding="ascii").split(), file.name))
+            if time.time() - file.stat().st_mtime < DAY:
+                found.update(dict.fromkeys(file.read_text(encoding="ascii").split(), file.name))
     return found
 
 

@@ -95,11 +95,15 @@ class Shelf:
 
     def leased(self, key: str) -> AbstractAsyncContextManager[None]:
         """Keeps other processes from asking for what `key` stands for meanwhile, or waits for the one that does."""
+        leases = self.leases
+        return nullcontext() if leases is None else leases.lease(key, lambda: self.records.get(key) is not None)
+
+    @property
+    def leases(self) -> Leases | None:
+        """The leases in the store's folder; None where nothing is read and written there."""
         if self._leases is None:
             self._leases = self._made_leases()
-        if isinstance(self._leases, Leases):
-            return self._leases.lease(key, lambda: self.records.get(key) is not None)
-        return self._leases
+        return self._leases if isinstance(self._leases, Leases) else None
 
     def _made_leases(self) -> Leases | AbstractAsyncContextManager[None]:
         """The leases in the store's folder; where nothing is read and written there, what holds nothing."""

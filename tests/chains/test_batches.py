@@ -419,6 +419,23 @@ def test_what_is_on_record_enters_no_batch(
         assert (len(before), len(server.made), set(server.made.values())) == (7, 14, {1})
 
 
+def test_a_batch_holds_the_leases_of_its_calls_until_they_are_on_record(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    held: list[int] = []
+    folder = tmp_path / "store" / "leases" / "batches"
+
+    def fault(step: Step, when: When) -> None:
+        if (step, when) == ("create", "before"):
+            held.extend(len(file.read_text().split()) for file in folder.iterdir())
+
+    with serve(fault=fault) as server:
+        Run(server.url, tmp_path, pictures).in_batches()
+
+    assert held == [8, 4, 2]
+    assert list(folder.iterdir()) == []
+
+
 def test_equal_calls_are_sent_once(serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]) -> None:
     with serve() as server:
         lines = Run(server.url, tmp_path, [*pictures[:1] * 5]).in_batches()
