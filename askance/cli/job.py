@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 DEFAULT_COUNT = 3
 """Options that `multi` asks for."""
-UNDER_WAY = 16
-"""Pictures under way at once; with `--concurrency`, as many as calls: each has one to make."""
 
 _NO_MODEL = ConfigError(
     "No model is named for --vlm.",
@@ -74,6 +72,8 @@ class Job:
     budget: str | None
     batch: bool
     concurrency: int | None
+    rpm: float | None
+    tpm: float | None
     prompts: Path | None
     paper: bool
     image_policy: str | None
@@ -101,6 +101,8 @@ def run_job(job: Job) -> int:
             records=records,
             retry=job.retry,
             concurrency=job.concurrency,
+            rpm=job.rpm,
+            tpm=job.tpm,
             image_policy=policy(job.image_policy) if job.image_policy else None,
             protocol="paper" if job.paper else None,
             observers=[tally],
@@ -118,7 +120,7 @@ def run_job(job: Job) -> int:
         batches = _batches(folder, records, configuration) if job.batch else None
         running = Running(chain, models, folder=folder, show=show, batches=batches)
         try:
-            return asyncio.run(running.run(pictures, options, concurrency=job.concurrency or UNDER_WAY))
+            return asyncio.run(running.run(pictures, options))
         except KeyboardInterrupt:
             running.interrupted()
             return INTERRUPTED

@@ -95,7 +95,13 @@ def run(
         bool,
         typer.Option("--batch", help="Ask by the provider's batch interface: half the price, an answer within a day."),
     ] = False,
-    concurrency: Annotated[int | None, typer.Option(min=1, help="Calls to one endpoint at a time.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Calls to one endpoint at a time; by default as many as it takes well.")
+    ] = None,
+    rpm: Annotated[
+        float | None, typer.Option(help="Calls to one endpoint per minute; by default as many as it lets through.")
+    ] = None,
+    tpm: Annotated[float | None, typer.Option(help="Tokens per minute, in and out, likewise.")] = None,
     prompts: Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")] = None,
     protocol: Annotated[Protocol, typer.Option(help="paper asks in the text form of the paper.")] = Protocol.auto,
     image_policy: Annotated[
@@ -128,6 +134,8 @@ def run(
         budget=budget,
         batch=batch,
         concurrency=concurrency,
+        rpm=rpm,
+        tpm=tpm,
         prompts=prompts,
         paper=protocol is Protocol.paper,
         image_policy=image_policy.value if image_policy else None,

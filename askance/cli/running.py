@@ -52,7 +52,7 @@ class Running:
         self._left: list[tuple[Path, Options | None]] = []
         """Pictures that the budget had nothing left for."""
 
-    async def run(self, pictures: Sequence[Path], options: Sequence[Options | None], *, concurrency: int) -> int:
+    async def run(self, pictures: Sequence[Path], options: Sequence[Options | None]) -> int:
         """Reads every picture; returns the exit code.
 
         Raises:
@@ -61,7 +61,7 @@ class Running:
         try:
             if any(picture.as_posix() not in self._finished for picture in pictures):
                 await self._first_contact()
-            async with aclosing(self._lines(pictures, options, concurrency=concurrency)) as lines:
+            async with aclosing(self._lines(pictures, options)) as lines:
                 async for place, line in lines:
                     self._stop_if_hopeless(line)
                     if self._folder is not None:
@@ -89,7 +89,7 @@ class Running:
             raise CannotStart(error.message, hint=error.hint) from error
 
     async def _lines(
-        self, pictures: Sequence[Path], options: Sequence[Options | None], *, concurrency: int
+        self, pictures: Sequence[Path], options: Sequence[Options | None]
     ) -> AsyncGenerator[tuple[int, Mapping[str, Any]], None]:
         """Place and line of every picture in order: those that the folder has, and those read now.
 
@@ -100,7 +100,7 @@ class Running:
         ]
         begun = takewhile(lambda _: self._purse is None or not self._purse.used_up, inputs_of(unread))
         if self._batches is None:
-            stream = self._chain.read_all(begun, concurrency=concurrency)
+            stream = self._chain.read_all(begun)
         else:
             from askance.chains.batches import read_in_batches
             from askance.cli.batching import Status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,17 @@ def test_one_call_at_a_time(askance: Command, ads: list[str]) -> None:
         askance("run", "verbalize", "ads", "--vlm", f"openai:m@{endpoint.url}", "--concurrency", "1")
 
     assert most == 1
+
+
+def test_a_given_rate_is_kept(askance: Command, ads: list[str]) -> None:
+    times: list[float] = []
+
+    def reply(_: Seen) -> None:
+        times.append(time.monotonic())
+
+    with FakeEndpoint(reply) as endpoint:
+        assert askance("run", "verbalize", "ads", "--vlm", f"openai:m@{endpoint.url}", "--rpm", "1200").code == 0
+    assert times[-1] - times[0] > 0.04 * (len(times) - 1), "twenty a second, and the timer may be late once"
 
 
 def test_an_image_that_fails_does_not_stop_the_others(askance: Command, vlm: str, ads: list[str]) -> None:
