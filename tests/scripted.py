@@ -38,7 +38,7 @@ def scripted(capabilities: Capabilities | None = ENFORCED, **answers: Any) -> Sc
         found = found(request) if callable(found) else found
         return found if isinstance(found, (str, ChatResponse, BaseException)) else json.dumps(found)
 
-    return ScriptedModel(reply, capabilities=capabilities)
+    return ScriptedModel(reply, capabilities=capabilities, identity="scripted")
 
 
 def name_of(request: ChatRequest) -> str:

@@ -344,7 +344,7 @@ PLAIN = ModelSettings(id=ModelId("openai", "m", "http://127.0.0.1:8000/v1"))
 
 async def answers(*asked: tuple[ModelSettings, Engine]) -> list[str]:
     """What each model says to one question about one picture, all on one store; every call has another answer."""
-    script = ScriptedModel(str(number) for number in range(len(asked)))
+    script = ScriptedModel((str(number) for number in range(len(asked))), identity="scripted")
     said: list[str] = []
     for known, engine in asked:
         model = Model(known, Backend(lambda: script), engine)
@@ -418,7 +418,7 @@ async def test_a_moved_server_keeps_the_answers_filed_under_a_name() -> None:
 
 
 async def test_draws_of_a_sampled_request_are_told_apart() -> None:
-    script = ScriptedModel(["first", "second"])
+    script = ScriptedModel(["first", "second"], identity="scripted")
     model = Model(TELLING["temperature"], Backend(lambda: script), Engine(records=MemoryStore()))
     asked = [model.request((Message("user", (TextPart("Look."),)),), draw=draw) for draw in (0, 1, 0)]
 

@@ -107,7 +107,8 @@ def _wrapped(model: object, changes: Mapping[str, Any], engine: Engine) -> Model
             hint=f"Give {EXAMPLES}, a chat model of LangChain, or an object with `async def generate(request)`.",
         )
     known = identity or ModelId("custom", type(model).__name__)
-    settings = _renamed(changed(ModelSettings(id=known, stored=identity is not None), changes), changes)
+    stored = identity is not None and getattr(model, "stored", True) is not False
+    settings = _renamed(changed(ModelSettings(id=known, stored=stored), changes), changes)
     declared = getattr(model, "capabilities", None)
     return Model(
         replace(settings, family=family_of(settings)),

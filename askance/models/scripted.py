@@ -22,7 +22,8 @@ class ScriptedModel:
 
     Args:
         replies: a function of the request, or the replies in order.
-        identity: the name that its answers are filed under.
+        identity: the name that its answers are filed under; None neither records nor replays them, for nothing tells
+            them from those of another script.
         capabilities: what it is said to do; None lets it be probed like any endpoint.
     """
 
@@ -30,14 +31,16 @@ class ScriptedModel:
         self,
         replies: Callable[[ChatRequest], Reply] | Iterable[Reply],
         *,
-        identity: str = "scripted",
+        identity: str | None = None,
         capabilities: Capabilities | None = None,
     ) -> None:
-        self.id = ModelId("scripted", identity, name=identity)
+        self.id = ModelId("scripted", identity or "scripted", name=identity)
+        self.stored = identity is not None
+        """Whether its answers are recorded and replayed."""
         self.capabilities = capabilities
         self.requests: list[ChatRequest] = []
         """What it was asked, in order."""
-        self._reply = replies if callable(replies) else _queue(replies, identity)
+        self._reply = replies if callable(replies) else _queue(replies, self.id.model)
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         """The next reply.
@@ -52,7 +55,7 @@ class ScriptedModel:
         return ChatResponse(text=reply) if isinstance(reply, str) else reply
 
     def __repr__(self) -> str:
-        return f"ScriptedModel(identity={self.id.model!r}, asked={len(self.requests)})"
+        return f"ScriptedModel(identity={self.id.name!r}, asked={len(self.requests)})"
 
 
 def _queue(replies: Iterable[Reply], identity: str) -> Callable[[ChatRequest], Reply]:

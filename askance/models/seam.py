@@ -20,7 +20,8 @@ class ChatModel(Protocol):
     It is used from many tasks of one event loop at a time. It may have more:
 
     - `async aclose()` lets go of connections;
-    - `id`, a `ModelId` or a name, tells its answers from another model's;
+    - `id`, a `ModelId` or a name, tells its answers from another model's, unless `stored` is False: then they are
+      neither recorded nor replayed;
     - `capabilities`, a `Capabilities`, spares asking what it can do;
     - `noticed`, a mapping, says what it learnt from the endpoint's complaints (`token_field`, `without`).
     """

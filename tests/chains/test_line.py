@@ -1,23 +1,27 @@
 from __future__ import annotations
 
-from askance.chains import verbalize
-from askance.chains.line import line_of
-from askance.chat import ChatResponse, Usage
-from askance.models import Engine, get_model
-from askance.replay import MemoryStore
-from tests.scripted import PICTURE, scripted
-
-COUNTS = ("calls", "replayed", "shared", "cost")
-ANSWER = ChatResponse(text='{"description": "A cup."}', usage=Usage(input=1_000_000, output=0))
+from askance.chains import Reading
+from askance.chains.line import meta_of
+from askance.chat import CallMeta, Usage
+from askance.nodes import Call, Result
+from askance.tools import Narration
 
 
-async def test_two_readings_that_share_a_call_pay_for_it_once() -> None:
-    engine = Engine(records=MemoryStore())
-    vlm = get_model(scripted(narration=ANSWER), engine=engine, price={"input": 2, "output": 0})
-    chain = verbalize(vlm, context="IN")
+def call(*, shared: bool = False, replayed: bool = False) -> Call:
+    meta = CallMeta(seconds=2.0, shared=shared, replayed=replayed)
+    return Call(key="k", model="m", usage=Usage(input=3, output=4), cost=0.25, meta=meta)
 
-    lines = [line_of(reading) for reading in await chain.abatch([PICTURE] * 3)]
-    lines.append(line_of(await chain.ainvoke(PICTURE)))
 
-    counts = sorted(tuple(line["meta"][name] for name in COUNTS) for line in lines)
-    assert counts == [(0, 0, 1, 0), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 0, 2.0)]
+def test_a_shared_call_is_counted_by_itself_and_paid_for_where_it_was_made() -> None:
+    calls = (call(), call(shared=True), call(shared=True), call(replayed=True), call(replayed=True, shared=True))
+    told = Result(outcome="answered", value=Narration(text="A cup."), calls=calls)
+
+    assert meta_of(Reading(name="cup.jpg", narration=told)) == {
+        "calls": 1,
+        "replayed": 2,
+        "shared": 2,
+        "seconds": 2.0,
+        "tokens": {"input": 15, "output": 20},
+        "cost": 0.25,
+        "tries": {},
+    }

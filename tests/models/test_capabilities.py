@@ -88,24 +88,24 @@ ENDPOINTS: dict[str, tuple[Reply, Capabilities, Rung]] = {
 
 @pytest.mark.parametrize(("reply", "found", "rung"), ENDPOINTS.values(), ids=ENDPOINTS)
 async def test_first_contact(engine: Engines, reply: Reply, found: Capabilities, rung: Rung) -> None:
-    model = get_model(ScriptedModel(reply), engine=engine())
+    model = get_model(ScriptedModel(reply, identity="scripted"), engine=engine())
     assert (await model.capabilities(), await model.rung()) == (found, rung)
 
 
 async def test_it_is_asked_once_and_recorded(engine: Engines, records: MemoryStore, events: list[CallEvent]) -> None:
-    script, run = ScriptedModel(ENDPOINTS["ignores"][0]), engine()
+    script, run = ScriptedModel(ENDPOINTS["ignores"][0], identity="scripted"), engine()
     models = [get_model(script, engine=run) for _ in range(2)]
     found = await asyncio.gather(*(models[number % 2].capabilities() for number in range(10)))
     assert (set(found), len(script.requests)) == ({Capabilities(schema="ignored", json_object=True)}, 2)
     assert [event.phase for event in events] == ["probed"]
     (record,) = records
     assert (record.kind, record.request) == ("endpoint", {"model": {"name": "scripted"}, "probe": 1})
-    later = get_model(ScriptedModel([]), engine=engine("replay"))
+    later = get_model(ScriptedModel([], identity="scripted"), engine=engine("replay"))
     assert await later.capabilities() == found[0]
 
 
 async def test_a_replay_does_not_ask(engine: Engines) -> None:
-    script = ScriptedModel([])
+    script = ScriptedModel([], identity="scripted")
     with pytest.raises(ReplayMiss) as miss:
         await get_model(script, engine=engine("replay")).rung()
     assert str(miss.value) == (
@@ -117,19 +117,19 @@ async def test_a_replay_does_not_ask(engine: Engines) -> None:
 
 @pytest.mark.parametrize("rung", get_args(Rung))
 async def test_a_form_by_choice_asks_nothing(engine: Engines, rung: Rung) -> None:
-    script = ScriptedModel([])
+    script = ScriptedModel([], identity="scripted")
     assert await get_model(script, engine=engine(), protocol=rung).rung() == rung
     assert await get_model(script, engine=engine("replay", protocol=rung)).rung() == rung
 
 
 async def test_what_a_model_says_of_itself_is_taken(engine: Engines) -> None:
     said = Capabilities(schema="enforced")
-    model = get_model(ScriptedModel([], capabilities=said), engine=engine("replay"))
+    model = get_model(ScriptedModel([], capabilities=said, identity="scripted"), engine=engine("replay"))
     assert await model.capabilities() == said
 
 
 async def test_an_endpoint_that_fails_is_not_judged(engine: Engines, records: MemoryStore) -> None:
-    model = get_model(ScriptedModel([AuthError("No key."), HELD]), engine=engine())
+    model = get_model(ScriptedModel([AuthError("No key."), HELD], identity="scripted"), engine=engine())
     with pytest.raises(AuthError):
         await model.capabilities()
     assert list(records) == []
@@ -137,7 +137,7 @@ async def test_an_endpoint_that_fails_is_not_judged(engine: Engines, records: Me
 
 
 async def test_an_endpoint_that_refuses_everything_is_not_judged(engine: Engines) -> None:
-    model = get_model(ScriptedModel(REFUSES), engine=engine())
+    model = get_model(ScriptedModel(REFUSES, identity="scripted"), engine=engine())
     with pytest.raises(BadRequest, match=r"^Unknown field\.$"):
         await model.capabilities()
 
@@ -152,7 +152,7 @@ def able(request: ChatRequest) -> ChatResponse | Exception:
 
 
 async def test_a_check_asks_for_everything(engine: Engines, events: list[CallEvent]) -> None:
-    script = ScriptedModel(able)
+    script = ScriptedModel(able, identity="scripted")
     model = get_model(script, engine=engine(), temperature=0.5, extra={"top_k": 5}, max_tokens=9)
     wanted = Capabilities(schema="enforced", images=False, seed=False, logprobs=True, served_model="served-2026")
     assert (await model.check(), await model.capabilities()) == (wanted, wanted)
@@ -175,7 +175,7 @@ async def test_what_a_backend_learnt_is_kept(engine: Engines) -> None:
 async def test_what_is_noticed_counts_for_the_next_run(
     engine: Engines, records: MemoryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model = get_model(ScriptedModel([HELD]), engine=engine())
+    model = get_model(ScriptedModel([HELD], identity="scripted"), engine=engine())
     assert await model.rung() == "json_schema"
     with caplog.at_level(logging.WARNING, "askance"):
         for _ in range(2):
@@ -184,8 +184,8 @@ async def test_what_is_noticed_counts_for_the_next_run(
     async with asyncio.timeout(5):
         while "noted" not in next(iter(records)).response:  # noqa: ASYNC110  # written by a thread
             await asyncio.sleep(0.001)
-    assert await get_model(ScriptedModel([]), engine=engine(mode="replay")).rung() == "json_schema"
-    assert await get_model(ScriptedModel([]), engine=engine()).rung() == "prompted"
+    assert await get_model(ScriptedModel([], identity="scripted"), engine=engine(mode="replay")).rung() == "json_schema"
+    assert await get_model(ScriptedModel([], identity="scripted"), engine=engine()).rung() == "prompted"
 
 
 def test_fields_of_a_later_version_are_left_out() -> None:

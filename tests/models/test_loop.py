@@ -112,7 +112,9 @@ async def test_run_sync_passes_errors_on() -> None:
 
 
 async def test_a_tool_in_a_worker_thread_may_call_back(ask: Ask) -> None:
-    model = get_model(ScriptedModel(lambda _: "a cup"), engine=Engine(mode="live", records=MemoryStore()))
+    model = get_model(
+        ScriptedModel(lambda _: "a cup", identity="scripted"), engine=Engine(mode="live", records=MemoryStore())
+    )
 
     def tool() -> str:
         return run_sync(model.generate(ask())).text
@@ -144,7 +146,7 @@ warnings.simplefilter("ignore")
 from askance.chat import ChatRequest, ModelId
 from askance.models import Engine, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
-model = get_model(ScriptedModel(lambda _: "a cup"), engine=Engine(records=MemoryStore(), mode="refresh"))
+model = get_model(ScriptedModel(lambda _: "a cup", identity="s"), engine=Engine(records=MemoryStore(), mode="refresh"))
 request = ChatRequest(model=ModelId("a", "b"), messages=())
 print(run_sync(model.generate(request)).text, flush=True)
 child = os.fork()

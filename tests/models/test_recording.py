@@ -25,7 +25,7 @@ ANSWERS: dict[str, ChatResponse] = {
 
 async def ask_twice(engine: Engine, request: ChatRequest) -> tuple[list[str], int]:
     """Texts of two answers to one request, one after the other, and how often the model was asked."""
-    script = ScriptedModel(["one", "two"])
+    script = ScriptedModel(["one", "two"], identity="scripted")
     model = get_model(script, engine=engine)
     texts = [(await model.generate(request)).text for _ in range(2)]
     return texts, len(script.requests)
@@ -48,14 +48,14 @@ async def test_live_leaves_what_is_on_record_and_refresh_does_not(
     engine: Engines, ask: Ask, records: MemoryStore
 ) -> None:
     for mode in ("auto", "live", "refresh"):
-        await get_model(ScriptedModel([mode]), engine=engine(mode)).generate(ask())
+        await get_model(ScriptedModel([mode], identity="scripted"), engine=engine(mode)).generate(ask())
         assert [record.response["text"] for record in records] == ["refresh" if mode == "refresh" else "auto"]
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 async def test_what_came_back_is_replayed_as_what_it_is(engine: Engines, ask: Ask, answer: ChatResponse) -> None:
-    first = await get_model(ScriptedModel([answer]), engine=engine()).generate(ask())
-    again = await get_model(ScriptedModel([]), engine=engine("replay")).generate(ask())
+    first = await get_model(ScriptedModel([answer], identity="scripted"), engine=engine()).generate(ask())
+    again = await get_model(ScriptedModel([], identity="scripted"), engine=engine("replay")).generate(ask())
     assert again == first == answer
     assert (first.meta.replayed, first.meta.stored, len(first.meta.tries)) == (False, True, 1)
     assert (again.meta.replayed, again.meta.stored, again.meta.tries) == (True, True, ())
@@ -63,13 +63,13 @@ async def test_what_came_back_is_replayed_as_what_it_is(engine: Engines, ask: As
 
 async def test_a_failure_leaves_no_record(engine: Engines, ask: Ask, records: MemoryStore) -> None:
     with pytest.raises(AuthError):
-        await get_model(ScriptedModel([AuthError("No key.")]), engine=engine()).generate(ask())
+        await get_model(ScriptedModel([AuthError("No key.")], identity="scripted"), engine=engine()).generate(ask())
     assert list(records) == []
 
 
 async def test_a_miss_in_replay_names_the_nearest(engine: Engines, ask: Ask) -> None:
-    await get_model(ScriptedModel(["a cup"]), engine=engine()).generate(ask("What is odd?"))
-    script = ScriptedModel(["never"])
+    await get_model(ScriptedModel(["a cup"], identity="scripted"), engine=engine()).generate(ask("What is odd?"))
+    script = ScriptedModel(["never"], identity="scripted")
     with pytest.raises(ReplayMiss) as miss:
         await get_model(script, engine=engine("replay")).generate(ask("What is even?"))
     assert (miss.value.key, miss.value.nearest) == (ask("What is even?").key, ask("What is odd?").key)
@@ -79,20 +79,20 @@ async def test_a_miss_in_replay_names_the_nearest(engine: Engines, ask: Ask) -> 
 
 def test_a_hit_needs_no_loop_and_no_other_thread(engine: Engines, ask: Ask) -> None:
     asyncio.run(_answer(engine(), ask()))
-    coroutine = get_model(ScriptedModel([]), engine=engine("replay")).generate(ask())
+    coroutine = get_model(ScriptedModel([], identity="scripted"), engine=engine("replay")).generate(ask())
     with pytest.raises(StopIteration) as finished:
         coroutine.send(None)
     assert finished.value.value.text == "a cup"
 
 
 async def _answer(engine: Engine, request: ChatRequest, *replies: str | ChatResponse) -> ChatResponse:
-    return await get_model(ScriptedModel(replies or ["a cup"]), engine=engine).generate(request)
+    return await get_model(ScriptedModel(replies or ["a cup"], identity="scripted"), engine=engine).generate(request)
 
 
 @pytest.mark.parametrize("outcome", ["refused", "filtered", "truncated"])
 async def test_recorded_outcomes_are_asked_again_once_a_run(engine: Engines, ask: Ask, outcome: Outcome) -> None:
     await _answer(engine(), ask(), ANSWERS[outcome])
-    script = ScriptedModel([ANSWERS[outcome], "never"])
+    script = ScriptedModel([ANSWERS[outcome], "never"], identity="scripted")
     model = get_model(script, engine=engine(retry=frozenset({outcome})))
     first, second = await model.generate(ask()), await model.generate(ask())
     assert (first.meta.replayed, second.meta.replayed, len(script.requests)) == (False, True, 1)
@@ -108,7 +108,9 @@ async def test_a_call_that_fails_when_asked_again_keeps_the_record(
     engine: Engines, ask: Ask, records: MemoryStore
 ) -> None:
     await _answer(engine(), ask(), ANSWERS["refused"])
-    model = get_model(ScriptedModel([AuthError("No key."), "a cup"]), engine=engine(retry=frozenset({"refused"})))
+    model = get_model(
+        ScriptedModel([AuthError("No key."), "a cup"], identity="scripted"), engine=engine(retry=frozenset({"refused"}))
+    )
     with pytest.raises(AuthError):
         await model.generate(ask())
     assert [record.response for record in records] == [ANSWERS["refused"].canonical()]
@@ -117,7 +119,7 @@ async def test_a_call_that_fails_when_asked_again_keeps_the_record(
 
 async def test_an_unreadable_answer_is_set_aside_on_demand(engine: Engines, ask: Ask) -> None:
     await _answer(engine(), ask(), "no JSON")
-    script = ScriptedModel(["{}", "never"])
+    script = ScriptedModel(["{}", "never"], identity="scripted")
     model = get_model(script, engine=engine(retry=frozenset({"invalid"})))
     assert model.asks_again("invalid")
     assert not model.asks_again("refused")
@@ -127,7 +129,7 @@ async def test_an_unreadable_answer_is_set_aside_on_demand(engine: Engines, ask:
 
 async def test_a_replay_never_asks_again(engine: Engines, ask: Ask) -> None:
     await _answer(engine(), ask())
-    model = get_model(ScriptedModel([]), engine=engine("replay"))
+    model = get_model(ScriptedModel([], identity="scripted"), engine=engine("replay"))
     assert (await model.generate(ask(), again=True)).text == "a cup"
     with pytest.raises(UsageError, match=r"^`replay` asks nothing, so it cannot ask again \(`retry`\)\. Use the mode"):
         engine("replay", retry=frozenset({"refused"}))
@@ -151,7 +153,7 @@ class Broken(MemoryStore):
 async def test_an_answer_that_cannot_be_recorded_is_not_lost(
     ask: Ask, records: MemoryStore, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    script = ScriptedModel(["one", "two"])
+    script = ScriptedModel(["one", "two"], identity="scripted")
     model = get_model(script, engine=Engine(records=records))
     with caplog.at_level(logging.WARNING, "askance"):
         answers = [await model.generate(ask()), await model.generate(ask())]
@@ -160,14 +162,14 @@ async def test_an_answer_that_cannot_be_recorded_is_not_lost(
 
 
 async def test_the_store_of_the_project_is_used_by_default(ask: Ask, tmp_path: Path) -> None:
-    await get_model(ScriptedModel(["a cup"])).generate(ask())
+    await get_model(ScriptedModel(["a cup"], identity="scripted")).generate(ask())
     with Store.open(tmp_path / "store", read_only=True) as store:
         assert [record.key for record in store] == [ask().key]
 
 
 async def test_a_replay_makes_no_store(ask: Ask, tmp_path: Path) -> None:
     with pytest.raises(ReplayMiss):
-        await get_model(ScriptedModel([]), engine=Engine(mode="replay")).generate(ask())
+        await get_model(ScriptedModel([], identity="scripted"), engine=Engine(mode="replay")).generate(ask())
     assert not (tmp_path / "store").exists()
 
 
@@ -194,7 +196,9 @@ def test_a_model_without_identity_cannot_be_replayed(engine: Engines) -> None:
 
 
 async def test_observers_are_told(engine: Engines, ask: Ask, events: list[CallEvent]) -> None:
-    model = get_model(ScriptedModel([ANSWERS["answered"]]), engine=engine(), price={"input": 1.0, "output": 2.0})
+    model = get_model(
+        ScriptedModel([ANSWERS["answered"]], identity="scripted"), engine=engine(), price={"input": 1.0, "output": 2.0}
+    )
     await model.generate(ask())
     await model.generate(ask())
     usage, cost = Usage(input=3, output=2), (3 * 1 + 2 * 2) / 1e6
@@ -210,13 +214,15 @@ async def test_an_observer_that_fails_harms_no_call(ask: Ask, caplog: pytest.Log
         raise ValueError(event.phase)
 
     engine = Engine(records=MemoryStore(), observers=[fails])
-    assert (await get_model(ScriptedModel(["a cup"]), engine=engine).generate(ask())).text == "a cup"
+    assert (
+        await get_model(ScriptedModel(["a cup"], identity="scripted"), engine=engine).generate(ask())
+    ).text == "a cup"
     assert caplog.messages == ["An observer of calls failed."] * 2
 
 
 async def test_a_closed_engine_has_written_everything_and_opens_again(ask: Ask, tmp_path: Path) -> None:
     engine = Engine()
-    model = get_model(ScriptedModel(["one", "two"], capabilities=Capabilities()), engine=engine)
+    model = get_model(ScriptedModel(["one", "two"], capabilities=Capabilities(), identity="scripted"), engine=engine)
     await model.generate(ask(draw=1))
     model.notice("it ignores the schema", schema="ignored")
     await engine.aclose()
@@ -232,7 +238,7 @@ async def test_the_settings_file_may_say_where_the_records_are(
 ) -> None:
     (own_place / "askance.toml").write_text('store = "answers"')
     monkeypatch.delenv("ASKANCE_STORE")
-    model = get_model(ScriptedModel(["a cup"]))
+    model = get_model(ScriptedModel(["a cup"], identity="scripted"))
     await model.generate(ask())
     await model.engine.aclose()
     assert (own_place / "answers" / "cache.db").is_file()

@@ -79,9 +79,11 @@ class Custom:
         (Custom(id="own"), None, ModelId("custom", "own", name="own"), True),
         (Custom(id=ModelId("p", "m")), None, ModelId("p", "m"), True),
         (Custom(id=ModelId("p", "m")), "mine", ModelId("p", "m", name="mine"), True),
-        (ScriptedModel([]), None, ModelId("scripted", "scripted", name="scripted"), True),
+        (ScriptedModel([]), None, ModelId("scripted", "scripted"), False),
+        (ScriptedModel([]), "mine", ModelId("scripted", "scripted", name="mine"), True),
+        (ScriptedModel([], identity="own"), None, ModelId("scripted", "own", name="own"), True),
     ],
-    ids=["nameless", "named", "own name", "own identity", "renamed", "scripted"],
+    ids=["nameless", "named", "own name", "own identity", "renamed", "script", "named script", "own script"],
 )
 def test_an_object_of_the_callers(model: Custom, identity: str | None, wanted: ModelId, *, stored: bool) -> None:
     found = get_model(model, identity=identity)

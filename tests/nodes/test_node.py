@@ -48,7 +48,9 @@ async def test_what_is_no_answer_is_a_named_outcome(reply: Any, outcome: str, re
 
 
 async def test_a_reply_that_cannot_be_read_is_asked_again_once_with_what_was_wrong() -> None:
-    script = ScriptedModel(['{"answers": [9]}', '{"answers": [2]}'], capabilities=Capabilities(schema="enforced"))
+    script = ScriptedModel(
+        ['{"answers": [9]}', '{"answers": [2]}'], capabilities=Capabilities(schema="enforced"), identity="scripted"
+    )
 
     result = await choose_action_reasons(model_of(script)).ask(QUESTION)
 
@@ -61,7 +63,7 @@ async def test_a_reply_that_cannot_be_read_is_asked_again_once_with_what_was_wro
 
 
 async def test_after_one_more_ask_the_outcome_is_invalid_and_keeps_the_text() -> None:
-    script = ScriptedModel(["no", "never"], capabilities=Capabilities(schema="enforced"))
+    script = ScriptedModel(["no", "never"], capabilities=Capabilities(schema="enforced"), identity="scripted")
 
     result = await choose_action_reasons(model_of(script)).ask(QUESTION)
 
@@ -80,7 +82,7 @@ async def test_after_one_more_ask_the_outcome_is_invalid_and_keeps_the_text() ->
 async def test_the_form_of_asking_is_the_highest_that_the_endpoint_can_do(
     capabilities: Capabilities, kind: str | None
 ) -> None:
-    script = ScriptedModel(['Here you are: {"objects": ["cup"]}'], capabilities=capabilities)
+    script = ScriptedModel(['Here you are: {"objects": ["cup"]}'], capabilities=capabilities, identity="scripted")
 
     result = await objects(model_of(script)).ask(PICTURE)
 
@@ -89,7 +91,7 @@ async def test_the_form_of_asking_is_the_highest_that_the_endpoint_can_do(
 
 
 async def test_the_protocol_of_the_paper_asks_in_plain_text() -> None:
-    script = ScriptedModel(["cup, bricks, a cup"])
+    script = ScriptedModel(["cup, bricks, a cup"], identity="scripted")
 
     result = await objects(model_of(script, protocol="paper")).ask(PICTURE)
 
@@ -156,7 +158,7 @@ async def test_handlers_see_nodes_by_name_and_pictures_by_digest() -> None:
 async def test_a_schema_that_is_ignored_after_all_is_noticed_for_the_next_run(caplog: pytest.LogCaptureFixture) -> None:
     records = MemoryStore()
     probed = [answer_to_the_probe, "I see a cup.", '{"objects": ["cup"]}', '{"objects": ["cup"]}']
-    model = model_of(ScriptedModel(lambda request: take(probed, request)), records)
+    model = model_of(ScriptedModel(lambda request: take(probed, request), identity="scripted"), records)
     node = objects(model)
 
     first = await node.ask(PICTURE)
@@ -167,9 +169,9 @@ async def test_a_schema_that_is_ignored_after_all_is_noticed_for_the_next_run(ca
     await asyncio.sleep(0.1)
     (endpoint,) = records.of_kind("endpoint")
     assert (endpoint.response["schema"], endpoint.response["noted"]) == ("enforced", {"schema": "ignored"})
-    replayed = await objects(model_of(ScriptedModel([]), records, mode="replay")).ask(PICTURE)
+    replayed = await objects(model_of(ScriptedModel([], identity="scripted"), records, mode="replay")).ask(PICTURE)
     assert (replayed.outcome, replayed.rung) == (first.outcome, "json_schema")
-    assert await model_of(ScriptedModel([]), records).rung() == "prompted"
+    assert await model_of(ScriptedModel([], identity="scripted"), records).rung() == "prompted"
 
 
 def take(replies: list[Any], request: ChatRequest) -> str:
