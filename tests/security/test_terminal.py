@@ -47,12 +47,11 @@ def test_no_complaint_steers_the_terminal(own_place: Path) -> None:
 def test_no_prompt_file_steers_the_terminal(own_place: Path) -> None:
     (own_place / "prompts").mkdir()
     project = Project.make(own_place, "http://127.0.0.1:9/v1")
-    for text in (
-        f"---\nname: unusual\nsummary: {STEER!r}\n---\nuser:\nWhat {STEER}?",
-        f"---\n{STEER}: [\n---\nuser:\nx",
-    ):
+    sound = f"---\nname: unusual\nsummary: {STEER!r}\n---\nuser:\nWhat {STEER}?"
+    broken = f"---\n{STEER}: [\n---\nuser:\nx"
+    for text, commands in ((sound, ("show unusual", "list", "render unusual")), (broken, ("check",))):
         (own_place / "prompts" / "unusual.json.prompt").write_text(text, encoding="utf-8")
         for command in commands:
-            shown = project.on_terminal("prompts", command, *(["unusual"] if command in {"show", "render"} else []))
+            shown = project.on_terminal("prompts", *command.split())
             assert [mark for mark in STEERING if mark in shown] == []
             assert "Traceback" not in shown
