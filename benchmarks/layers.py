@@ -2,8 +2,8 @@
 
     python benchmarks/layers.py [--rounds N]
 
-CPU time of the whole process, in microseconds; each row is the least of N rounds, since whatever else the machine does
-can only add to it.
+CPU time of the whole process, in microseconds: of each subject the least of N rounds, since whatever else the machine
+does can only add to it, and of these the mean.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ Row: TypeAlias = tuple[str, Work, Sequence[Any]]
 
 
 async def least(work: Work, subjects: Sequence[Any], *, rounds: int) -> float:
-    """Microseconds of CPU for `work` on one of `subjects`, in the best round."""
-    best = float("inf")
+    """Microseconds of CPU for `work` on one of `subjects`, each in its best round."""
+    best = [float("inf")] * len(subjects)
     for _ in range(rounds):
-        start = time.process_time()
-        for subject in subjects:
+        for place, subject in enumerate(subjects):
+            start = time.process_time()
             done = work(subject)
             if isinstance(done, Awaitable):
                 await done
-        best = min(best, time.process_time() - start)
-    return best / len(subjects) * 1e6
+            best[place] = min(best[place], time.process_time() - start)
+    return sum(best) / len(best) * 1e6
 
 
 def parts(chain: Chain, store: Store, readings: Sequence[Reading]) -> Iterator[Row]:

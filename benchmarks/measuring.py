@@ -28,6 +28,8 @@ class Run:
     """One run of a command."""
 
     seconds: float
+    cpu: float
+    """Seconds of CPU, of which a busy machine takes fewer away than of the time on the wall."""
     megabytes: float
     """Largest resident memory, in 10⁶ bytes."""
 
@@ -59,19 +61,24 @@ def measure(contender: Contender) -> Run:
     if process.returncode:
         sys.exit(f"{contender.name} ended with exit code {process.returncode}: {' '.join(contender.command)}")
     unit = 1 if sys.platform == "darwin" else 1024
-    return Run(seconds=seconds, megabytes=used.ru_maxrss * unit / 1e6)
+    return Run(seconds=seconds, cpu=used.ru_utime + used.ru_stime, megabytes=used.ru_maxrss * unit / 1e6)
 
 
 def table(found: Mapping[str, list[Run]], *, against: str) -> str:
     """Medians as a Markdown table, and the ratio of each to the contender named `against`."""
     base = statistics.median(run.seconds for run in found[against])
-    lines = ["| | seconds, median (least – most) | ratio | peak memory, MB |", "|---|---|---|---|"]
+    least = min(run.cpu for run in found[against])
+    lines = [
+        "| | seconds, median (least – most) | ratio | least CPU, seconds | ratio | peak memory, MB |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, runs in found.items():
         seconds = [run.seconds for run in runs]
         middle = statistics.median(seconds)
         memory = statistics.median(run.megabytes for run in runs)
+        cpu = min(run.cpu for run in runs)
         spread = f"{middle:.2f} ({min(seconds):.2f} – {max(seconds):.2f})"
-        lines.append(f"| {name} | {spread} | {middle / base:.2f} | {memory:.0f} |")
+        lines.append(f"| {name} | {spread} | {middle / base:.2f} | {cpu:.2f} | {cpu / least:.2f} | {memory:.0f} |")
     return "\n".join(lines)
 
 
