@@ -32,8 +32,8 @@ AskanceError
         └── OverBudget        the budget has less left than the call may cost
 ```
 
-`UsageError` is the caller's to mend, `StoreError` the machine's; a `CallError` is one sample's outcome and never stops the
-others.
+`UsageError` is the caller's to mend, `StoreError` the machine's; a `CallError` is one sample's outcome and never stops
+the others.
 """
 
 from __future__ import annotations
