@@ -48,7 +48,7 @@ class ImagePart:
     """Resolution hint of the provider."""
 
     def canonical(self) -> JsonObject:
-        form: JsonObject = {"type": "image", "sha256": self.image.sha256, "policy": _plain(self.policy.canonical())}
+        form: JsonObject = {"type": "image", "sha256": self.image.sha256, "policy": self.policy.canonical()}
         if self.detail != "auto":
             form["detail"] = self.detail
         return form
@@ -102,7 +102,7 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
     def canonical(self) -> JsonObject:
-        return {"name": self.name, "description": self.description, "parameters": _plain(self.parameters)}
+        return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class ResponseFormat:
         if self.name is not None:
             form["name"] = self.name
         if self.schema is not None:
-            form["schema"] = _plain(self.schema)
+            form["schema"] = self.schema
         return form
 
 
@@ -169,7 +169,7 @@ class Sampling:
         for name in ("temperature", "top_p", "seed", "max_tokens", "logprobs"):
             value = getattr(self, name)
             if value is not None:
-                form[name] = _plain(value)
+                form[name] = value
         if self.stop:
             form["stop"] = list(self.stop)
         return form
@@ -191,7 +191,7 @@ class ChatRequest:
     _key: str | None = field(default=None, init=False, repr=False, compare=False)
 
     def canonical(self) -> JsonObject:
-        """The request as canonical JSON values, with fields at their default left out."""
+        """The request as JSON values, with fields at their default left out."""
         form: JsonObject = {
             "model": self.model.canonical(),
             "messages": [message.canonical() for message in self.messages],
@@ -204,7 +204,7 @@ class ChatRequest:
         if sampling:
             form["sampling"] = sampling
         if self.extra:
-            form["extra"] = _plain(self.extra)
+            form["extra"] = dict(self.extra)
         if self.draw:
             form["draw"] = self.draw
         return form
@@ -213,7 +213,7 @@ class ChatRequest:
     def key(self) -> str:
         """sha256 of the canonical JSON, 64 hex digits; worked out once."""
         if self._key is None:
-            object.__setattr__(self, "_key", _digest("chat", _encode(self.canonical())))
+            object.__setattr__(self, "_key", key_of("chat", self.canonical()))
         return self._key or ""
 
     @property
@@ -371,11 +371,7 @@ def canonical_json(form: Any) -> str:
 
 def key_of(kind: str, form: Any) -> str:
     """sha256, 64 hex digits, of the kind of record and the canonical JSON of what was asked."""
-    return _digest(kind, canonical_json(form))
-
-
-def _digest(kind: str, text: str) -> str:
-    return sha256(f"{kind}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(f"{kind}\n{canonical_json(form)}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _plain(form: Any) -> Any:

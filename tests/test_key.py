@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import create_model
 
@@ -119,6 +119,7 @@ def test_two_requests_share_a_key_exactly_when_they_ask_the_same(
 
 
 @given(requests)
+@example(ChatRequest(model=ModelId("a", "b"), messages=(), extra={"large": 2.0**64}))
 def test_the_key_is_that_of_the_record(request: ChatRequest) -> None:
     record = Record.make("chat", request.canonical(), {"text": "", "finish": "stop"})
 
