@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from askance.errors import AuthError, ConfigError
+from askance.models.openai_lanes import lanes
 from askance.models.openai_replies import PACKINGS, Secrets, bounding
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def build_client(settings: ModelSettings) -> AsyncOpenAI:
             headers={"Accept-Encoding": PACKINGS},
             follow_redirects=False,
             event_hooks={"response": [bounding(secrets_of(settings))]},
+            transport=lanes(),
         ),
     }
     if settings.azure is not None:

@@ -56,6 +56,7 @@ class Shelf:
         self._warned = False
         self._opening = Lock()
         self._writer: tuple[int, ThreadPoolExecutor] | None = None
+        self._writable = False
         self._leases: Leases | AbstractAsyncContextManager[None] | None = None
 
     @property
@@ -169,7 +170,9 @@ class Shelf:
             self._leases.close()
 
     def _put(self, make: Callable[[], Record]) -> bool:
-        if not self.records.writable:
+        # To find that out takes several calls of the system; what changes later shows when it is written.
+        self._writable = self._writable or self.records.writable
+        if not self._writable:
             self._warn(f"the store {self.records.name} is read-only")
             return False
         record = make()
