@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,16 +45,28 @@ Command = Callable[..., Done]
 
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
-    """`askance` as a process of its own, with pipes unless `options` say otherwise."""
+    """`askance` as a process of its own, with pipes unless `options` say otherwise.
+
+    It heeds Ctrl-C even where the tests run in the background, with interrupts ignored.
+    """
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        [sys.executable, "-m", "askance", *arguments], text=True, env=environment, **{**pipes, **options}
+        [sys.executable, "-m", "askance", *arguments],
+        text=True,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # one call, before any thread
+        **{**pipes, **options},
     )
 
 
 def finish(process: subprocess.Popen[str]) -> Done:
-    out, err = process.communicate(timeout=180)
+    try:
+        out, err = process.communicate(timeout=180)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
     return Done(process.returncode, out or "", err or "")
 
 
