@@ -83,7 +83,7 @@ class LangChainModel:
         """
         encode = await self._images.encoder(request.images)
         messages = [to_langchain(message, encode) for message in request.messages]
-        arguments = extras(request)
+        arguments = self._extras(request)
         if request.response is not None:
             arguments |= self._response_format(request.response)
         runnable = self._bound(request, arguments)
@@ -98,6 +98,14 @@ class LangChainModel:
 
     def __repr__(self) -> str:
         return f"LangChainModel({type(self._chat_model).__name__})"
+
+    def _extras(self, request: ChatRequest) -> JsonObject:
+        """The request's extras as arguments of the call; OpenAI's clients take fields they do not know as a body's."""
+        fields = extras(request)
+        choice = {"tool_choice": fields.pop("tool_choice")} if "tool_choice" in fields else {}
+        if fields and {kind.__name__ for kind in type(self._chat_model).__mro__} & OPENAI_STYLE:
+            fields = {"extra_body": fields}
+        return {**fields, **choice}
 
     def _response_format(self, form: ResponseFormat) -> JsonObject:
         names = {kind.__name__ for kind in type(self._chat_model).__mro__}

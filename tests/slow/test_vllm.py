@@ -48,6 +48,12 @@ temperature = 0
 max_tokens = 60
 protocol = "prompted"
 
+[models.empty]                          # held to an empty list, whatever it is asked
+spec = "openai:blind-vlm@{url}"
+temperature = 0
+protocol = "prompted"
+extra = {{ structured_outputs = {{ choice = ['{{"objects": []}}'] }} }}
+
 [models.chained]                        # the same through LangChain
 spec = "langchain:openai:blind-vlm"
 base_url = "{url}"
@@ -55,21 +61,13 @@ temperature = 0
 max_tokens = 250
 extra = {{ repetition_penalty = 1.3 }}
 """
-EMPTY_HANDED = """\
----
-name: objects
-summary: Asks for nothing, and gets it.
-output: objects
----
-user:
-Repeat after me: {"objects": []}
-"""
 RUNS = {
     "action-reason": ("action-reason", "photos", "--vlm", "blind"),
     "two models": ("action-reason", "photos/chelsea.png", "--vlm", "curt", "--llm", "blind"),
     "cut off": ("action-reason", "photos", "--vlm", "curt"),
     "prose": ("action-reason", "photos/coffee.png", "photos/rocket.jpg", "--vlm", "prose"),
-    "empty": ("action-reason", "photos/coffee.png", "--vlm", "loose", "--prompts", "empty-handed"),
+    "loose": ("action-reason", "photos/coffee.png", "--vlm", "loose"),
+    "empty": ("action-reason", "photos/coffee.png", "--vlm", "empty"),
     "end to end": ("end-to-end", "photos", "--vlm", "blind"),
     "langchain": ("action-reason", "photos/chelsea.png", "photos/rocket.jpg", "--vlm", "chained"),
     "paper": ("end-to-end", "photos", "--vlm", "blind", "--protocol", "paper", "--choose", "single"),
@@ -114,8 +112,6 @@ def lab(vllm_switch: Switch, photos: Path, tmp_path_factory: pytest.TempPathFact
     """A user's folder whose models have been checked."""
     settings = SETTINGS.format(url=vllm_switch.on().url)
     place = Place.make(tmp_path_factory.mktemp("vllm") / "work", photos, settings)
-    (place.folder / "empty-handed").mkdir()
-    (place.folder / "empty-handed" / "objects.json.prompt").write_text(EMPTY_HANDED, encoding="utf-8")
     assert place.run("models", "check", "blind").code == 0
     return Lab(vllm_switch, place)
 
@@ -129,15 +125,10 @@ def requests_served(server: Server) -> int:
 
 def test_check_says_what_the_endpoint_can_do(lab: Lab) -> None:
     server = lab.switch.on()
-    assert lab.place.run("models", "check", "blind").out == (
-        f"openai:blind-vlm@{server.url}\n"
-        "  JSON schema                 enforced\n"
-        "  JSON object                 not known\n"
-        "  images                      yes\n"
-        "  seed                        yes\n"
-        "  log-probabilities           yes\n"
-        "  token limit is called       not known\n"
-        "  model as served             blind-vlm\n"
+    said = " ".join(lab.place.run("models", "check", "blind").out.split())
+    assert said.startswith(
+        f"openai:blind-vlm@{server.url} JSON schema enforced images yes seed yes log-probabilities yes "
+        "model as served blind-vlm answers are asked by JSON schema asked "
     )
 
 
@@ -176,13 +167,16 @@ def test_every_outcome_is_named(lab: Lab, name: str) -> None:
 def test_who_has_no_answer_is_named_on_stderr(lab: Lab, name: str) -> None:
     ran = lab.live(name).ran
     for line in ran.lines:
-        assert (f"{line['image']}  {line['outcome']}" in ran.err) == (line["outcome"] != "answered")
+        assert (f"\n  {line['image']}  " in ran.err) == (line["outcome"] != "answered")
 
 
-def test_seven_calls_a_photograph_where_all_is_answered(lab: Lab) -> None:
-    answered = [line for line in lab.live("action-reason").ran.lines if line["outcome"] == "answered"]
-    assert answered
-    assert {line["meta"]["calls"] for line in answered} == {7}
+def test_each_link_asks_once_and_once_more_where_it_was_not_read(lab: Lab) -> None:
+    for line in lab.live("action-reason").ran.lines:
+        for link in line["links"].values():
+            assert len(link["calls"]) <= 2
+            assert len(link["calls"]) <= 1 or link["outcome"] in {"answered", "invalid", "truncated"}
+        if all(len(link["calls"]) == 1 for link in line["links"].values()):
+            assert line["meta"]["calls"] + line["meta"]["replayed"] + line["meta"]["shared"] == 7
 
 
 def test_json_that_is_cut_off_is_no_answer(lab: Lab) -> None:
