@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from importlib import import_module
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable
 
@@ -126,10 +127,10 @@ class RapidOcr(Runnable[Image, ReadText]):
     @cached_property
     def _reader(self) -> Any:
         try:
-            from rapidocr import RapidOCR
+            rapidocr = import_module("rapidocr")
         except ImportError as error:
             raise MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'") from error
-        return cast("Any", RapidOCR)(params={"Global.log_level": "warning"})
+        return rapidocr.RapidOCR(params={"Global.log_level": "warning"})
 
     def _result(self, key: str, found: JsonObject, *, replayed: bool) -> Result[ReadText]:
         call = Call(key=key, model=ENGINE, kind="ocr", cost=0.0, meta=CallMeta(replayed=replayed))
