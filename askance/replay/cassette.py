@@ -72,8 +72,13 @@ def import_cassette(path: Path | str, store: Records, *, overwrite: bool = False
         StoreError: the file cannot be read, or the store not written.
     """
     check_cassette(path)
+    return take_in(read_cassette(path, check=False), store, overwrite=overwrite)
+
+
+def take_in(records: Iterable[Record], store: Records, *, overwrite: bool) -> ImportCounts:
+    """Put checked `records` into `store`; where both answer, the store's answer stays unless `overwrite`."""
     new, same, conflicting = 0, 0, list[str]()
-    for record in read_cassette(path, check=False):
+    for record in records:
         kept = store.get(record.key)
         if kept is None:
             new += 1

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
 from askance.errors import UsageError
-from askance.replay.cassette import ImportCounts
+from askance.replay.cassette import ImportCounts, take_in
 from askance.replay.lines import check_form
 from askance.replay.records import Record, Records, check_key, plain_object
 from askance.replay.selection import moment, name_pattern
@@ -62,18 +62,7 @@ def merge(other: Records, into: Records, *, overwrite: bool = False) -> ImportCo
     for record in other:
         check_key(record)
         check_form(plain_object(record.canonical()))
-    new, same, conflicting = 0, 0, list[str]()
-    for record in other:
-        kept = into.get(record.key)
-        if kept is None:
-            new += 1
-        elif kept.response == record.response:
-            same += 1
-        else:
-            conflicting.append(record.key)
-        if kept is None or (overwrite and kept.response != record.response):
-            into.put(record)
-    return ImportCounts(new=new, same=same, conflicting=tuple(conflicting), replaced=overwrite)
+    return take_in(other, into, overwrite=overwrite)
 
 
 @dataclass(frozen=True, slots=True)
