@@ -90,6 +90,8 @@ def _usage(error: Exception) -> int:
     show = getattr(error, "show", None)
     if show is None:
         raise error
+    if isinstance(message := getattr(error, "message", None), str):
+        error.__dict__["message"] = message.removeprefix("Value error, ")  # how the library marks a failed choice
     show()
     return getattr(error, "exit_code", USAGE)
 

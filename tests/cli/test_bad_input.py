@@ -537,3 +537,11 @@ def test_a_name_that_is_no_unicode(askance: Command, vlm: str, picture: str) -> 
     assert (first.code, first.lines[0]["image"]) == (0, name)
     assert again.lines == first.lines
     assert "caf\\udce9.png" in askance(*command).out
+
+
+def test_an_unknown_chain_names_the_known_ones(askance: Command) -> None:
+    done = askance("run", "action-reasons", "x.jpg")
+
+    assert done.code == 2
+    assert "'action-reasons' is not one of 'verbalize', 'atypicality', 'action-reason', 'end-to-end'." in done.err
+    assert "Value error" not in done.err
