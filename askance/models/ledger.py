@@ -19,6 +19,8 @@ from threading import RLock
 from typing import IO
 from uuid import uuid4
 
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
+
 from askance.errors import OverBudget, StoreError
 from askance.models.budget import NOTHING, Amount, Budget
 
@@ -189,7 +191,14 @@ class Ledger:
         )
 
 
+@retry(
+    retry=retry_if_exception(lambda error: isinstance(error, sqlite3.OperationalError) and "locked" in str(error)),
+    wait=wait_random(0.01, 0.1),
+    stop=stop_after_delay(_BUSY_SECONDS),
+    reraise=True,
+)
 def _connected(path: Path) -> sqlite3.Connection:
+    """The file, open; SQLite waits for others by itself, but not where a journal begins or ends."""
     ledger = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         (version,) = ledger.execute("PRAGMA user_version").fetchone()

@@ -102,6 +102,28 @@ def test_threads_share_a_ledger(ledger: Ledger) -> None:
     assert ledger.balance().spent == tokens(40)
 
 
+def test_those_who_open_and_close_a_ledger_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    troubles: list[Exception] = []
+
+    def come_and_go(path: Path) -> None:
+        try:
+            for _ in range(10):
+                book = Ledger(path, Budget(tokens=1000))
+                book.settle(reserved(book, tokens(1)), tokens(1))
+                book.close()
+        except Exception as error:  # noqa: BLE001  # whatever goes wrong in a thread is shown below
+            troubles.append(error)
+
+    for round_ in range(10):
+        threads = [threading.Thread(target=come_and_go, args=(tmp_path / f"{round_}.db",)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert troubles == []
+
+
 def test_a_ledger_that_cannot_be_written_stops_spending(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
