@@ -126,6 +126,13 @@ class Image:
             return cls.from_bytes(read_data_uri(uri), name=name)
 
     @classmethod
+    def from_digest(cls, sha256: str, *, name: str | None = None) -> Image:
+        """A picture of which only the digest is known: what was answered of it can be replayed, and nothing else."""
+        image = cls(name or f"image {sha256[:12]}")
+        object.__setattr__(image, "_digest", sha256)
+        return image
+
+    @classmethod
     def from_url(
         cls,
         url: str,
@@ -160,12 +167,14 @@ class Image:
         """The bytes of the source, read anew where it is a file.
 
         Raises:
-            BadImage: a file that cannot be read, or that is not the one read before.
+            BadImage: a file that cannot be read, or that is not the one read before; a digest without bytes.
         """
         if self._bytes is not None:
             return self._bytes
         with self._naming():
-            data = read_file(self.path or Path())
+            if self.path is None:
+                raise Unusable("is not at hand: only its digest is known", "Say where the pictures are.")
+            data = read_file(self.path)
             digest = sha256(data).hexdigest()
             if self._digest is None:
                 object.__setattr__(self, "_digest", digest)

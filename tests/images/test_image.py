@@ -232,3 +232,13 @@ def test_policies_that_cannot_be(settings: dict[str, object], message: str) -> N
 def test_an_unknown_policy_name() -> None:
     with pytest.raises(UsageError, match=r"^No image policy is called 'raw'\. Known ones: clean, original\.$"):
         policy("raw")
+
+
+def test_a_digest_stands_for_a_picture_that_is_not_at_hand() -> None:
+    there = Image.from_bytes(samples.png())
+    known = Image.from_digest(there.sha256, name="ad.png")
+
+    assert known == there
+    assert (known.name, known.path) == ("ad.png", None)
+    with pytest.raises(BadImage, match=r"^The picture 'ad.png' is not at hand: only its digest is known\."):
+        known.prepare()
