@@ -246,22 +246,9 @@ def _configuration(
         "choose": job.choose,
         "count": job.count,
         "step_by_step": job.step_by_step,
-        "models": [_model_form(model) for model in models],
+        "models": [model.form() for model in models],
         "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
         "samples": {picture.as_posix(): list(chosen) if chosen else None for picture, chosen in samples.items()},
-    }
-
-
-def _model_form(model: Model) -> JsonObject:
-    settings = model.settings
-    return {
-        "id": model.id.canonical(),
-        "sampling": settings.sampling.canonical(),
-        "extra": dict(settings.extra),
-        "images": settings.image_policy.canonical(),
-        "detail": settings.detail,
-        "family": settings.family,
-        "protocol": settings.protocol,
     }
 
 

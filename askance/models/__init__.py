@@ -13,6 +13,7 @@ from askance.models.budget import Amount, Budget
 from askance.models.budgeted import Purse
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
+from askance.models.draws import drawing
 from askance.models.engine import Engine
 from askance.models.events import CallEvent
 from askance.models.loop import run_sync
@@ -59,6 +60,7 @@ __all__ = [
     "ScriptedModel",
     "Spec",
     "as_langchain",
+    "drawing",
     "get_model",
     "run_sync",
 ]

@@ -22,6 +22,7 @@ from askance.chat import (
 )
 from askance.errors import UsageError
 from askance.models.capabilities import NOTED, Capabilities, endpoint_form, endpoint_key, not_recorded
+from askance.models.draws import current_draw
 from askance.models.engine import Engine, compose
 from askance.models.loop import live
 from askance.models.probe import Probe
@@ -93,6 +94,19 @@ class Model:
         """Form of asking by the user's choice; None is the highest that the endpoint can do."""
         return self.settings.protocol
 
+    def form(self) -> JsonObject:
+        """Everything of the model that decides its answers, as JSON."""
+        settings = self.settings
+        return {
+            "id": self.id.canonical(),
+            "sampling": settings.sampling.canonical(),
+            "extra": dict(settings.extra),
+            "images": settings.image_policy.canonical(),
+            "detail": settings.detail,
+            "family": settings.family,
+            "protocol": settings.protocol,
+        }
+
     def image(self, image: Image) -> ImagePart:
         """`image` as this model is sent it."""
         return ImagePart(image, self.settings.image_policy, self.settings.detail)
@@ -104,9 +118,17 @@ class Model:
         response: ResponseFormat | None = None,
         tools: Sequence[ToolSpec] = (),
         max_tokens: int | None = None,
-        draw: int = 0,
+        draw: int | None = None,
     ) -> ChatRequest:
-        """The request that asks this model; `max_tokens` holds where the settings give none."""
+        """The request that asks this model.
+
+        Args:
+            messages: the conversation so far.
+            response: the form that the answer is to have.
+            tools: what the model may call.
+            max_tokens: holds where the settings give none.
+            draw: index that tells equal requests apart; None is that of `drawing`.
+        """
         sampling = self.settings.sampling
         if max_tokens is not None and sampling.max_tokens is None:
             sampling = replace(sampling, max_tokens=max_tokens)
@@ -117,7 +139,7 @@ class Model:
             response=response,
             sampling=sampling,
             extra=self.settings.extra,
-            draw=draw,
+            draw=current_draw.get() if draw is None else draw,
         )
 
     def generate(self, request: ChatRequest, *, again: bool = False) -> Coroutine[Any, Any, ChatResponse]:
