@@ -13,7 +13,6 @@ from askance.models.budget import Amount, Budget
 from askance.models.budgeted import Purse
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
-from askance.models.draws import drawing
 from askance.models.engine import Engine
 from askance.models.events import CallEvent
 from askance.models.loop import run_sync
@@ -24,6 +23,7 @@ from askance.models.scripted import ScriptedModel
 from askance.models.seam import ChatModel
 from askance.models.settings import Azure, ModelSettings, Price, Rung
 from askance.models.spec import Spec
+from askance.models.within import drawing, noting
 
 if TYPE_CHECKING:
     from askance.models.langchain import LangChainModel, as_langchain
@@ -62,6 +62,7 @@ __all__ = [
     "as_langchain",
     "drawing",
     "get_model",
+    "noting",
     "run_sync",
 ]
 

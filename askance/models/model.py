@@ -22,10 +22,10 @@ from askance.chat import (
 )
 from askance.errors import UsageError
 from askance.models.capabilities import NOTED, Capabilities, endpoint_form, endpoint_key, not_recorded
-from askance.models.draws import current_draw
 from askance.models.engine import Engine, compose
 from askance.models.loop import live
 from askance.models.probe import Probe
+from askance.models.within import current_draw, current_notes
 from askance.replay import Mode, Record
 
 if TYPE_CHECKING:
@@ -153,6 +153,9 @@ class Model:
             CallError: the call ended without an answer.
             ReplayMiss: the mode is `replay` and the answer is not on record.
         """
+        notes = current_notes.get()
+        if notes is not None:
+            notes.append(request.key)
         return self._generate(request, again=again)
 
     def asks_again(self, outcome: Outcome) -> bool:

@@ -1,0 +1,55 @@
+"""Work on a stream of inputs: many under way at once, results in the order of the inputs, memory bounded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+HELD = 4
+"""Inputs that may be begun and whose results are not given out yet, in multiples of those under way."""
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+async def in_order(
+    work: Callable[[In], Coroutine[Any, Any, Out]], inputs: Iterable[In], *, room: Callable[[], int]
+) -> AsyncGenerator[Out, None]:
+    """The results of `work`, each as soon as it and those before it are there.
+
+    A few times `room` are held at most, where one takes long and later ones have ended. What is left is cancelled when
+    the caller stops reading.
+
+    Args:
+        work: what is done with one input.
+        inputs: taken one by one, when there is room.
+        room: how many may be under way by now.
+    """
+    begun: deque[asyncio.Task[Out]] = deque()
+    unfinished, ended = 0, asyncio.Event()
+
+    def end(_: object) -> None:
+        nonlocal unfinished
+        unfinished -= 1
+        ended.set()
+
+    try:
+        for one in inputs:
+            task = asyncio.create_task(work(one))
+            task.add_done_callback(end)
+            begun.append(task)
+            unfinished += 1
+            while unfinished >= room() or len(begun) >= HELD * room() or (begun and begun[0].done()):
+                if begun[0].done():
+                    yield begun.popleft().result()
+                else:
+                    ended.clear()
+                    await ended.wait()
+        while begun:
+            yield await begun.popleft()
+    finally:
+        for task in begun:
+            task.cancel()
+        await asyncio.gather(*begun, return_exceptions=True)
