@@ -7,9 +7,11 @@ AskanceError
 │   ├── PromptError           a prompt file, its variables or its name
 │   ├── BadImage              a picture that cannot be used
 │   ├── BadOptions            the options to choose from
+│   ├── BadData               the folder or a file of a data set
 │   └── MissingExtra          an optional package is not installed
 ├── StoreError                the record store cannot be opened, read or written
-│   └── CassetteError         a cassette line that is no record
+│   ├── CassetteError         a cassette line that is no record
+│   └── DamagedRecord         one record that cannot be read; the others can
 ├── ReplayMiss                replay was asked for and the answer is not on record
 └── CallError                 one call ended without an answer
     ├── ModelError            the call itself failed (outcome `failed`)
@@ -24,6 +26,7 @@ AskanceError
     │   └── BadRequest        the endpoint rejects the request
     │       ├── ContextExceeded   longer than the model can read
     │       └── ImagesRejected    the model takes no images
+    ├── BadRecord             what is on record for the call cannot be read (outcome `failed`)
     ├── Refused               the model declined (outcome `refused`)
     ├── Filtered              a content filter stopped it (outcome `filtered`)
     ├── Truncated             cut off at the token limit (outcome `truncated`)
@@ -80,6 +83,10 @@ class BadOptions(UsageError):
     """Options that cannot be chosen from: none, one, or repeated."""
 
 
+class BadData(UsageError):
+    """A data set's folder or file that cannot be used; the message has file, place and what was expected."""
+
+
 class MissingExtra(UsageError):
     """An optional package is not installed; the hint says which extra brings it."""
 
@@ -90,6 +97,10 @@ class StoreError(AskanceError):
 
 class CassetteError(StoreError):
     """A cassette line that is no record; the message has file and line number."""
+
+
+class DamagedRecord(StoreError):
+    """One record that cannot be read, or is not what it claims to be; the others can be read."""
 
 
 class ReplayMiss(AskanceError):
@@ -196,6 +207,10 @@ class ContextExceeded(BadRequest):
 
 class ImagesRejected(BadRequest):
     """The model takes no images and was given one."""
+
+
+class BadRecord(CallError):
+    """What is on record for the call cannot be read, so that it ends without an answer."""
 
 
 class Refused(CallError):

@@ -26,6 +26,8 @@ WAYS_OUT = {
     "truncated": "Give the model a larger `max_tokens` in askance.toml: what was cut off is then asked anew.",
     "failed": "The same command asks again for what failed and for nothing else.",
     "skipped": "Nothing could be asked: the reason says why.",
+    "BadRecord": "`askance cache verify` finds the damaged records, `askance cache prune --damaged` takes them out; "
+    "the same command then asks anew.",
     "BadImage": "Mend the files that cannot be used, or leave them out.",
     "ReplayMiss": "Without `--replay` the same command asks for what is not on record.",
 }

@@ -34,12 +34,15 @@ def list_models() -> None:
 @app.command()
 def check(
     spec: Annotated[str, typer.Argument(help="A spec such as openai:gpt-4o, or a name from askance.toml.")],
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Ask the endpoint, whatever is on record; the answer takes its place.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     store: Annotated[
         Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
     ] = None,
 ) -> None:
-    """Ask an endpoint what it can do, with one tiny picture and one schema, and keep the answer for later runs."""
+    """Say what an endpoint can do: what is on record, else ask it, with one tiny picture and one schema."""
     from contextlib import closing
 
     from askance.cli.exits import hear_warnings
@@ -51,17 +54,21 @@ def check(
     config = Config.find()
     with closing(open_store(store, config, read_only=False)) as records:
         model = get_model(spec, engine=Engine(records=records), config=config)
-        found = run_sync(_asked(model))
+        recorded = None if refresh or records.get(endpoint_key(model.id)) is None else model.known
+        found = recorded or run_sync(_asked(model))
         record = records.get(endpoint_key(model.id))
         at = record.at if record is not None else None
-        where = f"{at}, kept in {records.name}" if at else "now, and not kept"
     from askance.cli.showing import json_text
     from askance.replay import visible
 
     if as_json:
-        print(json_text({"model": str(model.id), "asks_by": found.rung, "at": at, **found.canonical()}))
-    else:
-        print(visible(f"{model.id}\n" + "\n".join(_rows(found.canonical(), rung=found.rung, asked=where))))
+        about = {"model": str(model.id), "asks_by": found.rung, "at": at, "asked_now": recorded is None}
+        print(json_text({**about, **found.canonical()}))
+        return
+    where = f"{at}, kept in {records.name}" if at else "now, and not kept"
+    print(visible(f"{model.id}\n" + "\n".join(_rows(found.canonical(), rung=found.rung, asked=where))))
+    if recorded is not None:
+        print(visible(f"This is what is on record; `askance models check {spec} --refresh` asks again."))
 
 
 async def _asked(model: Model) -> Capabilities:

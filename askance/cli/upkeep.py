@@ -55,6 +55,9 @@ def prune(
     unused_by: Annotated[
         list[Path] | None, typer.Option(help="Records that these run folders do not refer to; may be repeated.")
     ] = None,
+    damaged: Annotated[
+        bool, typer.Option("--damaged", help="Records that cannot be read, or are not what they claim to be.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them, and take nothing out.")] = False,
     store: StorePath = None,
 ) -> None:
@@ -64,7 +67,7 @@ def prune(
 
     used = None if not unused_by else frozenset[str]().union(*map(keys_used, unused_by))
     with opened(store, read_only=dry_run) as records:
-        gone = take_out(records, older_than=older_than, model=model, used=used, try_only=dry_run)
+        gone = take_out(records, older_than=older_than, model=model, used=used, damaged=damaged, try_only=dry_run)
     print(f"{gone.records:,} records, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
 
 

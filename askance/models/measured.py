@@ -13,6 +13,7 @@ from askance.chat import ModelId, canonical_json
 from askance.models.picture_tokens import picture_tokens
 from askance.models.spread import NOTHING, Spread
 from askance.models.tokens import text_tokens
+from askance.replay import sound
 
 if TYPE_CHECKING:
     from askance.replay import Record, Records
@@ -71,7 +72,7 @@ def measure(records: Records, models: Iterable[ModelId]) -> Mapping[Kind, Measur
     """By model and name of the schema asked for: what answers on record took."""
     known = {canonical_json(model.canonical()): model for model in models}
     found: defaultdict[Kind, Measured] = defaultdict(Measured)
-    for record in islice(records, LOOKED_AT):
+    for record in islice(sound(records), LOOKED_AT):
         model = known.get(canonical_json(record.request.get("model"))) if record.kind == "chat" else None
         name = _name(record.request)
         usage: Mapping[str, Any] = record.response.get("usage") or {}

@@ -6,6 +6,9 @@
 | `auto` | first | on a miss | the answer |
 | `replay` | only | never | never |
 | `refresh` | never | always | the answer, over the recorded one |
+
+Of two processes that ask at once each request is made once, in `auto` and `refresh`: a lease keeps the other one
+waiting, and what is on record since its own run began is no answer to ask for again. `live` asks whatever others do.
 """
 
 from __future__ import annotations
@@ -15,16 +18,17 @@ import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from askance.chat import CallMeta, ChatResponse, Outcome
-from askance.errors import BadImage, StoreError
+from askance.errors import BadImage, BadRecord, DamagedRecord
 from askance.models.leases import Leases
 from askance.models.limits import kept
-from askance.replay import Mode, Record, Store, explain_miss
+from askance.replay import DAMAGED_HINT, Mode, Record, Store, explain_miss
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
@@ -51,8 +55,11 @@ class Shelf:
         self._records: Records | None = None
         self._retry = retry
         self._reads = mode in {"auto", "replay"}
-        self._asking_again: set[str] = set()
+        self._began = _now()
+        self._asking_again: dict[str, Record | None] = {}
+        """By key: the answer that is set aside."""
         self._asked_again: set[str] = set()
+        """What this run has recorded anew."""
         self._warned = False
         self._opening = Lock()
         self._writer: tuple[int, ThreadPoolExecutor] | None = None
@@ -76,28 +83,79 @@ class Shelf:
         """The recorded answer that this run may use.
 
         Raises:
-            StoreError: the records cannot be read, or hold something that is no answer.
+            StoreError: the records cannot be read.
+            BadRecord: this one holds no answer.
         """
         if not self._reads or key in self._asking_again:
             return None
-        record = self.records.get(key)
+        record = self.look_up(key)
         if record is None:
             return None
-        try:
-            response = ChatResponse.from_canonical(record.response, meta=_REPLAYED)
-        except ValueError as error:
-            raise StoreError(
-                f"The record {key[:12]!r} of {self.records.name!r} holds no answer: {error}.",
-                hint="`askance cache verify` finds all such records; do not trust where they came from.",
-            ) from error
-        if self._retry and response.outcome in self._retry and self.ask_again(key):
+        response = self._response(record)
+        if self._retry and response.outcome in self._retry and self._set_aside(key, record):
             return None
         return response
 
-    def leased(self, key: str) -> AbstractAsyncContextManager[None]:
-        """Keeps other processes from asking for what `key` stands for meanwhile, or waits for the one that does."""
+    def _response(self, record: Record) -> ChatResponse:
+        try:
+            return ChatResponse.from_canonical(record.response, meta=_REPLAYED)
+        except ValueError as error:
+            raise BadRecord(
+                f"The record {record.key[:12]!r} of {self.records.name!r} holds no answer: {error}.", hint=DAMAGED_HINT
+            ) from error
+
+    def look_up(self, key: str) -> Record | None:
+        """The record with this key, or None.
+
+        Raises:
+            StoreError: the records cannot be read.
+            BadRecord: this one is damaged.
+        """
+        try:
+            return self.records.get(key)
+        except DamagedRecord as error:
+            raise BadRecord(error.message, hint=error.hint) from error
+
+    def leased(self, key: str, *, old: Record | None = None) -> AbstractAsyncContextManager[None]:
+        """Keeps other processes from asking for what `key` stands for meanwhile, or waits for the one that does.
+
+        `old` is what is on record already and does not end the wait.
+        """
         leases = self.leases
-        return nullcontext() if leases is None else leases.lease(key, lambda: self.records.get(key) is not None)
+        return nullcontext() if leases is None else leases.lease(key, lambda: self._now_held(key) not in (None, old))
+
+    def old(self, key: str) -> Record | None:
+        """What is on record for a call that is about to be made all the same; None where its answer would be used."""
+        return self._now_held(key) if self.mode == "refresh" else self._asking_again.get(key)
+
+    def late(self, key: str, old: Record | None) -> ChatResponse | None:
+        """The answer that came to be on record while the call waited for its lease, if one did.
+
+        Of other processes those count that were recorded since this run began.
+
+        Raises:
+            BadRecord: what is on record holds no answer.
+        """
+        if self.mode == "auto" and key not in self._asking_again:
+            return self.find(key)
+        if self.leases is None:
+            return None
+        held = self._now_held(key)
+        if held is None or (held == old and not (self.mode == "refresh" and self._of_others(held))):
+            return None
+        if self.mode == "auto":
+            self.renewed(key)
+        return self._response(held)
+
+    def _now_held(self, key: str) -> Record | None:
+        """The record that can be read; in `refresh` a damaged one is in nobody's way."""
+        with suppress(DamagedRecord):
+            return self.records.get(key)
+        return None
+
+    def _of_others(self, record: Record) -> bool:
+        """Whether another process has made it since this run began; a clock that jumped makes none of it."""
+        return self._began < record.at <= _now() and record.key not in self._asked_again
 
     @property
     def leases(self) -> Leases | None:
@@ -109,7 +167,7 @@ class Shelf:
     def _made_leases(self) -> Leases | AbstractAsyncContextManager[None]:
         """The leases in the store's folder; where nothing is read and written there, what holds nothing."""
         records = self.records
-        if self.mode != "auto" or not isinstance(records, Store) or not records.writable:
+        if self.mode not in {"auto", "refresh"} or not isinstance(records, Store) or not records.writable:
             return nullcontext()
         try:
             return Leases(records.make_folder())
@@ -118,9 +176,12 @@ class Shelf:
 
     def ask_again(self, key: str) -> bool:
         """Sets the recorded answer to `key` aside until there is a new one, once a run; whether it does."""
-        if self.mode != "auto" or key in self._asked_again:
+        return self.mode == "auto" and key not in self._asked_again and self._set_aside(key, self.look_up(key))
+
+    def _set_aside(self, key: str, record: Record | None) -> bool:
+        if self.mode != "auto" or key in self._asked_again or (record is not None and self._of_others(record)):
             return False
-        self._asking_again.add(key)
+        self._asking_again[key] = record
         return True
 
     def miss(self, request: ChatRequest) -> Exception:
@@ -130,13 +191,13 @@ class Shelf:
     async def keep(self, request: ChatRequest, response: ChatResponse) -> bool:
         """Records an answer; returns whether it stands in the records."""
         kept = await self.write(lambda: self._record(request, response))
-        if request.key in self._asking_again:
+        if self.mode == "refresh" or request.key in self._asking_again:
             self.renewed(request.key)
         return kept
 
     def renewed(self, key: str) -> None:
         """Notes that the answer to `key` is of this run, so that it is not asked again in it."""
-        self._asking_again.discard(key)
+        self._asking_again.pop(key, None)
         self._asked_again.add(key)
 
     async def write(self, make: Callable[[], Record]) -> bool:
@@ -195,6 +256,11 @@ class Shelf:
         return self._writer[1]
 
 
+def _now() -> str:
+    """The time as records write it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def sent_images(request: ChatRequest) -> dict[str, JsonObject]:
     """By digest of the source: what was sent."""
     facts: dict[str, JsonObject] = {}
@@ -251,9 +317,10 @@ class Recorded:
         self._shelf = shelf
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
-        async with self._shelf.leased(request.key):
+        old = self._shelf.old(request.key)
+        async with self._shelf.leased(request.key, old=old):
             # An equal call may have ended between this one's look at the records and its start, here or elsewhere.
-            late = self._shelf.find(request.key)
+            late = self._shelf.late(request.key, old)
             if late is not None:
                 return late
             places: list[Callable[[], None]] = []

@@ -14,12 +14,13 @@ from askance.replay.miss import Difference, differences, explain_difference, exp
 from askance.replay.reading import MAX_LINE, read_cassette, read_pictures
 from askance.replay.records import KINDS, Mode, Record, RecordKind, Records
 from askance.replay.selection import Stats, select, stats
-from askance.replay.store import Store
+from askance.replay.store import DAMAGED_HINT, Store, sound
 from askance.replay.upkeep import Change, Pruned, Worth, diff, merge, prune, worth
 from askance.replay.verify import Problem, verify
 from askance.replay.visible import visible
 
 __all__ = [
+    "DAMAGED_HINT",
     "KINDS",
     "MAX_LINE",
     "STORE_VARIABLE",
@@ -49,6 +50,7 @@ __all__ = [
     "read_cassette",
     "read_pictures",
     "select",
+    "sound",
     "stats",
     "verify",
     "visible",

@@ -118,7 +118,7 @@ def text_of(mode: object, filename: object, value: object) -> str:
     """
     if mode == RAW and filename is None and type(value) is str:
         return value
-    msg = f"A row of the store does not hold JSON text (mode {mode!r}); it was not read."
+    msg = f"It does not hold JSON text (mode {mode!r}); it was not read."
     raise StoreError(msg, hint="No version of askance writes such a row: do not trust the file that it came from.")
 
 

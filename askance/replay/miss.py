@@ -15,6 +15,7 @@ from askance.chat import JsonObject, canonical_json, key_of
 from askance.errors import ReplayMiss
 from askance.replay.nearest import Neighbours, nearest_key
 from askance.replay.records import Record, RecordKind, Records, model_name, plain_object
+from askance.replay.store import sound
 from askance.replay.visible import visible
 
 CONTEXT = 2
@@ -92,7 +93,7 @@ def explain_difference(record: Record, records: Records) -> str:
     asked = (
         f"{_title(record.key, record.request)}{f' is on record since {record.at}' if record.at else ' is on record'}"
     )
-    others = Neighbours(other for other in records.of_kind(record.kind) if other.key != record.key)
+    others = Neighbours(other for other in sound(records, record.kind) if other.key != record.key)
     nearest = others.nearest(record.request)
     other = None if nearest is None else records.get(nearest)
     if other is None:

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from askance.chat import key_of
 from askance.replay.records import Record, RecordKind, Records, model_name
+from askance.replay.store import sound
 
 MOST_CANDIDATES = 10_000
 """How many records of a kind are looked at; in a larger store the one that is found need not be the nearest."""
@@ -87,7 +88,7 @@ def nearest_key(request: Mapping[str, Any], kind: RecordKind, records: Records) 
     size = len(records)
     known = _known.setdefault(records, {})
     if kind not in known or known[kind][0] != size:
-        known[kind] = size, Neighbours(records.of_kind(kind))
+        known[kind] = size, Neighbours(sound(records, kind))
     return known[kind][1].nearest(request)
 
 

@@ -15,7 +15,7 @@ from threading import Lock
 from types import TracebackType
 from typing import cast
 
-from askance.errors import StoreError
+from askance.errors import DamagedRecord, StoreError
 from askance.replay.disk import (
     DATABASE,
     MAX_VALUE,
@@ -30,10 +30,15 @@ from askance.replay.disk import (
 from askance.replay.location import find_store, store_from
 from askance.replay.mounts import refuse_network
 from askance.replay.reader import Reader, Row
-from askance.replay.records import Record, RecordKind, check_key
+from askance.replay.records import Record, RecordKind, Records, check_key
 
 _ROOM = 4096
 """Bytes that the other columns of a row may take."""
+
+DAMAGED_HINT = (
+    "`askance cache verify` finds all such records; `askance cache prune --damaged` takes them out, and they are asked "
+    "anew."
+)
 
 _OURS = "raw = 1 AND typeof(key) = 'text'"
 _ROW = "SELECT key, mode, filename, value, rowid FROM Cache"
@@ -120,7 +125,8 @@ class Store:
         """The record with this key, or None.
 
         Raises:
-            StoreError: the store cannot be read, or the row is no record.
+            StoreError: the store cannot be read.
+            DamagedRecord: the row is no record.
         """
         row = self._reader.one(_GET, (key,))
         return None if row is None else _record(row)
@@ -170,23 +176,19 @@ class Store:
         """The records, in the order of their keys; a few are held at a time.
 
         Raises:
-            StoreError: the store cannot be read, or a row is no record.
+            StoreError: the store cannot be read.
+            DamagedRecord: a row is no record.
         """
-        last: object = ""
-        while page := self._reader.all(_ALL, (last,)):
-            yield from map(_record, page)
-            last = page[-1][0]
+        return map(_record, self._rows(None))
 
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
         """The records of one kind, the first kept first; a few are held at a time.
 
         Raises:
-            StoreError: the store cannot be read, or a row is no record.
+            StoreError: the store cannot be read.
+            DamagedRecord: a row is no record.
         """
-        last: object = -1
-        while page := self._reader.all(_KIND, (last, kind)):
-            yield from map(_record, page)
-            last = page[-1][-1]
+        return map(_record, self._rows(kind))
 
     def __len__(self) -> int:
         row = self._reader.one(_COUNT)
@@ -212,6 +214,27 @@ class Store:
             writer.close()
             fold_journal(self.folder)
 
+    def _rows(self, kind: RecordKind | None) -> Iterator[Row]:
+        """The rows in the order of their keys, those of one kind the first kept first."""
+        if kind is None:
+            last: object = ""
+            while page := self._reader.all(_ALL, (last,)):
+                yield from page
+                last = page[-1][0]
+        else:
+            last = -1
+            while page := self._reader.all(_KIND, (last, kind)):
+                yield from page
+                last = page[-1][-1]
+
+    def _sound(self, kind: RecordKind | None) -> Iterator[Record]:
+        for row in self._rows(kind):
+            try:
+                record = _record(row)
+            except DamagedRecord:
+                continue
+            yield record
+
     def _refuse_to_change(self) -> None:
         if self._read_only:
             msg = f"The record store {self.name!r} is open for reading only."
@@ -228,15 +251,34 @@ class Store:
         return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
 
 
+def sound(records: Records, kind: RecordKind | None = None) -> Iterator[Record]:
+    """The records, or those of one kind, without rows that are damaged: for what only compares and counts.
+
+    Raises:
+        StoreError: the store cannot be read at all.
+    """
+    if isinstance(records, Store):
+        return records._sound(kind)  # pyright: ignore[reportPrivateUsage]
+    return iter(records) if kind is None else records.of_kind(kind)
+
+
 def _record(row: Row) -> Record:
-    """The record in a row; what the row says about itself is not believed."""
+    """The record in a row; what the row says about itself is not believed.
+
+    Raises:
+        DamagedRecord: it holds none, or another one's.
+    """
     key, mode, filename, value, _ = row
     try:
         record = Record.from_canonical(json.loads(text_of(mode, filename, value)))
-    except (ValueError, RecursionError) as error:
-        msg = f"The row {str(key)[:12]!r} of the store is damaged: {error}."
-        raise StoreError(msg) from error
+    except (ValueError, RecursionError, StoreError) as error:
+        reason = error.message if isinstance(error, StoreError) else str(error)
+        raise DamagedRecord(
+            f"The row {str(key)[:12]!r} of the store is damaged: {reason.rstrip('.')}.",
+            hint=" ".join(filter(None, (getattr(error, "hint", None), DAMAGED_HINT))),
+        ) from error
     if record.key != key:
-        msg = f"The row {str(key)[:12]!r} of the store holds the record {str(record.key)[:12]!r}."
-        raise StoreError(msg)
+        raise DamagedRecord(
+            f"The row {str(key)[:12]!r} of the store holds the record {str(record.key)[:12]!r}.", hint=DAMAGED_HINT
+        )
     return record

@@ -6,16 +6,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from askance.errors import UsageError
 from askance.replay.cassette import ImportCounts, take_in
 from askance.replay.lines import check_form
 from askance.replay.records import Record, Records, check_key, plain_object
 from askance.replay.selection import moment, name_pattern
-
-if TYPE_CHECKING:
-    from askance.replay.store import Store
+from askance.replay.store import Store, sound
+from askance.replay.verify import verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class Pruned:
 
     records: int
     size: int
-    """Of their JSON text, in bytes."""
+    """Of their JSON text, in bytes; damaged ones are not counted."""
 
 
 def prune(
@@ -80,30 +79,43 @@ def prune(
     older_than: str | None = None,
     model: str | None = None,
     used: Collection[str] | None = None,
+    damaged: bool = False,
     try_only: bool = False,
 ) -> Pruned:
     """Take out the records that answer every description given; at least one has to be.
+
+    Damaged ones answer none but `damaged`, which stands alone.
 
     Args:
         store: what to take them out of.
         older_than: a date, or an age such as `30d`, `12h`, `2w`; a record without a date is older than any.
         model: a part of the model's name, or a pattern with `*` and `?`.
         used: keys of records that stay, such as those of a run. What endpoints can do stays as well: a replay needs it.
+        damaged: take out what `verify` finds to be no record, or not the one that it claims to be.
         try_only: count, and take nothing out.
 
     Raises:
-        UsageError: no description, or one that cannot be read.
+        UsageError: no description, or one that cannot be read; or `damaged` and another one.
         StoreError: the store cannot be read or written.
     """
+    if damaged:
+        if (older_than, model, used) != (None, None, None):
+            msg = "A damaged record has no date, model or run to go by."
+            raise UsageError(msg, hint="Take the damaged ones out by themselves.")
+        return _taken_out(store, [problem.key for problem in verify(store) if problem.key], 0, try_only=try_only)
     if older_than is None and model is None and used is None:
         msg = "Nothing says which records to take out."
         raise UsageError(msg, hint="Give an age, a model, or a run whose records are to stay.")
     wanted = _wanted(older_than, model, used)
     keys, size = list[str](), 0
-    for record in store:
+    for record in sound(store):
         if wanted(record):
             keys.append(record.key)
             size += len(record.to_json().encode())
+    return _taken_out(store, keys, size, try_only=try_only)
+
+
+def _taken_out(store: Store, keys: list[str], size: int, *, try_only: bool) -> Pruned:
     if not try_only:
         store.remove(keys)
     return Pruned(len(keys), size)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,8 +70,41 @@ def test_models_check_says_what_an_endpoint_can_do(askance: Command, endpoint: F
         "  answers are asked by    JSON schema",
     ]
     assert done.out.splitlines()[-1].endswith(f"Z, kept in {store.name}")
-    assert as_json.lines == [{"model": vlm, "asks_by": "json_schema", "at": record.at, **record.response}]
-    assert sum(b"image_url" in seen.body for seen in endpoint.requests) == 2
+    about = {"model": vlm, "asks_by": "json_schema", "at": record.at, "asked_now": False}
+    assert as_json.lines == [{**about, **record.response}]
+    assert sum(b"image_url" in seen.body for seen in endpoint.requests) == 1
+
+
+def test_models_check_shows_what_is_on_record_and_asks_anew_when_told(
+    askance: Command, endpoint: FakeEndpoint, vlm: str
+) -> None:
+    first = askance("models", "check", vlm)
+    asked = len(endpoint.requests)
+    with Store.open() as store:
+        [old] = store
+        store.put(replace(old, at="2026-01-02T03:04:05Z"))
+    shown = askance("models", "check", vlm)
+    still = len(endpoint.requests)
+    anew = askance("models", "check", vlm, "--refresh")
+
+    assert shown.out.splitlines()[-2:] == [
+        f"  asked                   2026-01-02T03:04:05Z, kept in {store.name}",
+        f"This is what is on record; `askance models check {vlm} --refresh` asks again.",
+    ]
+    assert (asked, still, len(endpoint.requests)) == (asked, asked, 2 * asked)
+    assert anew.out.splitlines()[:-1] == first.out.splitlines()[:-1]
+    assert "2026-01-02" not in anew.out
+
+
+def test_models_check_asks_anew_where_the_record_is_damaged(askance: Command, vlm: str) -> None:
+    askance("models", "check", vlm)
+    with Store.open() as store, closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+        file.execute("UPDATE Cache SET value = '{}'")
+    damaged = askance("models", "check", vlm)
+    anew = askance("models", "check", vlm, "--refresh", "--json")
+
+    assert (damaged.code, "damaged" in damaged.err) == (3, True)
+    assert (anew.code, anew.lines[0]["asked_now"], askance("cache", "verify").code) == (0, True, 0)
 
 
 def test_models_check_of_an_endpoint_that_can_do_little(askance: Command) -> None:
@@ -168,9 +204,6 @@ def test_cache_travels_as_a_cassette(filled: str, askance: Command, ads: list[st
 
 
 def test_cache_verifies(filled: str, askance: Command) -> None:
-    import sqlite3
-    from contextlib import closing
-
     sound = askance("cache", "verify")
     with Store.open() as store:
         place = store.folder / "cache.db"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from askance.chains import line
+from askance.replay import Store
 from tests.cli.command import Command, draw, link_of, picture_of, telling
 from tests.replies import SLOW_DOWN
 from tests.servers import Answer, FakeEndpoint, Seen, chat_body
@@ -367,7 +370,7 @@ def test_the_settings_file_names_models_store_and_prompts(
     assert (done.code, "Mind the colours." in json.dumps(endpoint.bodies[-1])) == (0, True)
     assert done.err.endswith("36 tokens · $0.0360\n")
     assert askance("cache", "stats").out.startswith(f"{own_place / 'kept'}: 2 records")
-    assert askance("models", "check", "seer").out.endswith(f"kept in {own_place / 'kept'}\n")
+    assert f"kept in {own_place / 'kept'}\n" in askance("models", "check", "seer").out
     assert "[wording/narration.json.prompt]" in askance("prompts", "list").out
 
 
@@ -379,3 +382,26 @@ def test_files_folders_and_patterns_each_picture_once(askance: Command, vlm: str
     done = askance("run", "verbalize", "ads/c.webp", "ads", "ads/**/*.png", "--context", "IN", "--vlm", vlm, "--json")
 
     assert [line["image"] for line in done.lines] == ["ads/c.webp", "ads/a.JPG", "ads/b.png", "ads/deep/d.png"]
+
+
+def test_a_damaged_record_ends_its_picture_and_no_other(
+    askance: Command, endpoint: FakeEndpoint, vlm: str, ads: list[str]
+) -> None:
+    command = ["run", "verbalize", "ads", "--vlm", vlm, "--context", "IN"]
+    key = askance(*command, "--json").lines[1]["links"]["narration"]["calls"][0]
+    with Store.open() as store, closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+        file.execute("UPDATE Cache SET value = '{' WHERE key = ?", (key,))
+    asked = len(endpoint.requests)
+    planned = askance(*command, "--plan")
+    done = {how: askance(*command, "--json", "--mode", how) for how in ("replay", "auto")}
+    out = askance("cache", "prune", "--damaged").out
+    mended = askance(*command, "--json")
+
+    assert planned.code == 0
+    for how in done.values():
+        assert how.code == 1
+        assert [line["links"]["narration"]["outcome"] for line in how.lines] == ["answered", "failed", "answered"]
+        assert f"The row {key[:12]!r} of the store is damaged: " in how.err
+        assert "  → `askance cache verify` finds the damaged records, `askance cache prune --damaged`" in how.err
+    assert (out, mended.code) == ("1 records, 0.0 MB, are taken out.\n", 0)
+    assert len(endpoint.requests) == asked + 1

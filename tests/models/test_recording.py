@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
-from askance.errors import AuthError, ReplayMiss, StoreError, UsageError
-from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model
-from askance.replay import MemoryStore, Mode, Record, Store
+from askance.errors import AuthError, BadRecord, ReplayMiss, StoreError, UsageError
+from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model, recording
+from askance.models.leases import Leases
+from askance.replay import MemoryStore, Mode, Record, Store, verify
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -259,3 +264,63 @@ async def test_what_a_batch_has_asked_for_is_not_asked_again(ask: Ask, tmp_path:
         leases.let_go("batch-1")
         for engine in engines:
             await engine.aclose()
+
+
+def later(record: Record, answer: ChatResponse | None = None) -> Record:
+    """The record as another process makes it anew."""
+    response = record.response if answer is None else answer.canonical()
+    return replace(record, response=response, at=moment(datetime.now(UTC) + timedelta(seconds=-1)))
+
+
+def moment(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.mark.parametrize("mode", ["auto", "refresh"])
+@pytest.mark.parametrize("when", ["while it waits", "before it asks"])
+async def test_what_another_process_has_asked_anew_is_not_asked_again(
+    ask: Ask, mode: Mode, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both processes were told `--retry refused`, or to refresh."""
+    with Store.open() as store, Store.open() as others:
+        await _answer(Engine(records=store), ask(), ANSWERS["refused"])
+        (old,) = store
+        store.put(replace(old, at="2026-01-02T03:04:05Z"))
+        monkeypatch.setattr(recording, "_now", lambda: moment(datetime.now(UTC) - timedelta(minutes=1)))
+        script = ScriptedModel(["ours"], identity="scripted")
+        model = get_model(
+            script, engine=Engine(records=store, mode=mode, retry=frozenset({"refused"} if mode == "auto" else ()))
+        )
+        monkeypatch.undo()
+        theirs = Leases(store.folder)
+        if when == "before it asks":
+            others.put(later(old))
+            answer = await model.generate(ask())
+        else:
+            async with theirs.lease(old.key, lambda: False):
+                waiting = asyncio.create_task(model.generate(ask()))
+                await asyncio.sleep(0.3)
+                others.put(later(old, ANSWERS["answered"]))
+                answer = await asyncio.wait_for(waiting, 10)
+        theirs.close()
+        await model.engine.aclose()
+    assert (answer.outcome, script.requests) == ("answered" if when == "while it waits" else "refused", [])
+
+
+async def test_a_damaged_record_is_this_call_s_failure_alone(ask: Ask) -> None:
+    with Store.open() as store:
+        for text in ("one", "two"):
+            await _answer(Engine(records=store), ask(text))
+        with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+            file.execute("UPDATE Cache SET value = '{' WHERE key = ?", (ask("one").key,))
+        model = get_model(ScriptedModel([], identity="scripted"), engine=Engine(records=store, mode="replay"))
+        with pytest.raises(
+            BadRecord, match=r"^The row .* is damaged: .* `askance cache verify` finds all such records"
+        ):
+            await model.generate(ask("one"))
+        assert (await model.generate(ask("two"))).text == "a cup"
+        with pytest.raises(ReplayMiss) as miss:
+            await model.generate(ask("three"))
+        refreshed = await _answer(Engine(records=store, mode="refresh"), ask("one"), "anew")
+        assert (miss.value.nearest, refreshed.text) == (ask("two").key, "anew")
+        assert list(verify(store)) == []

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from askance.errors import StoreError
+from askance.errors import DamagedRecord, StoreError
 from askance.replay import Store
 from askance.replay.disk import DATABASE, json_disk
 from tests.replay.samples import record
@@ -65,8 +65,9 @@ def test_a_pickle_in_a_row_is_never_run(folder: Path, tmp_path: Path, cache: Any
     with Store.open() as store, pytest.raises(StoreError) as caught:
         store.get(KEY)
     assert str(caught.value) == (
-        "A row of the store does not hold JSON text (mode 4); it was not read."
-        " No version of askance writes such a row: do not trust the file that it came from."
+        f"The row {KEY[:12]!r} of the store is damaged: It does not hold JSON text (mode 4); it was not read."
+        " No version of askance writes such a row: do not trust the file that it came from. `askance cache verify` "
+        "finds all such records; `askance cache prune --damaged` takes them out, and they are asked anew."
     )
     with pytest.raises(StoreError):
         cache.get(KEY)
@@ -88,7 +89,7 @@ def test_a_pickle_as_a_key_is_never_run(folder: Path, tmp_path: Path, cache: Any
 @pytest.mark.parametrize("mode", [1, 2, 3, 4])
 def test_a_file_named_in_a_row_is_not_read(folder: Path, treasure: Path, cache: Any, mode: int) -> None:
     tamper(folder, "UPDATE Cache SET mode = ?, filename = '../treasure', value = NULL", values=(mode,))
-    with Store.open() as store, pytest.raises(StoreError, match=r"^A row of the store does not hold JSON text"):
+    with Store.open() as store, pytest.raises(StoreError, match=r"It does not hold JSON text"):
         store.get(KEY)
     with pytest.raises(StoreError):
         cache.get(KEY)
@@ -110,16 +111,16 @@ def test_a_file_named_in_a_row_is_not_deleted(folder: Path, treasure: Path, cach
         ("{", f"The row {KEY[:12]!r} of the store is damaged: "),
         ("[" * 100_000, f"The row {KEY[:12]!r} of the store is damaged: "),
         ("1" * 10_000, f"The row {KEY[:12]!r} of the store is damaged: "),
-        ("[]", "These values are no record: "),
+        ("[]", f"The row {KEY[:12]!r} of the store is damaged: These values are no record: "),
         (record("another").to_json(), f"The row {KEY[:12]!r} of the store holds the record "),
-        (b"{}", "A row of the store does not hold JSON text (mode 1); it was not read."),
-        (7, "A row of the store does not hold JSON text (mode 1); it was not read."),
+        (b"{}", f"The row {KEY[:12]!r} of the store is damaged: It does not hold JSON text (mode 1); it was not read."),
+        (7, f"The row {KEY[:12]!r} of the store is damaged: It does not hold JSON text (mode 1); it was not read."),
     ],
     ids=["broken", "deep", "huge-number", "list", "other-record", "bytes", "number"],
 )
 def test_a_row_that_is_no_record_is_refused(folder: Path, text: object, message: str) -> None:
     tamper(folder, "UPDATE Cache SET value = ?", values=(text,))
-    with Store.open() as store, pytest.raises(StoreError) as caught:
+    with Store.open() as store, pytest.raises(DamagedRecord) as caught:
         store.get(KEY)
     assert str(caught.value).startswith(message)
 

@@ -1,13 +1,28 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from askance.errors import StoreError, UsageError
-from askance.replay import Change, ImportCounts, MemoryStore, Record, Store, Worth, diff, merge, prune, worth
+from askance.replay import (
+    Change,
+    ImportCounts,
+    MemoryStore,
+    Pruned,
+    Record,
+    Store,
+    Worth,
+    diff,
+    merge,
+    prune,
+    verify,
+    worth,
+)
 from tests.replay.samples import record
 
 OLD, NEW = ((datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ") for days in (40, 1))
@@ -98,6 +113,18 @@ def test_a_prune_takes_out_what_is_described(store: Store, which: dict[str, Any]
     assert counted.records == before - len(store)
 
 
+def test_damaged_records_are_taken_out_by_themselves(store: Store) -> None:
+    with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+        file.execute("UPDATE Cache SET value = '[]' WHERE key = ?", (RECORDS[0].key,))
+        forged = RECORDS[1].to_json().replace("two", "another")
+        file.execute("UPDATE Cache SET value = ? WHERE key = ?", (forged, RECORDS[1].key))
+
+    assert prune(store, model="llava", try_only=True).records == 1
+    assert prune(store, damaged=True, try_only=True) == Pruned(2, 0)
+    assert prune(store, damaged=True) == Pruned(2, 0)
+    assert (list(verify(store)), sorted(each.key for each in store)) == ([], sorted(each.key for each in RECORDS[2:]))
+
+
 def test_what_endpoints_can_do_stays_with_a_run(store: Store) -> None:
     prune(store, used=set[str]())
     assert list(store) == [ENDPOINT]
@@ -123,8 +150,12 @@ def test_a_prune_gives_room_back(store: Store) -> None:
         ({}, "Nothing says which records to take out. Give an age, a model, or a run whose records are to stay."),
         ({"older_than": "soon"}, "'soon' is no date. Write it as 2026-01-31 or 2026-01-31T12:00."),
         ({"older_than": "d"}, "'d' is no date. Write it as 2026-01-31 or 2026-01-31T12:00."),
+        (
+            {"damaged": True, "model": "llava"},
+            "A damaged record has no date, model or run to go by. Take the damaged ones out by themselves.",
+        ),
     ],
-    ids=["nothing", "no date", "no number"],
+    ids=["nothing", "no date", "no number", "damaged and more"],
 )
 def test_a_prune_without_a_description_is_refused(store: Store, which: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -25,7 +25,9 @@ def test_each_damaged_row_is_a_problem() -> None:
             connection.execute("UPDATE Cache SET value = ? WHERE key = ?", (forged, made[1].key))
         problems = list(verify(store))
     assert [problem.key for problem in problems] == [made[0].key, made[1].key]
-    assert problems[0].message == "A row of the store does not hold JSON text (mode 4); it was not read."
+    assert problems[0].message == (
+        f"The row {made[0].key[:12]!r} of the store is damaged: It does not hold JSON text (mode 4); it was not read."
+    )
     assert problems[1].message.startswith(f"The key {made[1].key[:12]!r} is not that of the request beside it")
 
 

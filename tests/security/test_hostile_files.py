@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import pytest
 
 from askance.chains import verbalize
 from askance.chat import ChatRequest
-from askance.errors import CassetteError, PromptError, StoreError
+from askance.errors import BadRecord, CassetteError, PromptError, StoreError
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.models.capabilities import endpoint_form
 from askance.prompts import PromptLibrary
@@ -109,8 +110,13 @@ async def test_a_record_that_holds_no_answer_is_no_answer(response: dict[str, An
         records.put(Record.make(kept.kind, kept.request, response))
 
     chain = verbalize(model_of(scripted(), records, mode="replay"))
-    with pytest.raises(StoreError, match=r"^The record '.*' of 'memory' holds no answer: .*askance cache verify"):
-        await chain.ainvoke(PICTURE)
+    reading = await chain.ainvoke(PICTURE)
+    objects = reading.objects
+    assert objects is not None
+    assert (reading.outcome, objects.outcome, objects.error) == ("skipped", "failed", BadRecord.__name__)
+    assert re.match(
+        r"The record '.*' of 'memory' holds no answer: .*askance cache verify", objects.reason or "", re.DOTALL
+    )
     with Store.open() as store, pytest.raises(StoreError, match=r"^(response|logprobs)"):
         merge(records, store)
 

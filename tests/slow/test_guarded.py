@@ -62,7 +62,7 @@ def test_a_model_of_text_alone_fails_at_pictures(place: Place) -> None:
 
 
 def test_check_finds_no_images(place: Place) -> None:
-    ran = place.run("models", "check", "text", GUARDED=KEY)
+    ran = place.run("models", "check", "text", "--refresh", GUARDED=KEY)
     assert ran.code == 0
     assert "images no" in " ".join(ran.out.split())
 

@@ -41,6 +41,7 @@ def test_the_schema_is_found_to_be_ignored(place: Place, transformers: Server) -
         "logprobs": False,
         "served_model": "blind-vlm@main",
         "asks_by": "prompted",
+        "asked_now": True,
     }
 
 
