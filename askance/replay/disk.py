@@ -20,7 +20,13 @@ from askance.replay.shape import stranger
 
 DATABASE = "cache.db"
 FORMAT = 1
-"""Version of what rows hold; kept in the file as `user_version`."""
+"""Version of what rows hold, kept in the file as `user_version`; it is the first."""
+
+CARRY_OVER = (
+    "`askance cache export all.jsonl` with the askance that wrote it, then `askance cache import all.jsonl` with this "
+    "one, into another folder (--store, ASKANCE_STORE)."
+)
+"""The way out for a store of another version: a cassette names no version of a store."""
 
 APPLICATION = 0x41534B4E
 """`ASKN`: marks the file as a store of askance's, as `application_id`."""
@@ -227,8 +233,7 @@ def check_file(connection: sqlite3.Connection, folder: Path) -> bool:
     version = _pragma(connection, "user_version")
     if version != FORMAT:
         msg = f"The record store {str(folder)!r} has format {version}, and this askance reads format {FORMAT}."
-        hint = "Export a cassette with the askance that wrote it and import that, or name another with ASKANCE_STORE."
-        raise StoreError(msg, hint=hint)
+        raise StoreError(msg, hint=f"{'Update askance, or carry it over: ' * (version > FORMAT)}{CARRY_OVER}")
     if (found := stranger(connection)) is not None:
         msg = f"The record store {str(folder)!r} holds {found} that askance did not make."
         raise StoreError(msg, hint="Do not trust the file; name another folder with ASKANCE_STORE.")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.replay import Record, Store
+from askance.replay import Record, Store, disk
 from tests import replies
 from tests.cli.command import Command, Done, link_of
 from tests.servers import Answer, FakeEndpoint, Seen
@@ -406,6 +406,23 @@ def test_a_store_from_another_version(askance: Command, vlm: str, picture: str) 
     sentence = f"The record store {str(Path('old').absolute())!r} has format 99, and this askance reads format 1."
     assert (done.code, done.out) == (3, "")
     assert done.err.startswith(f"askance: {sentence}\n  → ")
+
+
+def test_a_store_is_carried_over_to_another_version(
+    askance: Command, vlm: str, picture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way out that the refusal names."""
+    command = ["run", "verbalize", picture, "--vlm", vlm, "--json", "--store"]
+    before = askance(*command, "old")
+    exported = askance("cache", "export", "all.jsonl", "--store", "old")
+    monkeypatch.setattr(disk, "FORMAT", disk.FORMAT + 1)
+    refused = askance(*command, "old")
+    imported = askance("cache", "import", "all.jsonl", "--store", "new")
+    after = askance(*command, "new", "--replay")
+
+    assert (before.code, exported.code, refused.code, imported.code, after.code) == (0, 0, 3, 0, 0)
+    assert f"\n  → {disk.CARRY_OVER}\n" in refused.err
+    assert after.stable == before.stable
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from askance.errors import DamagedRecord, StoreError
 from askance.replay import Store
-from askance.replay.disk import DATABASE, json_disk
+from askance.replay.disk import CARRY_OVER, DATABASE, json_disk
 from tests.replay.samples import record
 
 KEY = record().key
@@ -163,14 +163,18 @@ def test_a_setting_that_evicts_is_overruled(folder: Path) -> None:
         assert len(list(store)) == 21
 
 
-def test_a_store_of_another_version_is_refused(folder: Path) -> None:
-    tamper(folder, "PRAGMA user_version = 2")
-    with pytest.raises(StoreError) as caught:
-        Store.open()
-    assert str(caught.value) == (
-        f"The record store {str(folder)!r} has format 2, and this askance reads format 1."
-        " Export a cassette with the askance that wrote it and import that, or name another with ASKANCE_STORE."
-    )
+@pytest.mark.parametrize(("version", "hint"), [(0, ""), (2, "Update askance, or carry it over: ")])
+def test_a_store_of_another_version_is_refused(folder: Path, version: int, hint: str) -> None:
+    tamper(folder, f"PRAGMA user_version = {version}")
+    before = (folder / DATABASE).read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(StoreError) as caught:
+            Store.open(read_only=read_only)
+        assert str(caught.value) == (
+            f"The record store {str(folder)!r} has format {version}, and this askance reads format 1. "
+            f"{hint}{CARRY_OVER}"
+        )
+    assert (folder / DATABASE).read_bytes() == before
 
 
 def test_a_foreign_diskcache_is_not_opened(tmp_path: Path) -> None:
