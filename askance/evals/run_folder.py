@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Version of the folder's layout."""
 
-SAMPLES, CALLS = "samples.jsonl", "calls.jsonl"
+DESCRIPTION, SAMPLES, SCORES, CALLS = "run.json", "samples.jsonl", "scores.jsonl", "calls.jsonl"
 
 
 class RunFolder:
@@ -34,6 +34,7 @@ class RunFolder:
     Args:
         path: made where it is missing.
         configuration: everything that decides the samples; once there is a sample, the folder takes no other.
+        name: which sample a line is about.
         keeps: whether an answered line of an earlier run still holds; by default it does.
 
     Raises:
@@ -42,9 +43,15 @@ class RunFolder:
     """
 
     def __init__(
-        self, path: Path, configuration: JsonObject, *, keeps: Callable[[JsonObject], bool] | None = None
+        self,
+        path: Path,
+        configuration: JsonObject,
+        *,
+        name: Callable[[Mapping[str, Any]], str] = lambda line: str(line["image"]),
+        keeps: Callable[[JsonObject], bool] | None = None,
     ) -> None:
         self.path = path
+        self._name = name
         self.configuration = configuration
         self.hash = key_of("run", configuration)
         self.finished: dict[str, JsonObject] = {}
@@ -52,9 +59,9 @@ class RunFolder:
         self._lock = self._take()
         try:
             self._start()
-            for line in self._lines():
+            for line in self.lines():
                 if line["outcome"] == "answered" and (keeps is None or keeps(line)):
-                    self.finished[str(line["image"])] = line
+                    self.finished[name(line)] = line
             self._samples = self._rewritten()
         except BaseException:
             self._lock.close()
@@ -62,18 +69,21 @@ class RunFolder:
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Writes the line of one sample, at once."""
-        if line["image"] not in self.finished:
+        if self._name(line) not in self.finished:
             self._write(self._samples, line)
 
-    def finish(self, records: Records | None, *, also: Collection[str] = ()) -> JsonObject:
+    def finish(
+        self, records: Records | None, *, also: Collection[str] = (), more: Mapping[str, Any] | None = None
+    ) -> JsonObject:
         """Writes the records that the lines refer to, and the totals; returns the totals.
 
         Args:
             records: where the answers are; those that an earlier run put into the folder stay.
             also: keys of further records that belong to the run, such as what its endpoints can do.
+            more: what else there is to say of the run.
         """
         self._samples.close()
-        lines = list(self._lines())
+        lines = list(self.lines())
         keys = {key for line in lines for link in line["links"].values() for key in link["calls"]}.union(also)
         found = {record.key: record for record in self._kept() if record.key in keys}
         if records is not None:
@@ -81,7 +91,7 @@ class RunFolder:
         kept = export_cassette(found.values(), self.path / CALLS)
         outcomes = Counter(str(line["outcome"]) for line in lines)
         totals: JsonObject = {"samples": len(lines), "outcomes": dict(sorted(outcomes.items())), "records": kept}
-        self._save({"finished": _now(), "totals": totals})
+        self._save({"finished": _now(), "totals": totals, **(more or {})})
         self.close()
         return totals
 
@@ -115,7 +125,7 @@ class RunFolder:
         return lock
 
     def _start(self) -> None:
-        file = self.path / "run.json"
+        file = self.path / DESCRIPTION
         if not file.exists():
             if any(each.name != ".lock" for each in self.path.iterdir()):
                 raise UsageError(
@@ -128,7 +138,7 @@ class RunFolder:
             same = there["hash"] == self.hash and there["format"] == FORMAT
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{str(file)!r} describes no run.", hint="Give another `--out`.") from error
-        if not same and not any(self._lines()):  # it never got further than its first line
+        if not same and not any(self.lines()):  # it never got further than its first line
             self._save({"started": _now()})
         elif not same:
             raise UsageError(
@@ -136,7 +146,7 @@ class RunFolder:
                 hint="Give another `--out`, or the options that the run began with (they stand in its run.json).",
             )
 
-    def _lines(self) -> Iterator[JsonObject]:
+    def lines(self) -> Iterator[JsonObject]:
         """The samples so far; a line that a kill tore is none."""
         file = self.path / SAMPLES
         if not file.exists():
@@ -147,7 +157,7 @@ class RunFolder:
                     line: Any = json.loads(text)
                 except ValueError:
                     continue
-                if isinstance(line, dict) and {"image", "outcome", "links"} <= line.keys():
+                if isinstance(line, dict) and {"outcome", "links"} <= line.keys():
                     yield line
 
     def _rewritten(self) -> IO[str]:
@@ -164,7 +174,7 @@ class RunFolder:
         file.flush()
 
     def _save(self, more: JsonObject) -> None:
-        file = self.path / "run.json"
+        file = self.path / DESCRIPTION
         there: JsonObject = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         content = {
             "format": FORMAT,
@@ -174,7 +184,7 @@ class RunFolder:
             **{name: there[name] for name in ("started",) if name in there},
             **more,
         }
-        part = self.path / "run.json.part"
+        part = self.path / f"{DESCRIPTION}.part"
         with _writing(part, "w") as text:
             text.write(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
         part.replace(file)

@@ -1,0 +1,200 @@
+"""Running a task: every sample answered, scored and kept; then the figures.
+
+The folder is the run. What has an answer in it is not asked again, so the same call finishes what was interrupted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askance.chat import key_of
+from askance.errors import OverBudget, UsageError
+from askance.evals.predicting import Turn, in_batches, models_of, online
+from askance.evals.run import Answer, Run, answer_of, line_of_answer, name_of_line
+from askance.evals.run_folder import SCORES, RunFolder
+from askance.evals.scoring import figures_of, scored, write_scores
+from askance.evals.solving import form_of
+from askance.models import Engine, run_sync
+from askance.models.capabilities import endpoint_key
+from askance.models.engine import default_engine
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.figures import Convention, Figure
+    from askance.evals.predicting import Stream
+    from askance.evals.task import Scoring, Task
+    from askance.evals.values import Prediction
+    from askance.models import Model
+
+RUNS = Path("runs")
+"""Folder for the folders of runs that are given no place."""
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """Where a run stands, as whoever watches it is told after each sample."""
+
+    total: int = 0
+    done: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    left: int = 0
+    """Samples that the budget had nothing left for, or none yet."""
+    metric: str = ""
+    """Name of the metric that stands for the task."""
+    running: Callable[[], Figure | None] = lambda: None
+    """That metric over the samples so far; worked out when it is called."""
+
+
+Told = Callable[[Progress], None]
+
+
+async def aevaluate(
+    task: Task,
+    *,
+    out: str | Path | None = None,
+    engine: Engine | None = None,
+    epochs: int = 1,
+    convention: Convention = "wrong",
+    seed: int = 0,
+    batches: Path | None = None,
+    told: Told | None = None,
+) -> Run:
+    """Runs `task` and scores it; a run that was interrupted is gone on with.
+
+    Args:
+        task: made by a definition (`definition(data=…, vlm=…)`), or by hand.
+        out: folder of the run; by default one in `runs/`, named by task and configuration.
+        engine: whose records and budget the run uses; by default that of the solver's models.
+        epochs: how often each sample is answered; the answers are kept apart.
+        convention: what becomes of non-answers in the figures.
+        seed: of the bootstraps.
+        batches: folder for batches under way; the solver's chain is then asked through the batch interface.
+        told: of every step.
+
+    Raises:
+        UsageError: the samples are none, repeat an id, or the folder holds something else.
+        CallError: a model cannot be asked at all.
+        StoreError: records or folder cannot be read or written.
+    """
+    _check(task)
+    scoring = task.scoring
+    if scoring is None:
+        raise UsageError(f"Nothing says how answers to the task {task.name!r} are scored.", hint="Give it a `scoring`.")
+    configuration = configuration_of(task, epochs=epochs)
+    models = models_of(task.solver)
+    engine = engine or (models[0].engine if models else default_engine())
+    turns = [Turn(sample=sample, epoch=epoch) for sample in task.samples for epoch in range(epochs)]
+    folder = RunFolder(Path(out) if out is not None else place_of(configuration), configuration, name=name_of_line)
+    try:
+        running = _Running(task, scoring, folder, told=told)
+        stream = online(task.solver, engine) if batches is None else in_batches(task.solver, batches)
+        await running.run(turns, models, stream)
+        figures = figures_of(running.answers, scoring, convention=convention, seed=seed)
+        write_scores(folder.path / SCORES, running.answers)
+        folder.finish(
+            engine.shelf.records,
+            also=_also(running.answers, models),
+            more={
+                "figures": [figure.form() for figure in figures],
+                "notes": [*scoring.notes, *task.notes],
+                "left": running.progress.left,
+                "seed": seed,
+            },
+        )
+    finally:
+        folder.close()
+    return Run.open(folder.path)
+
+
+def _also(answers: Sequence[Answer], models: Sequence[Model]) -> list[str]:
+    """Keys of the records that the run rests on beside those of its links."""
+    scores = [key for answer in answers if answer.score is not None for key in answer.score.calls]
+    return [*scores, *(endpoint_key(model.id) for model in models)]
+
+
+def evaluate(task: Task, **options: Any) -> Run:
+    """As `aevaluate`, from anywhere: scripts, threads, notebooks."""
+    return run_sync(aevaluate(task, **options))
+
+
+def configuration_of(task: Task, *, epochs: int) -> JsonObject:
+    """Everything that decides the answers, as JSON: the run's hash is that of this."""
+    samples = [sample.form() for sample in task.samples]
+    return {
+        "task": task.name,
+        "options": dict(task.options),
+        "solver": form_of(task.solver),
+        "samples": {"count": len(samples), "digest": key_of("samples", {"samples": samples})},
+        "epochs": epochs,
+        **({"label": task.label} if task.label else {}),
+    }
+
+
+def place_of(configuration: Mapping[str, Any]) -> Path:
+    """The folder of a run that is given no other."""
+    name = "-".join(part for part in str(configuration["task"]).replace("/", "-").split() if part) or "task"
+    return RUNS / f"{name}-{key_of('run', dict(configuration))[:12]}"
+
+
+def _check(task: Task) -> None:
+    if not task.samples:
+        raise UsageError(f"The task {task.name!r} has no samples.", hint="Check the data, `ids` and `limit`.")
+    counts = Counter(sample.id for sample in task.samples)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise UsageError(f"{len(twice)} ids of samples are given twice, such as {twice[0]!r}.", hint="Mend the data.")
+
+
+class _Running:
+    """One run under way: the answers as they come, their scores, and what is told of them."""
+
+    def __init__(self, task: Task, scoring: Scoring, folder: RunFolder, *, told: Told | None) -> None:
+        self._task = task
+        self._scoring = scoring
+        self._folder = folder
+        self._told = told
+        self.answers: list[Answer] = []
+        headline = scoring.metrics[0]
+        self.progress = Progress(
+            metric=headline.name,
+            running=lambda: figures_of(self.answers, replace(scoring, metrics=(headline,)))[0],
+        )
+
+    async def run(self, turns: Sequence[Turn], models: Sequence[Model], stream: Stream) -> None:
+        """Answers and scores what the folder has no answer for, and takes over what it has."""
+        self.progress.total = len(turns)
+        for line in self._folder.finished.values():
+            await self._take(answer_of(line))
+        unread = [turn for turn in turns if turn.name not in self._folder.finished]
+        try:
+            for model in models if unread else ():
+                await model.rung()
+            async with aclosing(stream(unread)) as predictions:
+                async for turn, prediction in predictions:
+                    if _unaffordable(prediction):
+                        self.progress.left += 1
+                        continue
+                    answer = Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
+                    self._folder.add(line_of_answer(answer))
+                    await self._take(answer)
+        finally:
+            for model in models:
+                await model.aclose()
+        self.progress.left = len(turns) - len(self.answers)
+
+    async def _take(self, answer: Answer) -> None:
+        self.answers.append(await scored(answer, self._scoring))
+        self.progress.done += 1
+        self.progress.outcomes[answer.prediction.outcome] += 1
+        if self._told is not None:
+            self._told(self.progress)
+
+
+def _unaffordable(prediction: Prediction) -> bool:
+    """Whether the budget had nothing left for it, so that it is no outcome of the sample."""
+    return any(link.get("error") == OverBudget.__name__ for link in prediction.links.values())

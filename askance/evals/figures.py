@@ -1,0 +1,160 @@
+"""Metrics over scores, and figures: a value with its interval, its counts, and what non-answers could make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from askance import statistics
+from askance.statistics import Interval
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+    from askance.chat import JsonObject
+    from askance.evals.values import Score
+
+    Matrix: TypeAlias = NDArray[float64]
+
+Convention = Literal["wrong", "answered"]
+"""What becomes of samples without an answer: they count as wrong, as in the paper's tables; or they are left out."""
+
+CONVENTIONS: dict[Convention, str] = {
+    "wrong": "samples without an answer count as wrong",
+    "answered": "samples without an answer are left out",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A number made of the scores of many samples.
+
+    A sample whose score lacks one of the columns is no part of it.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    """Names of the values of a score that it is made of."""
+    statistic: Callable[[Matrix], float] | None = None
+    """Gives the number for a matrix of samples × columns; None is the mean of the one column."""
+    percent: bool = True
+    """Whether it is shown times 100."""
+    better: Literal["higher", "lower", "neither"] = "higher"
+    summary: str = ""
+    """What it says, for tables."""
+
+    def of(self, scores: Sequence[Score]) -> float | None:
+        """The number for `scores`; None where none has the columns."""
+        matrix = self.matrix(scores)
+        return None if len(matrix) == 0 else self._of(matrix)
+
+    def covers(self, score: Score) -> bool:
+        """Whether `score` has what the metric is made of."""
+        return all(name in score.values for name in self.columns)
+
+    def matrix(self, scores: Sequence[Score]) -> Matrix:
+        """The columns of `scores`, samples × columns."""
+        import numpy as np
+
+        rows = [[score.values[name] for name in self.columns] for score in scores if self.covers(score)]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.columns))
+
+    def _of(self, matrix: Matrix) -> float:
+        return float(matrix.mean()) if self.statistic is None else float(self.statistic(matrix))
+
+
+def mean(column: str, *, name: str | None = None, percent: bool = True, summary: str = "") -> Metric:
+    """The mean of one value, which is a share where the value is 0 or 1."""
+    return Metric(name=name or column, columns=(column,), percent=percent, summary=summary)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """The score of one sample as metrics see it."""
+
+    cluster: str
+    score: Score | None
+    """None where there is no answer."""
+    if_wrong: Score
+    """What its score would be if it were wrong, and below, if it were right."""
+    if_right: Score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One metric of one run."""
+
+    metric: str
+    value: float | None
+    """By the convention; None where no sample counts."""
+    interval: Interval | None
+    convention: Convention
+    samples: int
+    """Samples that the metric is about."""
+    clusters: int
+    answered: int
+    """Of `samples`, those with an answer."""
+    among_answered: float | None
+    """The value of those alone."""
+    if_wrong: float | None
+    """What it would be if every non-answer were wrong."""
+    if_right: float | None
+    """What it would be if every non-answer were right."""
+    percent: bool = True
+
+    def form(self) -> JsonObject:
+        """The figure as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_form(cls, form: dict[str, Any]) -> Figure:
+        """The figure that `form` stands for."""
+        interval: dict[str, Any] | None = form["interval"]
+        fields: dict[str, Any] = {**form, "interval": None if interval is None else Interval(**interval)}
+        return cls(**fields)
+
+
+def figure(metric: Metric, rows: Sequence[Scored], *, convention: Convention = "wrong", seed: int = 0) -> Figure:
+    """The figure of `metric` over `rows`.
+
+    The interval is Wilson's for a share of independent samples, else a bootstrap of whole clusters.
+
+    Args:
+        metric: what is figured.
+        rows: one for each sample.
+        convention: what becomes of non-answers in the value.
+        seed: of the bootstrap.
+    """
+    about = [row for row in rows if metric.covers(row.score or row.if_wrong)]
+    answered = [row for row in about if row.score is not None]
+    counted = about if convention == "wrong" else answered
+    scores = [row.score or row.if_wrong for row in counted]
+    clusters = [row.cluster for row in counted]
+    return Figure(
+        metric=metric.name,
+        value=metric.of(scores),
+        interval=_interval(metric, scores, clusters, seed=seed),
+        convention=convention,
+        samples=len(about),
+        clusters=len({row.cluster for row in about}),
+        answered=len(answered),
+        among_answered=metric.of([row.score for row in answered if row.score is not None]),
+        if_wrong=metric.of([row.score or row.if_wrong for row in about]),
+        if_right=metric.of([row.score or row.if_right for row in about]),
+        percent=metric.percent,
+    )
+
+
+def _interval(metric: Metric, scores: Sequence[Score], clusters: Sequence[str], *, seed: int) -> Interval | None:
+    if not scores:
+        return None
+    matrix, statistic = metric.matrix(scores), metric.statistic
+    if statistic is None:
+        values: list[float] = matrix[:, 0].tolist()
+        binary = all(value in {0.0, 1.0} for value in values)
+        return statistics.mean_estimate(values, clusters, seed=seed, binary=binary).interval
+    # Rows are places in the matrix, so that a draw is one step of numpy.
+    places = range(len(matrix))
+    return statistics.cluster_bootstrap(lambda drawn: float(statistic(matrix[drawn])), places, clusters, seed=seed)

@@ -1,0 +1,86 @@
+"""The stream of predictions: many samples under way, online or by batches, out in the order of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING, TypeAlias
+
+from askance import chains
+from askance.chains.stream import in_order
+from askance.errors import UsageError
+from askance.evals.solving import ChainSolver, solved
+from askance.evals.values import Prediction, Sample
+from askance.models import drawing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from askance.evals.solving import Solver
+    from askance.models import Engine, Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One sample in one epoch."""
+
+    sample: Sample
+    epoch: int
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other turns of a run."""
+        return f"{self.sample.id}\n{self.epoch}"
+
+
+Predictions: TypeAlias = AsyncGenerator[tuple[Turn, Prediction], None]
+Stream: TypeAlias = Callable[[Sequence[Turn]], Predictions]
+
+
+def models_of(solver: Solver) -> list[Model]:
+    """The models that a solver asks, each once, as far as it says so."""
+    if isinstance(solver, ChainSolver):
+        return list(dict.fromkeys(node.model for node in solver.chain.nodes))
+    return list(getattr(solver, "models", ()))
+
+
+def online(solver: Solver, engine: Engine) -> Stream:
+    """Asks as many at once as keep the models busy; begins no more when the budget is used up."""
+
+    async def predict(turn: Turn) -> tuple[Turn, Prediction]:
+        with drawing(turn.epoch):
+            return turn, await solved(solver, turn.sample)
+
+    def stream(turns: Sequence[Turn]) -> Predictions:
+        purse = engine.purse
+        return in_order(
+            predict, takewhile(lambda _: purse is None or not purse.used_up, turns), room=lambda: engine.places
+        )
+
+    return stream
+
+
+def in_batches(solver: Solver, folder: Path) -> Stream:
+    """Asks by the provider's batch interface, an epoch after the other.
+
+    Args:
+        solver: a chain.
+        folder: for what is under way.
+
+    Raises:
+        UsageError: the solver is no chain, so that nobody can tell what it will ask.
+    """
+    if not isinstance(solver, ChainSolver):
+        raise UsageError("Only a chain can be asked by batches.", hint="Leave `--batch` out.")
+
+    async def stream(turns: Sequence[Turn]) -> Predictions:
+        for epoch in sorted({turn.epoch for turn in turns}):
+            some = [turn for turn in turns if turn.epoch == epoch]
+            inputs = [solver.given(turn.sample) for turn in some]
+            with drawing(epoch):
+                readings = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch))
+                for turn in some:
+                    yield turn, solver.prediction(await anext(readings), turn.sample)
+
+    return stream

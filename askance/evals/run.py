@@ -1,0 +1,188 @@
+"""A run as it lies on disk: what was asked for, every sample's answer and score, and the figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askance.errors import UsageError
+from askance.evals.figures import Figure
+from askance.evals.run_folder import CALLS, DESCRIPTION, FORMAT, SAMPLES, SCORES
+from askance.evals.values import Prediction, Sample, Score
+from askance.replay import MemoryStore
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One sample, what was answered, and what that is worth."""
+
+    sample: Sample
+    epoch: int
+    """Counted from 0 where samples are answered several times."""
+    prediction: Prediction
+    score: Score | None = None
+    """None where there is no answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """An evaluation, finished or not; made from its folder alone."""
+
+    path: Path
+    configuration: Mapping[str, Any]
+    figures: tuple[Figure, ...] = ()
+    notes: tuple[str, ...] = ()
+    totals: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Counts: samples, outcomes, records."""
+    finished: str | None = None
+    """When, in ISO form; None as long as it is not."""
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """The run in the folder `path`.
+
+        Raises:
+            UsageError: the folder is missing, holds no evaluation, or one of another version.
+        """
+        folder = Path(path)
+        form = _description(folder)
+        try:
+            return cls(
+                path=folder,
+                configuration=form["configuration"],
+                figures=tuple(Figure.from_form(each) for each in form.get("figures", ())),
+                notes=tuple(form.get("notes", ())),
+                totals=form.get("totals", {}),
+                finished=form.get("finished"),
+            )
+        except (KeyError, TypeError) as error:
+            raise _no_run(folder) from error
+
+    @property
+    def task(self) -> str:
+        """Name of the task."""
+        return str(self.configuration["task"])
+
+    @property
+    def name(self) -> str:
+        """What tells it from other runs of the task, in a line: models and options."""
+        return str(self.configuration.get("label") or self.path.name)
+
+    def figure(self, metric: str) -> Figure:
+        """The figure of `metric`.
+
+        Raises:
+            UsageError: the run has none of that name.
+        """
+        for each in self.figures:
+            if each.metric == metric:
+                return each
+        known = ", ".join(each.metric for each in self.figures) or "none: it is not finished"
+        raise UsageError(f"The run {str(self.path)!r} has no figure {metric!r}.", hint=f"It has {known}.")
+
+    @cached_property
+    def answers(self) -> Sequence[Answer]:
+        """Every sample's answer, ordered by sample and epoch.
+
+        Raises:
+            UsageError: a line of the run is none.
+        """
+        scores = {(str(form["id"]), int(form["epoch"])): form for form in _lines(self.path / SCORES)}
+        found: list[Answer] = []
+        for line in _lines(self.path / SAMPLES):
+            answer = answer_of(line)
+            form = scores.get((answer.sample.id, answer.epoch))
+            found.append(answer if form is None else _with_score(answer, form))
+        return sorted(found, key=lambda answer: (answer.sample.id, answer.epoch))
+
+    @cached_property
+    def records(self) -> MemoryStore:
+        """The records that the run rests on.
+
+        Raises:
+            CassetteError: they cannot be read.
+        """
+        file = self.path / CALLS
+        return MemoryStore.from_cassette(file) if file.exists() else MemoryStore()
+
+    def __repr__(self) -> str:
+        state = f"{self.totals.get('samples', 0)} samples" if self.finished else "not finished"
+        return f"Run({self.task!r}, {str(self.path)!r}, {state})"
+
+
+def line_of_answer(answer: Answer) -> JsonObject:
+    """The line of `samples.jsonl`: all that is stable, and `meta`."""
+    prediction = answer.prediction.form()
+    meta = prediction.pop("meta")
+    return {
+        "id": answer.sample.id,
+        "epoch": answer.epoch,
+        "sample": answer.sample.form(),
+        **prediction,
+        "meta": meta,
+    }
+
+
+def answer_of(line: Mapping[str, Any]) -> Answer:
+    """The answer that a line of `samples.jsonl` tells of.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        sample = Sample.from_form(line["sample"])
+        return Answer(sample=sample, epoch=int(line["epoch"]), prediction=Prediction.from_form(line))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"This is no line of a run: {str(line)[:80]!r}.") from error
+
+
+def name_of_line(line: Mapping[str, Any]) -> str:
+    """Which sample and epoch a line is about."""
+    return f"{line['id']}\n{line['epoch']}"
+
+
+def _with_score(answer: Answer, form: Mapping[str, Any]) -> Answer:
+    score = Score(values=form["values"], notes=form["notes"], calls=tuple(form["calls"]))
+    return Answer(sample=answer.sample, epoch=answer.epoch, prediction=answer.prediction, score=score)
+
+
+def _lines(file: Path) -> Iterator[JsonObject]:
+    if not file.exists():
+        return
+    *whole, _ = file.read_text(encoding="utf-8").split("\n")
+    for number, text in enumerate(whole, start=1):
+        try:
+            yield json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"Line {number} of {str(file)!r} is no JSON.", hint="Run the evaluation again.") from error
+
+
+def _description(folder: Path) -> JsonObject:
+    file = folder / DESCRIPTION
+    if not file.is_file():
+        raise _no_run(folder)
+    try:
+        form: Any = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{str(file)!r} describes no run.", hint="Run the evaluation again.") from error
+    if not isinstance(form, dict) or "task" not in form.get("configuration", {}):  # pyright: ignore[reportUnknownMemberType]
+        raise _no_run(folder)
+    if form["format"] != FORMAT:
+        raise UsageError(
+            f"The run {str(folder)!r} has the format {form['format']}, and this is askance for format {FORMAT}.",
+            hint="Open it with the version of askance that its run.json names.",
+        )
+    return form  # pyright: ignore[reportUnknownVariableType]
+
+
+def _no_run(folder: Path) -> UsageError:
+    return UsageError(
+        f"The folder {str(folder)!r} holds no evaluation.", hint="Name a folder that `askance eval run` has made."
+    )

@@ -1,0 +1,55 @@
+"""From answers to scores and figures; no model that answers is needed for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from askance.evals.figures import Convention, Figure, Scored, figure
+from askance.evals.values import Score
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from askance.evals.run import Answer
+    from askance.evals.task import Scoring
+
+
+async def scored(answer: Answer, scoring: Scoring) -> Answer:
+    """`answer` with its score; without one where it is no answer."""
+    if not answer.prediction.answered:
+        return replace(answer, score=None)
+    found = scoring.score(answer.sample, answer.prediction.value)
+    return replace(answer, score=found if isinstance(found, Score) else await found)
+
+
+def figures_of(
+    answers: Sequence[Answer], scoring: Scoring, *, convention: Convention = "wrong", seed: int = 0
+) -> tuple[Figure, ...]:
+    """The figures of all metrics over `answers`, which do not depend on the order of `answers`."""
+    ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
+    rows = [_row(answer, scoring) for answer in ordered]
+    return tuple(figure(metric, rows, convention=convention, seed=seed) for metric in scoring.metrics)
+
+
+def _row(answer: Answer, scoring: Scoring) -> Scored:
+    sample = answer.sample
+    return Scored(
+        cluster=sample.cluster,
+        score=answer.score,
+        if_wrong=scoring.if_wrong(sample),
+        if_right=scoring.if_right(sample),
+    )
+
+
+def write_scores(path: Path, answers: Iterable[Answer]) -> None:
+    """Writes `scores.jsonl`, whole: a line for each answer, ordered by sample and epoch."""
+    part = path.with_name(f"{path.name}.part")
+    with part.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        for answer in sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch)):
+            if answer.score is not None:
+                form = {"id": answer.sample.id, "epoch": answer.epoch, **answer.score.form()}
+                file.write(json.dumps(form, ensure_ascii=False) + "\n")
+    part.replace(path)

@@ -1,0 +1,155 @@
+"""Tasks: samples, a solver, and how answers are scored; and the names under which they are found.
+
+A task is made by a function that says what it takes:
+
+```python
+@task("captions/odd")
+def odd(data: Path, *, vlm: ModelLike, seed: int = 0) -> Task: ...
+```
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from askance.errors import UsageError
+from askance.evals.values import Sample, Score
+
+if TYPE_CHECKING:
+    from askance.evals.figures import Metric
+    from askance.evals.solving import Solver
+    from askance.models import Engine
+
+ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
+"""From a sample and the answer to it to what that is worth."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring:
+    """How the answers to a task are scored, which needs neither its data nor its models."""
+
+    score: ScoreFunction
+    metrics: tuple[Metric, ...]
+    """The first is the one that stands for the task."""
+    if_wrong: Callable[[Sample], Score]
+    """The score of a sample whose answer is wrong: what non-answers count as, and the lower bound."""
+    if_right: Callable[[Sample], Score]
+    """The score of a sample whose answer is right: the upper bound."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the figures has to know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A task that is ready to be run."""
+
+    samples: Sequence[Sample]
+    solver: Solver
+    """A chain, a Runnable or a function: from a sample to a prediction, or to the answer itself."""
+    scoring: Scoring | None = None
+    """None is the one that its definition names."""
+    name: str = ""
+    label: str = ""
+    """What tells it from other runs of the task in a table, such as the models; by default the run's folder."""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What it was made with, as JSON: part of what tells one run from another."""
+    notes: tuple[str, ...] = ()
+    """What there is to say of the data, such as samples that had to be left out."""
+
+
+MakeScoring: TypeAlias = "Scoring | Callable[..., Scoring]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """A task by name: the function that makes it, and how its answers are scored."""
+
+    name: str
+    make: Callable[..., Task]
+    scoring: MakeScoring | None
+    summary: str
+
+    @property
+    def takes(self) -> Mapping[str, inspect.Parameter]:
+        """The options of the task, by name."""
+        return inspect.signature(self.make).parameters
+
+    def __call__(self, **options: Any) -> Task:
+        """The task, ready to be run.
+
+        Args:
+            options: those of the function; None is not given.
+
+        Raises:
+            UsageError: an option that it does not take, or one that it needs and is not there.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        unknown = [name for name in given if name not in self.takes]
+        if unknown:
+            raise UsageError(
+                f"The task {self.name!r} takes no {unknown[0]!r}.", hint=f"It takes {', '.join(self.takes)}."
+            )
+        for name, parameter in self.takes.items():
+            if parameter.default is parameter.empty and name not in given:
+                raise UsageError(f"The task {self.name!r} needs {name!r}.", hint=_needed(name))
+        made = self.make(**given)
+        return replace(made, name=self.name)
+
+    def scored(self, engine: Engine, options: Mapping[str, Any]) -> Scoring:
+        """How answers are scored.
+
+        Args:
+            engine: for what scoring itself asks, such as similarities.
+            options: those of the scoring, as a run keeps them.
+
+        Raises:
+            UsageError: the definition says nothing of it.
+        """
+        if self.scoring is None:
+            raise UsageError(
+                f"The task {self.name!r} brings its scoring only with its data.",
+                hint="Name it in the decorator: `@task(name, scoring=…)`.",
+            )
+        return self.scoring if isinstance(self.scoring, Scoring) else self.scoring(engine=engine, **options)
+
+
+def _needed(name: str) -> str:
+    ways = {"data": "--data FOLDER", "vlm": "--vlm MODEL", "llm": "--llm MODEL"}
+    return f"Give {ways.get(name, f'-T {name}=…')} on the command line, or `{name}=` in Python."
+
+
+_defined: dict[str, Definition] = {}
+
+
+def task(name: str, *, scoring: MakeScoring | None = None) -> Callable[[Callable[..., Task]], Definition]:
+    """Makes a function the definition of the task `name`; the first line of its docstring says what it is.
+
+    Args:
+        name: how the task is found, such as `pittads/mac`.
+        scoring: how its answers are scored, or a function that says so, given `engine` and the options of scoring.
+
+    Raises:
+        UsageError: there is another task of that name.
+    """
+
+    def define(make: Callable[..., Task]) -> Definition:
+        there = _defined.get(name)
+        if there is not None and _place(there.make) != _place(make):
+            raise UsageError(f"There are two tasks of the name {name!r}.", hint="Give one of them another name.")
+        summary = (inspect.getdoc(make) or "").partition("\n")[0]
+        _defined[name] = Definition(name=name, make=make, scoring=scoring, summary=summary)
+        return _defined[name]
+
+    return define
+
+
+def _place(make: Callable[..., Task]) -> tuple[str, str]:
+    return make.__code__.co_filename, make.__qualname__
+
+
+def defined() -> dict[str, Definition]:
+    """The tasks that have been defined so far, by name."""
+    return dict(sorted(_defined.items()))

@@ -1,0 +1,138 @@
+"""What an evaluation is made of: samples, predictions, scores; plain values with a JSON form each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from askance.errors import BadImage, UsageError
+from askance.images import Image
+
+if TYPE_CHECKING:
+    from askance.chat import Json, JsonObject, Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One thing to answer, and what is true of it."""
+
+    id: str
+    image: Image | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the solver is told beside the picture, as JSON values: `options`, and links of the chain that are given."""
+    target: Json = None
+    """What is true; for the scorer's eyes."""
+    group: str = ""
+    """Samples of one group, such as those of one picture, are no independent evidence; by default each is its own."""
+    tags: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Facts to break figures down by, as JSON values."""
+
+    @property
+    def cluster(self) -> str:
+        """The group that the sample belongs to."""
+        return self.group or self.id
+
+    def form(self) -> JsonObject:
+        """The sample as JSON; of its picture the name and the digest, which is null where it cannot be read."""
+        picture = None if self.image is None else {"name": self.image.name, "sha256": _digest(self.image)}
+        return {
+            "id": self.id,
+            "group": self.cluster,
+            "image": picture,
+            "inputs": dict(self.inputs),
+            "target": self.target,
+            "tags": dict(self.tags),
+        }
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Sample:
+        """The sample that `form` stands for; its picture is known by its digest alone.
+
+        Raises:
+            UsageError: it is the form of no sample.
+        """
+        try:
+            return cls(
+                id=str(form["id"]),
+                image=_known(form["image"]),
+                inputs=dict(form["inputs"]),
+                target=form["target"],
+                group=str(form["group"]),
+                tags=dict(form["tags"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"This is no sample of a run: {str(form)[:80]!r}.") from error
+
+
+def _digest(image: Image) -> str | None:
+    try:
+        return image.sha256
+    except BadImage:
+        return None
+
+
+def _known(picture: Mapping[str, Any] | None) -> Image | None:
+    if picture is None or picture["sha256"] is None:
+        return None
+    return Image.from_digest(str(picture["sha256"]), name=str(picture["name"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What a solver made of a sample: an answer, or a named outcome with its reason."""
+
+    outcome: Outcome
+    value: Json = None
+    """The answer, as JSON; None where there is none."""
+    reason: str | None = None
+    """Why there is no answer, in words for a person."""
+    links: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """By link of the chain, as JSON: its outcome, and the `calls` (keys of records) that it rests on."""
+    trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else tells how it came about, as JSON, such as the verbalization."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+    """What changes from run to run: calls, seconds, tokens, cost."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer."""
+        return self.outcome == "answered"
+
+    def form(self) -> JsonObject:
+        """The prediction as JSON."""
+        return {
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "value": self.value,
+            "links": dict(self.links),
+            "trace": dict(self.trace),
+            "meta": dict(self.meta),
+        }
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Prediction:
+        """The prediction that `form` stands for."""
+        return cls(
+            outcome=form["outcome"],
+            value=form["value"],
+            reason=form["reason"],
+            links=form["links"],
+            trace=form["trace"],
+            meta=form.get("meta", {}),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What an answer is worth: numbers by name, from which metrics are made."""
+
+    values: Mapping[str, float]
+    notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else there is to tell, as JSON: the kind of mistake, a judge's reason."""
+    calls: tuple[str, ...] = ()
+    """Keys of the records that it rests on: similarities, verdicts."""
+
+    def form(self) -> JsonObject:
+        """The score as JSON."""
+        return {"values": dict(self.values), "notes": dict(self.notes), "calls": list(self.calls)}
