@@ -128,6 +128,7 @@ def configuration_of(task: Task, *, epochs: int) -> JsonObject:
     return {
         "task": task.name,
         "options": dict(task.options),
+        "models": {role: model.form() for role, model in task.models.items()},
         "solver": form_of(task.solver),
         "samples": {"count": len(samples), "digest": key_of("samples", {"samples": samples})},
         "epochs": epochs,

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.errors import UsageError
 from askance.evals.values import Sample, Score
+from askance.models import get_model
 
 if TYPE_CHECKING:
     from askance.evals.figures import Metric
     from askance.evals.solving import Solver
-    from askance.models import Engine
+    from askance.models import Engine, Model
 
 ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
 """From a sample and the answer to it to what that is worth."""
@@ -56,9 +57,14 @@ class Task:
     """What tells it from other runs of the task in a table, such as the models; by default the run's folder."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What it was made with, as JSON: part of what tells one run from another."""
+    models: Mapping[str, Model] = field(default_factory=dict[str, "Model"])
+    """The models that it was made with, by role (`vlm`, `llm`); a definition fills them in."""
     notes: tuple[str, ...] = ()
     """What there is to say of the data, such as samples that had to be left out."""
 
+
+ROLES = ("vlm", "llm")
+"""Options of a task that are models: what sees the picture, and what reasons over words."""
 
 MakeScoring: TypeAlias = "Scoring | Callable[..., Scoring]"
 
@@ -70,6 +76,8 @@ class Definition:
     name: str
     make: Callable[..., Task]
     scoring: MakeScoring | None
+    solver: Callable[..., Solver] | None
+    """Makes the solver from models and options alone, so that a run can be run again without its data."""
     summary: str
 
     @property
@@ -95,8 +103,27 @@ class Definition:
         for name, parameter in self.takes.items():
             if parameter.default is parameter.empty and name not in given:
                 raise UsageError(f"The task {self.name!r} needs {name!r}.", hint=_needed(name))
-        made = self.make(**given)
-        return replace(made, name=self.name)
+        roles = {role: get_model(given[role]) for role in ROLES if role in given}
+        made = self.make(**{**given, **roles})
+        return replace(made, name=self.name, models=roles)
+
+    def solved_by(self, models: Mapping[str, Model], options: Mapping[str, Any]) -> Solver:
+        """The solver of a run, without its data.
+
+        Args:
+            models: by role.
+            options: as a run keeps them; those that are not the solver's are left out.
+
+        Raises:
+            UsageError: the definition says nothing of it.
+        """
+        if self.solver is None:
+            raise UsageError(
+                f"The task {self.name!r} makes its solver only with its data.",
+                hint="Name what makes it in the decorator: `@task(name, solver=…)`.",
+            )
+        takes = inspect.signature(self.solver).parameters
+        return self.solver(**{name: value for name, value in {**options, **models}.items() if name in takes})
 
     def scored(self, engine: Engine, options: Mapping[str, Any]) -> Scoring:
         """How answers are scored.
@@ -124,12 +151,15 @@ def _needed(name: str) -> str:
 _defined: dict[str, Definition] = {}
 
 
-def task(name: str, *, scoring: MakeScoring | None = None) -> Callable[[Callable[..., Task]], Definition]:
+def task(
+    name: str, *, scoring: MakeScoring | None = None, solver: Callable[..., Solver] | None = None
+) -> Callable[[Callable[..., Task]], Definition]:
     """Makes a function the definition of the task `name`; the first line of its docstring says what it is.
 
     Args:
         name: how the task is found, such as `pittads/mac`.
         scoring: how its answers are scored, or a function that says so, given `engine` and the options of scoring.
+        solver: makes the solver from models by role and options; with it a run can be run again without its data.
 
     Raises:
         UsageError: there is another task of that name.
@@ -140,7 +170,7 @@ def task(name: str, *, scoring: MakeScoring | None = None) -> Callable[[Callable
         if there is not None and _place(there.make) != _place(make):
             raise UsageError(f"There are two tasks of the name {name!r}.", hint="Give one of them another name.")
         summary = (inspect.getdoc(make) or "").partition("\n")[0]
-        _defined[name] = Definition(name=name, make=make, scoring=scoring, summary=summary)
+        _defined[name] = Definition(name=name, make=make, scoring=scoring, solver=solver, summary=summary)
         return _defined[name]
 
     return define

@@ -97,6 +97,7 @@ class Model:
     def form(self) -> JsonObject:
         """Everything of the model that decides its answers, as JSON."""
         settings = self.settings
+        declared = {} if self._declared is None else {"declared": self._declared.canonical()}
         return {
             "id": self.id.canonical(),
             "sampling": settings.sampling.canonical(),
@@ -105,6 +106,7 @@ class Model:
             "detail": settings.detail,
             "family": settings.family,
             "protocol": settings.protocol,
+            **declared,
         }
 
     def image(self, image: Image) -> ImagePart:
