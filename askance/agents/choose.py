@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from typing_extensions import override
 
 from askance.agents.answers import read_answer, read_numbers
-from askance.agents.questions import OptionsQuestion, PictureQuestion, check_options
+from askance.agents.questions import OptionsQuestion, PictureQuestion, check_options, question_of
 from askance.nodes import Node
 from askance.tools import Value
 
@@ -28,10 +29,18 @@ COUNT = 3
 Asked = TypeVar("Asked", OptionsQuestion, PictureQuestion)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(Value):
     """The numbers of the chosen options, from 1, best first."""
 
     numbers: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        numbers = tuple(self.numbers)
+        if not all(type(number) is int for number in numbers):
+            msg = f"{numbers!r} are no numbers of options"
+            raise TypeError(msg)
+        object.__setattr__(self, "numbers", numbers)
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.numbers))
@@ -113,7 +122,7 @@ class ActionReasonChooser(Chooser[OptionsQuestion]):
 
     @override
     def accept(self, given: Any) -> OptionsQuestion:
-        return given if isinstance(given, OptionsQuestion) else OptionsQuestion.model_validate(given)
+        return question_of(OptionsQuestion, given)
 
     @override
     def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
@@ -150,7 +159,7 @@ class PictureChooser(Chooser[PictureQuestion]):
 
     @override
     def accept(self, given: Any) -> PictureQuestion:
-        return given if isinstance(given, PictureQuestion) else PictureQuestion.model_validate(given)
+        return question_of(PictureQuestion, given)
 
     @override
     def pictures(self, subject: PictureQuestion) -> tuple[Image, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents.questions import Verbalizations
+from askance.agents.questions import Verbalizations, question_of
 from askance.nodes import Node, Result, skipped
 from askance.tools import TextValue, text_field
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Description(TextValue):
     """One description of a picture, combined from its verbalizations (T_V) or given."""
 
@@ -32,7 +34,7 @@ class Combiner(Node[Verbalizations, Description]):
         if isinstance(given, Verbalizations):
             return given
         said = {link: value.text if isinstance(value, TextValue) else value for link, value in dict(given).items()}
-        return Verbalizations.model_validate(said)
+        return question_of(Verbalizations, said)
 
     @override
     def unasked(self, subject: Verbalizations) -> Result[Description] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from askance.agents.answers import read_answer, read_numbers
-from askance.agents.questions import StatementQuestion
+from askance.agents.questions import StatementQuestion, question_of
 from askance.atypicality import Statement, statement_at, statement_texts
 from askance.nodes import Node, Result, skipped
 
@@ -27,7 +27,7 @@ class StatementDetector(Node[StatementQuestion, Statement]):
 
     @override
     def accept(self, given: Any) -> StatementQuestion:
-        return given if isinstance(given, StatementQuestion) else StatementQuestion.model_validate(given)
+        return question_of(StatementQuestion, given)
 
     @override
     def unasked(self, subject: StatementQuestion) -> Result[Statement] | None:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from askance.errors import BadOptions, UsageError
+from askance.tools.tool import as_texts
 
-from askance.errors import BadOptions
-from askance.images import Image
-from askance.tools import Objects, SceneText
+if TYPE_CHECKING:
+    from askance.images import Image
+    from askance.tools import Objects, SceneText
 
-
-class Question(BaseModel):
-    """A typed input: frozen, equal by value."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+Asked = TypeVar("Asked")
 
 
-class Verbalizations(Question):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verbalizations:
     """What the tools said of one picture; what is None was not asked and is left out of the prompt."""
 
     objects: Objects | None = None
@@ -28,14 +27,19 @@ class Verbalizations(Question):
     unusual: str | None = None
 
 
-class StatementQuestion(Question):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementQuestion:
     """Which atypicality statement over `objects` holds, given a description of the picture."""
 
     description: str
     objects: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objects", as_texts(self.objects))
 
-class OptionsQuestion(Question):
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionsQuestion:
     """Which of the options interpret a described picture."""
 
     description: str
@@ -43,14 +47,37 @@ class OptionsQuestion(Question):
     statement: str | None = None
     """An atypicality statement about the picture, where one is known."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", as_texts(self.options))
 
-class PictureQuestion(Question):
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureQuestion:
     """Which of the options interpret a picture that the model sees, with or without words beside it."""
 
     image: Image
     options: tuple[str, ...]
     description: str | None = None
     statement: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", as_texts(self.options))
+
+
+def question_of(kind: type[Asked], given: Any) -> Asked:
+    """`given` as a question of `kind`: one, or a mapping of its fields.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(given, kind):
+        return given
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise UsageError(
+            f"{given!r} is no {kind.__name__}: {error}.", hint="Give one, or a mapping with its fields."
+        ) from error
 
 
 def check_options(options: Iterable[Any]) -> tuple[str, ...]:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from askance.chains.chain import Chain, Step
 from askance.chains.factories import Context, action_reason, atypicality, concatenate, end_to_end, verbalize
-from askance.chains.planned import LinkPlan, Plan
-from askance.chains.planning import plan
 from askance.chains.reading import LINKS, Given, Link, Reading
 
 if TYPE_CHECKING:
     from askance.chains.batches import read_in_batches
+    from askance.chains.planned import LinkPlan, Plan
+    from askance.chains.planning import plan
+
+_LAZY = {
+    "LinkPlan": "askance.chains.planned",
+    "Plan": "askance.chains.planned",
+    "plan": "askance.chains.planning",
+    "read_in_batches": "askance.chains.batches",
+}
+"""Names that a reading does not need, and with which much else is loaded."""
 
 __all__ = [
     "LINKS",
@@ -34,9 +43,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "read_in_batches":  # with it comes all that batches need
-        from askance.chains.batches import read_in_batches
-
-        return read_in_batches
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from langchain_core.runnables import Runnable
-from langchain_core.runnables.config import get_config_list, patch_config
 from typing_extensions import override
 
 from askance.chains.reading import LINKS, Given, Link, Reading, as_value, reading_of
@@ -23,6 +21,7 @@ from askance.errors import BadImage, CallError, Skipped, UsageError
 from askance.models import run_sync
 from askance.nodes import Node, Result, skipped
 from askance.nodes.listening import listened
+from askance.nodes.runnable import Runnable
 from askance.nodes.telling import told
 
 if TYPE_CHECKING:
@@ -201,6 +200,8 @@ class Chain(Runnable["Given", Reading]):
         **_: Any,
     ) -> list[Reading]:
         """The readings of all inputs, in their order, `max_concurrency` of the configuration at a time."""
+        from langchain_core.runnables.config import get_config_list
+
         configs = get_config_list(config, len(inputs))
         places = asyncio.Semaphore((configs[0].get("max_concurrency") if configs else None) or CONCURRENCY)
 
@@ -296,6 +297,8 @@ class Chain(Runnable["Given", Reading]):
         return reading.with_links(known)
 
     async def _listened_read(self, reading: Reading, config: RunnableConfig) -> Reading:
+        from langchain_core.runnables.config import patch_config
+
         async def work(manager: AsyncCallbackManager) -> Reading:
             child = patch_config(config, callbacks=manager)
             for own in ("run_id", "run_name"):

@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from askance.cli.alone import Process
+
 
 def demo(
+    context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False,
     copy: Annotated[
         Path | None,
@@ -16,6 +19,7 @@ def demo(
     ] = None,
 ) -> None:
     """Run the whole chain offline over pictures that ship with askance; the answers on record are hand-written."""
+    Process.of(context).without_langchain()
     from askance.cli.demonstration import copy_demo, demonstrate
 
     raise typer.Exit(demonstrate(as_json=as_json) if copy is None else copy_demo(copy))

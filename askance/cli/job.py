@@ -10,25 +10,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.chains import Chain, action_reason, atypicality, end_to_end, plan, verbalize
+from askance.chains import Chain, action_reason, atypicality, end_to_end, verbalize
 from askance.chat import key_of
 from askance.cli.exits import INTERRUPTED, OK, hear_warnings
 from askance.cli.inputs import Options, find_pictures, read_options
 from askance.cli.places import library, open_store
-from askance.cli.planning import plan_form, plan_text
 from askance.cli.running import Running, inputs_of
 from askance.cli.showing import Show
 from askance.cli.tally import Tally
 from askance.errors import BadImage, ConfigError, UsageError
-from askance.evals import RunFolder
 from askance.images import Image, policy
 from askance.models import Config, Engine, Model, get_model
 from askance.models.budget import Budget
 from askance.models.budgeted import Purse
-from askance.models.ledger import Ledger
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals import RunFolder
     from askance.replay import Store
 
 DEFAULT_COUNT = 3
@@ -111,8 +109,10 @@ def run_job(job: Job) -> int:
         if job.plan:
             return asyncio.run(_plan(job, chain, engine, dict(zip(pictures, options, strict=True))))
         configuration = _configuration(job, chain, models, dict(zip(pictures, options, strict=True)))
-        folder = RunFolder(job.out, configuration, keeps=_same_picture) if job.out else None
+        folder = _folder(job.out, configuration) if job.out else None
         if job.budget is not None:
+            from askance.models.ledger import Ledger
+
             purse = Purse(Ledger(_ledger(folder, records, configuration), Budget.parse(job.budget)))
             closed.callback(purse.close)
             chain, models = build(job, replace(engine, purse=purse), config)
@@ -132,9 +132,18 @@ def run_job(job: Job) -> int:
 
 async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, Options | None]) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
+    from askance.chains import plan
+    from askance.cli.planning import plan_form, plan_text
+
     planned = await plan(chain, inputs_of(samples.items()))
     print(json.dumps(plan_form(planned, engine)) if job.as_json else plan_text(planned, engine))
     return OK
+
+
+def _folder(path: Path, configuration: JsonObject) -> RunFolder:
+    from askance.evals import RunFolder
+
+    return RunFolder(path, configuration, keeps=_same_picture)
 
 
 def _ledger(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:

@@ -11,6 +11,7 @@ import typer
 
 from askance import __version__
 from askance.cli import cache, demo, models, prompts, run, upkeep
+from askance.cli.alone import Process
 from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, USAGE, code_of, complain
 from askance.errors import AskanceError
 
@@ -55,17 +56,17 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks is escaped; nobody's data ends a command
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _ended(arguments)
+        code = _ended(arguments, Process(own=arguments is None))
         sys.stdout.flush()
     except BrokenPipeError:
         code = _reader_went_away()
     sys.exit(code)
 
 
-def _ended(arguments: list[str] | None) -> int:
+def _ended(arguments: list[str] | None, process: Process) -> int:
     """Runs the command; the exit code, once all is said."""
     try:
-        code = app(args=arguments, prog_name="askance", standalone_mode=False)
+        code = app(args=arguments, prog_name="askance", standalone_mode=False, obj=process)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:

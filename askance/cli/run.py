@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from askance.cli.alone import Process
+
 
 class ChainName(StrEnum):
     """The chains that ship."""
@@ -49,6 +51,7 @@ class PolicyName(StrEnum):
 
 
 def run(
+    context_: typer.Context,
     chain: Annotated[ChainName, typer.Argument(help="What to find out of each image.", show_choices=True)],
     images: Annotated[list[str], typer.Argument(help="Files, folders and patterns.")],
     vlm: Annotated[
@@ -113,6 +116,8 @@ def run(
     ] = None,
 ) -> None:
     """Read images: what is in them, what they say, what is odd, and which of the options they argue for."""
+    process = Process.of(context_)
+    process.without_langchain()
     from askance.cli.job import Job, run_job
 
     job = Job(

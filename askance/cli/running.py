@@ -10,10 +10,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.chains import plan
 from askance.chains.line import line_of
 from askance.cli.exits import OK, SOME, CannotStart
-from askance.cli.planning import left_text
 from askance.errors import CallError, OverBudget
 from askance.models.capabilities import endpoint_key
 
@@ -148,6 +146,9 @@ class Running:
         lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
         print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
         if self._left:
+            from askance.chains import plan
+            from askance.cli.planning import left_text
+
             left = await plan(self._chain, inputs_of(self._left))
             print(
                 f"The next call might have passed the budget. {left_text(left)}\n"

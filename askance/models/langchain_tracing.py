@@ -17,7 +17,7 @@ def settle_tracing(mode: str) -> None:
     engine in `replay` switches tracing off for the process, and says so; other engines say that traces leave the
     machine.
     """
-    asked = [name for name in _SWITCHES if os.environ.get(name, "").lower() in {"true", "1"}]
+    asked = tracing_asked()
     if not asked:
         return
     names = ", ".join(asked)
@@ -31,6 +31,11 @@ def settle_tracing(mode: str) -> None:
             f"LangSmith tracing is switched on by {names}: prompts and answers leave this machine, pictures as digests "
             "only. Unset it to keep them here."
         )
+
+
+def tracing_asked() -> list[str]:
+    """The variables of the environment that switch tracing on."""
+    return [name for name in _SWITCHES if os.environ.get(name, "").lower() in {"true", "1"}]
 
 
 def _say(message: str) -> None:

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from askance.nodes.node import Node, Unreadable
-from askance.nodes.result import Call, Result, given, skipped
+from typing import TYPE_CHECKING
+
+from askance.nodes.result import Call, Result, Unreadable, given, skipped
+
+if TYPE_CHECKING:
+    from askance.nodes.node import Node
 
 __all__ = ["Call", "Node", "Result", "Unreadable", "given", "skipped"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Node":  # with it comes LangChain, unless the process leaves it out
+        from askance.nodes.node import Node
+
+        return Node
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

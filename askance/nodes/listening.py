@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
+from askance.nodes.runnable import somebody_may_listen
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManager
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 def listened(config: RunnableConfig | None, mode: str) -> RunnableConfig | None:
     """The full configuration when a handler listens, else None; in `replay` tracers that use a network do not."""
+    if config is None and not somebody_may_listen():
+        return None
+    from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
+
     full = ensure_config(config)
     manager = get_async_callback_manager_for_config(full)
     if mode == "replay":

@@ -14,14 +14,14 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from langchain_core.runnables import Runnable
 from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import AskanceError, BadImage, CallError, ReplayMiss
 from askance.models import get_model, run_sync
 from askance.nodes.listening import listened
-from askance.nodes.result import Call, Result
+from askance.nodes.result import Call, Result, Unreadable
+from askance.nodes.runnable import Runnable
 from askance.nodes.telling import shown, told, traced_chat
 from askance.prompts import Form, Prompt, PromptLibrary
 
@@ -44,10 +44,6 @@ MOST_TRIED = 100
 """Braces of a reply at which an object is looked for."""
 
 _FENCED_JSON = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
-
-
-class Unreadable(Exception):
-    """A reply that a parser cannot read; the message is what the model is told when it is asked again."""
 
 
 class Node(Runnable[In, Out], ABC, Generic[In, Out]):
@@ -95,6 +91,12 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     @override
     def OutputType(self) -> type[Out]:
         return self.gives
+
+    def get_output_jsonschema(self, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: ARG002  # LangChain's signature
+        """JSON Schema of the value."""
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(self.gives).json_schema()
 
     @abstractmethod
     def accept(self, given: Any) -> In:

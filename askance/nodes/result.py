@@ -23,6 +23,10 @@ _ERRORS: Mapping[Outcome, type[CallError]] = {
 }
 
 
+class Unreadable(Exception):
+    """A reply that a parser cannot read; the message is what the model is told when it is asked again."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One recorded (or recordable) request that a node made."""

@@ -6,11 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.runnables.config import get_async_callback_manager_for_config
-from pydantic import BaseModel
-
 from askance.chat import ImagePart, Message
 from askance.errors import BadImage
 from askance.images import Image
@@ -19,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from langchain_core.callbacks import AsyncCallbackManager
+    from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.runnables import RunnableConfig
 
     from askance.chat import ChatRequest, ChatResponse
@@ -39,6 +35,8 @@ async def told(
         seen: the input as handlers may see it.
         work: its value, made plain by `shown`, is the output that handlers see.
     """
+    from langchain_core.runnables.config import get_async_callback_manager_for_config
+
     manager = get_async_callback_manager_for_config(config)
     run = await manager.on_chain_start(None, seen, name=config.get("run_name") or name, run_id=config.get("run_id"))
     try:
@@ -52,6 +50,8 @@ async def told(
 
 def shown(value: Any) -> Any:
     """`value` as handlers may see it: pictures by name and digest, bytes and data URIs by their length."""
+    from pydantic import BaseModel
+
     if isinstance(value, Image):
         return {"image": value.name, "sha256": digest(value)}
     if isinstance(value, (bytes, bytearray)):
@@ -79,6 +79,8 @@ def digest(image: Image) -> str | None:
 
 async def traced_chat(request: ChatRequest, chat: Chat, *, manager: AsyncCallbackManager, name: str) -> ChatResponse:
     """Runs `chat(request)` between the events of a chat model."""
+    from langchain_core.outputs import ChatGeneration, LLMResult
+
     invocation = {"model": name, "key": request.key, **request.sampling.canonical()}
     messages = [_visible(message) for message in request.messages]
     (run,) = await manager.on_chat_model_start({"name": name}, [messages], invocation_params=invocation, name=name)
@@ -92,6 +94,8 @@ async def traced_chat(request: ChatRequest, chat: Chat, *, manager: AsyncCallbac
 
 
 def _visible(message: Message) -> BaseMessage:
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
     text = "".join(
         f"[image sha256:{part.image.sha256}]\n" if isinstance(part, ImagePart) else part.text for part in message.parts
     )
@@ -105,6 +109,8 @@ def _visible(message: Message) -> BaseMessage:
 
 
 def _answer(response: ChatResponse) -> AIMessage:
+    from langchain_core.messages import AIMessage
+
     usage: dict[str, Any] | None = None
     if response.usage.input is not None and response.usage.output is not None:
         usage = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pydantic import create_model
-
 from askance.images import Image
 from askance.prompts import fence
 
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
 def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> BaseTool:
     """A tool named after `node`; an agent names one of `images`, or nothing where there is only one."""
     from langchain_core.tools import StructuredTool
+    from pydantic import create_model
 
     description = (type(node).__doc__ or "").strip().split("\n")[0]
     if isinstance(images, Image):

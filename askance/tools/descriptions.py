@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from askance.tools.tool import TextTool, TextValue
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Narration(TextValue):
     """A detailed description of a picture (IN)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unusual(TextValue):
     """What is unusual about a picture (UH)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Caption(TextValue):
     """One sentence that says what a picture shows."""
 

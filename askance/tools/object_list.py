@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from askance.atypicality import distinct
 from askance.nodes import Unreadable
-from askance.tools.tool import ImageTool, Value, text_list
+from askance.tools.tool import ImageTool, Value, as_texts, text_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,10 +26,14 @@ LONGEST_NAME = 80
 _BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Objects(Value):
     """The main objects in a picture, most important first: one to five names, each once."""
 
     names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", as_texts(self.names))
 
     def __str__(self) -> str:
         return ", ".join(self.names)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.runnables import Runnable
-
 from askance.chat import CallMeta, JsonObject, key_of
-from askance.errors import BadImage, MissingExtra, ReplayMiss
+from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss
 from askance.images import CLEAN, Image
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
 from askance.nodes import Call, Result
 from askance.nodes.listening import listened
+from askance.nodes.runnable import Runnable
 from askance.nodes.telling import shown, told
 from askance.replay import Record, explain_miss
 from askance.tools.calling import tool_of
@@ -34,6 +34,7 @@ ENGINE = "rapidocr-3"
 """Name of the engine in records; a later major version that reads otherwise gets another."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextBox(Value):
     """One line that an OCR engine found."""
 
@@ -44,6 +45,7 @@ class TextBox(Value):
     """Corners in pixels of the prepared picture, clockwise from the upper left of the text."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadText(SceneText):
     """Scene text with where each line stands."""
 
@@ -75,7 +77,7 @@ class RapidOcr(Runnable[Image, ReadText]):
         async def work(_: object) -> Result[ReadText]:
             try:
                 return await self._looked_up(given)
-            except (ReplayMiss, BadImage) as error:
+            except (ReplayMiss, BadImage, BadRecord) as error:
                 return Result(outcome="failed", reason=str(error), error=type(error).__name__)
 
         if config is None:
@@ -89,7 +91,10 @@ class RapidOcr(Runnable[Image, ReadText]):
             BadImage: the picture's file cannot be read.
         """
         _, _, key = _asked(given)
-        recorded = self.engine.shelf.records.get(key)
+        try:
+            recorded = self.engine.shelf.look_up(key)
+        except BadRecord:
+            return None
         return None if recorded is None else self._result(key, recorded.response, replayed=True)
 
     def as_tool(self, images: Mapping[str, Image] | Image) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
@@ -107,7 +112,7 @@ class RapidOcr(Runnable[Image, ReadText]):
     async def _looked_up(self, given: Any) -> Result[ReadText]:
         image, form, key = _asked(given)
         shelf = self.engine.shelf
-        recorded = shelf.records.get(key) if self.engine.mode in {"auto", "replay"} else None
+        recorded = shelf.look_up(key) if self.engine.mode in {"auto", "replay"} else None
         if recorded is None and self.engine.mode == "replay":
             raise explain_miss(form, "ocr", shelf.records)
         found = recorded.response if recorded is not None else await self._read(image)
@@ -137,7 +142,7 @@ class RapidOcr(Runnable[Image, ReadText]):
         return Result(outcome="answered", value=self._value(found), calls=(call,))
 
     def _value(self, found: JsonObject) -> ReadText:
-        boxes = [TextBox.model_validate(line) for line in found["lines"]]
+        boxes = [_box(line) for line in found["lines"]]
         kept = tuple(box for box in boxes if box.confidence >= self.least)
         return ReadText(lines=tuple(box.text for box in kept), boxes=kept)
 
@@ -147,6 +152,11 @@ def _asked(given: Any) -> tuple[Image, JsonObject, str]:
     image = Image.load(given)
     form: JsonObject = {"engine": ENGINE, "image": {"sha256": image.sha256, "policy": CLEAN.canonical()}}
     return image, form, key_of("ocr", form)
+
+
+def _box(line: Mapping[str, Any]) -> TextBox:
+    corners = tuple((float(x), float(y)) for x, y in line["box"])
+    return TextBox(text=line["text"], confidence=float(line["confidence"]), box=corners)
 
 
 def _found(reader: Any, image: Image) -> JsonObject:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.tools.tool import ImageTool, Value, text_list
+from askance.tools.tool import ImageTool, Value, as_texts, text_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,7 @@ NO_TEXT = "NO TXT"
 """What the paper's protocol answers where a picture holds no text (Listing 2)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SceneText(Value):
     """The lines of text in a picture, none where there is no text.
 
@@ -24,6 +26,9 @@ class SceneText(Value):
     """
 
     lines: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lines", as_texts(self.lines))
 
     def __str__(self) -> str:
         return "\n".join(self.lines) or NO_TEXT

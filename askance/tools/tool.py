@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict
 from typing_extensions import override
 
 from askance.images import Image
@@ -16,19 +17,27 @@ if TYPE_CHECKING:
 
     from langchain_core.tools import BaseTool
 
-Out = TypeVar("Out", bound=BaseModel)
+Out = TypeVar("Out", bound="Value")
+Text = TypeVar("Text", bound="TextValue")
 
 
-class Value(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
     """A typed result: frozen, equal by value."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextValue(Value):
-    """A typed result that is one text; untrusted, since a model wrote it about a picture that may hold text."""
+    """A typed result that is one text; untrusted, since a model wrote it about a picture that may hold text.
+
+    Raises:
+        TypeError: it is no text.
+    """
 
     text: str
+
+    def __post_init__(self) -> None:
+        as_text(self.text)
 
     def __str__(self) -> str:
         return self.text
@@ -55,7 +64,7 @@ class ImageTool(Node[Image, Out]):
         return tool_of(self, images)
 
 
-class TextTool(ImageTool[Out]):
+class TextTool(ImageTool[Text]):
     """An image tool whose answer is one free text."""
 
     field: str
@@ -71,12 +80,36 @@ class TextTool(ImageTool[Out]):
         }
 
     @override
-    def read_json(self, data: Mapping[str, Any], subject: Image) -> Out:
+    def read_json(self, data: Mapping[str, Any], subject: Image) -> Text:
         return self.read_text(text_field(data, self.field), subject)
 
     @override
-    def read_text(self, text: str, subject: Image) -> Out:
+    def read_text(self, text: str, subject: Image) -> Text:
         return self.gives(text=text.strip())
+
+
+def as_text(value: object) -> str:
+    """`value`, which is text.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(value, str):
+        msg = f"{value!r} is no text"
+        raise TypeError(msg)
+    return value
+
+
+def as_texts(values: object) -> tuple[str, ...]:
+    """`values`, a list of texts, as a tuple.
+
+    Raises:
+        TypeError: it is none, or one of them is no text.
+    """
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        msg = f"{values!r} is no list of texts"
+        raise TypeError(msg)
+    return tuple(as_text(value) for value in cast("Sequence[object]", values))
 
 
 def text_field(data: Mapping[str, Any], field: str) -> str:

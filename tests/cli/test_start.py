@@ -1,0 +1,46 @@
+"""What the command loads: a replay does without LangChain, and without the client of any provider."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.command import Command, finish, start
+
+CHAIN = ("run", "action-reason")
+HEAVY = {"PIL", "diskcache", "httpx2", "langchain_core", "langsmith", "openai", "torch"}
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Packages that `askance` loads as a process of its own, which must end well."""
+    done = finish(start(*arguments))
+    named = [line.rpartition("|")[2].strip() for line in done.err.splitlines() if line.startswith("import time:")]
+    assert (done.code, "askance.cli.main" in named) == (0, True)
+    return {name.partition(".")[0] for name in named}
+
+
+def test_a_replay_loads_neither_langchain_nor_a_client(
+    monkeypatch: pytest.MonkeyPatch, askance: Command, vlm: str, ads: list[str], options: str
+) -> None:
+    run = (*CHAIN, *ads, "--vlm", vlm, "--options", options, "--json")
+    assert askance(*run).code == 0
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+
+    assert loaded(*run, "--replay") & HEAVY == set()
+
+
+@pytest.mark.parametrize("form", [("--json",), ()], ids=["lines", "cards"])
+def test_the_demo_loads_neither(monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]) -> None:
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+
+    assert loaded("demo", *form) & HEAVY == set()
+
+
+def test_with_and_without_langchain_the_lines_are_the_same(
+    askance: Command, vlm: str, ads: list[str], options: str
+) -> None:
+    run = (*CHAIN, *ads, "--vlm", vlm, "--options", options, "--json")
+    made = askance(*run)
+
+    replayed = finish(start(*run, "--replay"))
+
+    assert (replayed.code, replayed.stable) == (0, made.stable)
