@@ -133,6 +133,7 @@ LIGHT = (
     "askance.chat",
     "askance.replay",
     "askance.prompts",
+    "askance.statistics",
     "askance.models",
     "askance.cli",
 )

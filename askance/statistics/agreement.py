@@ -1,0 +1,186 @@
+"""How far raters agree beyond chance, for labels without an order.
+
+Gwet, *Handbook of Inter-Rater Reliability* (4th edition, 2014), chapter 2; Krippendorff, *Content Analysis* (2nd
+edition, 2004), chapter 11; Cohen 1960.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from askance.errors import UsageError
+from askance.statistics.resampling import cluster_bootstrap
+from askance.statistics.values import DRAWS, Interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from askance.statistics.clusters import Key
+
+Label = Hashable
+Votes = Sequence[Sequence[Label | None]]
+"""One row for each item, one place for each rater; None where a rater gave no label."""
+
+Measure = Literal["cohen kappa", "gwet ac1", "krippendorff alpha", "pairwise agreement"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """One measure of agreement."""
+
+    measure: Measure
+    value: float | None
+    """None where it is not defined: no item with two labels or, but for AC₁ and pairs, one label throughout."""
+    interval: Interval | None
+    """By resampling items, or whole clusters of them; None without a seed."""
+    items: int
+    """Items with at least two labels."""
+    raters: int
+    """Places in the longest row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampling:
+    """How the interval of an agreement is drawn."""
+
+    seed: int
+    clusters: Sequence[Key] | None = None
+    """What each item belongs to; without, each item is drawn alone."""
+    draws: int = DRAWS
+
+
+def cohen_kappa(
+    a: Sequence[Label | None], b: Sequence[Label | None], *, resampling: Resampling | None = None
+) -> Agreement:
+    """Cohen's κ of two raters; items that lack either label are left out.
+
+    Raises:
+        UsageError: the two are not equally long.
+    """
+    import numpy as np
+
+    if len(a) != len(b):
+        msg = f"{len(a)} labels of one rater and {len(b)} of the other cannot be paired."
+        raise UsageError(msg, hint="Give one for each item, None where there is none.")
+    votes = list(zip(a, b, strict=True))
+    labels = _labels(votes)
+    codes = np.array([[labels.get(x, -1), labels.get(y, -1)] for x, y in votes], dtype=np.int64).reshape(-1, 2)
+    return _measured("cohen kappa", lambda rows: _kappa(rows, len(labels)), codes, votes=votes, resampling=resampling)
+
+
+def gwet_ac1(votes: Votes, *, categories: int = 2, resampling: Resampling | None = None) -> Agreement:
+    """Gwet's AC₁ of any number of raters, missing labels allowed.
+
+    `categories` is the number of labels that could have been given, where not all of them were.
+    """
+    counts = _counts(votes)
+    many = max(categories, 2, counts.shape[1])
+    return _measured("gwet ac1", lambda rows: _ac1(rows, many), counts, votes=votes, resampling=resampling)
+
+
+def krippendorff_alpha(votes: Votes, *, resampling: Resampling | None = None) -> Agreement:
+    """Krippendorff's alpha for nominal labels of any number of raters, missing labels allowed."""
+    return _measured("krippendorff alpha", _alpha, _counts(votes), votes=votes, resampling=resampling)
+
+
+def pairwise_agreement(votes: Votes, *, resampling: Resampling | None = None) -> Agreement:
+    """Share of pairs of raters that gave an item the same label, averaged over items with at least two labels."""
+    return _measured("pairwise agreement", _observed, _counts(votes), votes=votes, resampling=resampling)
+
+
+def _measured(
+    measure: Measure,
+    compute: Callable[[npt.NDArray[np.int64]], float | None],
+    rows: npt.NDArray[np.int64],
+    *,
+    votes: Votes,
+    resampling: Resampling | None,
+) -> Agreement:
+    interval = None
+    if resampling is not None:
+        interval = cluster_bootstrap(
+            lambda places: compute(rows[list(places)]),
+            range(len(rows)),
+            resampling.clusters,
+            seed=resampling.seed,
+            draws=resampling.draws,
+        )
+    return Agreement(
+        measure=measure,
+        value=compute(rows),
+        interval=interval,
+        items=sum(sum(label is not None for label in row) > 1 for row in votes),
+        raters=max(map(len, votes), default=0),
+    )
+
+
+def _labels(votes: Votes) -> dict[Label, int]:
+    """A number for each label, in the order in which they come."""
+    seen = dict.fromkeys(label for row in votes for label in row if label is not None)
+    return {label: number for number, label in enumerate(seen)}
+
+
+def _counts(votes: Votes) -> npt.NDArray[np.int64]:
+    """How often each item was given each label, shape (items, labels)."""
+    import numpy as np
+
+    labels = _labels(votes)
+    counts = np.zeros((len(votes), len(labels)), dtype=np.int64)
+    for item, row in enumerate(votes):
+        for label in row:
+            if label is not None:
+                counts[item, labels[label]] += 1
+    return counts
+
+
+def _observed(counts: npt.NDArray[np.int64]) -> float | None:
+    """Mean share of agreeing pairs over items with at least two labels."""
+    given = counts.sum(axis=1)
+    pairs = given * (given - 1)
+    judged = pairs > 0
+    if not judged.any():
+        return None
+    agreeing = (counts * (counts - 1)).sum(axis=1)
+    return float((agreeing[judged] / pairs[judged]).mean())
+
+
+def _kappa(codes: npt.NDArray[np.int64], many: int) -> float | None:
+    import numpy as np
+
+    both = codes[(codes >= 0).all(axis=1)]
+    if not len(both):
+        return None
+    observed = float((both[:, 0] == both[:, 1]).mean())
+    left, right = (np.bincount(both[:, rater], minlength=many) / len(both) for rater in (0, 1))
+    return _beyond(observed, float((left * right).sum()))
+
+
+def _ac1(counts: npt.NDArray[np.int64], many: int) -> float | None:
+    """Gwet 2014, chapter 2: prevalences over all items with a label, agreement over those with two."""
+    observed = _observed(counts)
+    if observed is None:
+        return None
+    given = counts.sum(axis=1)
+    labelled = counts[given > 0] / given[given > 0][:, None]
+    prevalence = labelled.mean(axis=0)
+    return _beyond(observed, float((prevalence * (1 - prevalence)).sum()) / (many - 1))
+
+
+def _alpha(counts: npt.NDArray[np.int64]) -> float | None:
+    """Krippendorff 2004, section 11.3: coincidences of labels within items."""
+    given = counts.sum(axis=1)
+    paired = counts[given > 1]
+    total = int(paired.sum())
+    if not total:
+        return None
+    agreeing = float(((paired * (paired - 1)).sum(axis=1) / (paired.sum(axis=1) - 1)).sum()) / total
+    by_label = paired.sum(axis=0)
+    return _beyond(agreeing, float((by_label * (by_label - 1)).sum()) / (total * (total - 1)))
+
+
+def _beyond(observed: float, expected: float) -> float | None:
+    """Agreement beyond chance as a share of what chance leaves; None where chance alone agrees always."""
+    return None if expected >= 1 else (observed - expected) / (1 - expected)

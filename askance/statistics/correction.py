@@ -1,0 +1,211 @@
+"""What a rate would be that a judge measured, but for the judge's errors.
+
+Two ways. *Rogan and Gladen* (1978) correct the rate by a judge's known sensitivity and specificity; the labels may come
+from elsewhere. *Prediction-powered inference* (Angelopoulos et al., 2023; the weight λ from PPI++, 2023) takes the
+judge's mean over everything and corrects it by what people said of some samples of the same kind; it needs no model of
+the errors, but labels drawn from the same samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from askance.errors import UsageError
+from askance.statistics.clusters import Key, grouped
+from askance.statistics.distributions import two_sided
+from askance.statistics.draws import resamples
+from askance.statistics.means import clustered_standard_error
+from askance.statistics.paired import check_paired
+from askance.statistics.resampling import percentiles
+from askance.statistics.values import DRAWS, LEVEL, Estimate, Interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from askance.statistics.proportions import Confusion
+
+
+def rogan_gladen(rate: float, sensitivity: float, specificity: float) -> float | None:
+    """The true rate, given the rate of a judge's yes: (rate + Sp − 1) / (Se + Sp − 1), held within [0, 1].
+
+    Returns:
+        None where Se + Sp ≤ 1: such a judge says nothing of the truth.
+
+    Raises:
+        UsageError: one of the three is not between 0 and 1.
+    """
+    for share in (rate, sensitivity, specificity):
+        if not 0 <= share <= 1:
+            msg = f"{share!r} is no share."
+            raise UsageError(msg, hint="Rate, sensitivity and specificity lie between 0 and 1.")
+    youden = sensitivity + specificity - 1
+    return min(1.0, max(0.0, (rate + specificity - 1) / youden)) if youden > 0 else None
+
+
+def rogan_gladen_estimate(yes: int, n: int, card: Confusion, *, level: float = LEVEL) -> Estimate:
+    """The corrected rate of `yes` verdicts among `n`, by a judge whose errors were counted on labelled samples.
+
+    The interval is that of Lang and Reiczigel (2014), which takes the uncertainty of all three shares into account. It
+    is for independent samples.
+
+    Raises:
+        UsageError: `yes` and `n` are no counts of a share, or `level` is not between 0 and 1.
+    """
+    if not 0 <= yes <= n:
+        msg = f"{yes!r} verdicts of {n!r} are no share."
+        raise UsageError(msg, hint="Both are counts, and the first is no more than the second.")
+    z = two_sided(level)
+    sensitivity, specificity = card.sensitivity.value, card.specificity.value
+    value = None
+    if n and sensitivity is not None and specificity is not None:
+        value = rogan_gladen(yes / n, sensitivity, specificity)
+    if value is None:
+        return Estimate(value=None, interval=None, n=n, n_clusters=n, state="no data")
+    interval = _lang_reiczigel(yes, n, card, z=z, level=level)
+    return Estimate(value=value, interval=interval, n=n, n_clusters=n, state="estimated")
+
+
+def _lang_reiczigel(yes: int, n: int, card: Confusion, *, z: float, level: float) -> Interval | None:
+    """Wald's interval of shares that were first drawn towards a half, moved by a term of second order."""
+    true, false = card.true_yes + card.false_no, card.true_no + card.false_yes
+    rate = _Share(share=(yes + z * z / 2) / (n + z * z), n=n + z * z)
+    sensitivity = _Share(share=(card.true_yes + 1) / (true + 2), n=true + 2)
+    specificity = _Share(share=(card.true_no + 1) / (false + 2), n=false + 2)
+    youden = sensitivity.share + specificity.share - 1
+    if youden <= 0:
+        return None
+    middle = (rate.share + specificity.share - 1) / youden
+    shift = 2 * z * z * (middle * sensitivity.variance - (1 - middle) * specificity.variance)
+    spread = rate.variance + middle**2 * sensitivity.variance + (1 - middle) ** 2 * specificity.variance
+    half = z * math.sqrt(spread) / youden
+    low, high = (min(1.0, max(0.0, middle + shift + side)) for side in (-half, half))
+    return Interval(low=low, high=high, level=level, method="lang-reiczigel")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    share: float
+    n: float
+
+    @property
+    def variance(self) -> float:
+        return self.share * (1 - self.share) / self.n
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A judge's scores of samples, 0 or 1 or between, and what each sample belongs to."""
+
+    scores: Sequence[float]
+    clusters: Sequence[Key] | None = None
+
+
+def clustered_rogan_gladen(
+    judged: Judged, labelled: Judged, truth: Sequence[bool], *, seed: int, draws: int = DRAWS, level: float = LEVEL
+) -> Estimate:
+    """The corrected rate of what is `judged`, where samples share clusters; both sets are resampled by whole clusters.
+
+    The scores are verdicts, 0 or 1; `truth` is what people said of the `labelled` samples.
+
+    Raises:
+        UsageError: labelled samples and truths differ in number, or clusters and rows do.
+    """
+    check_paired(labelled.scores, truth)
+    cells = _cells(labelled, truth)
+    groups = grouped(judged.scores, judged.clusters)
+    if not groups.n:
+        return Estimate(value=None, interval=None, n=0, n_clusters=0, state="no data")
+    value = _corrected(groups.mean, cells.sum(axis=0))
+    drawn = [
+        _corrected(rate, counts)
+        for rate, counts in zip(
+            _resampled(groups.sums, groups.sizes, seed=seed, draws=draws),
+            (
+                cells[places].sum(axis=0)
+                for chunk in resamples(seed + 1, draws=draws, size=len(cells))
+                for places in chunk
+            ),
+            strict=True,
+        )
+    ]
+    many = min(len(groups.sums), len(cells)) > 1
+    return Estimate(
+        value=value,
+        interval=percentiles(drawn, level=level) if many else None,
+        n=groups.n,
+        n_clusters=len(groups.sums),
+        state="no data" if value is None else "estimated" if many else "one cluster",
+    )
+
+
+def _resampled(sums: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], *, seed: int, draws: int) -> list[float]:
+    chunks = resamples(seed, draws=draws, size=len(sums))
+    return [rate for places in chunks for rate in (sums[places].sum(axis=1) / sizes[places].sum(axis=1)).tolist()]
+
+
+def _cells(labelled: Judged, truth: Sequence[bool]) -> npt.NDArray[np.float64]:
+    """True yes, all true, true no, all false of each cluster, shape (clusters, 4)."""
+    import numpy as np
+
+    rows = list(zip(labelled.scores, truth, strict=True))
+    columns = (
+        [float(true) * score for score, true in rows],
+        [float(true) for _, true in rows],
+        [float(not true) * (1 - score) for score, true in rows],
+        [float(not true) for _, true in rows],
+    )
+    # Each column is summed in the order of the clusters' names.
+    clusters = labelled.clusters if labelled.clusters is not None else range(len(rows))
+    return np.stack([grouped(column, clusters).sums for column in columns], axis=1)
+
+
+def _corrected(rate: float, counts: npt.NDArray[np.float64]) -> float | None:
+    right_yes, true, right_no, false = counts.tolist()
+    return rogan_gladen(rate, right_yes / true, right_no / false) if true and false else None
+
+
+def prediction_powered_mean(
+    truth: Sequence[float], labelled: Judged, unlabelled: Judged, *, tuned: bool = True, level: float = LEVEL
+) -> Estimate:
+    """The mean of the truth, from a judge's scores of everything and people's labels of some.
+
+    It is λ times the judge's mean on what has no label, plus the mean of truth − λ·judge on what has. λ is 1 or, if
+    `tuned`, the weight within [0, 1] that makes the variance least (PPI++, section 6). The standard errors of the two
+    parts are clustered (CR1), the interval is normal, and it is not cut to [0, 1].
+
+    Raises:
+        UsageError: labelled samples and truths differ in number, clusters and rows do, or a value is not finite.
+    """
+    check_paired(labelled.scores, truth)
+    groups, n = grouped(unlabelled.scores, unlabelled.clusters), len(truth) + len(unlabelled.scores)
+    if not truth or not groups.n:
+        return Estimate(value=None, interval=None, n=n, n_clusters=0, state="no data")
+    weight = _weight(truth, labelled.scores, unlabelled.scores) if tuned else 1.0
+    rests = [true - weight * score for true, score in zip(truth, labelled.scores, strict=True)]
+    rest = grouped(rests, labelled.clusters)
+    value, n_clusters = weight * groups.mean + rest.mean, len(rest.sums) + len(groups.sums)
+    errors = (
+        clustered_standard_error(rests, labelled.clusters),
+        clustered_standard_error(unlabelled.scores, unlabelled.clusters),
+    )
+    if errors[0] is None or errors[1] is None:
+        return Estimate(value=value, interval=None, n=n, n_clusters=n_clusters, state="one cluster")
+    error = math.hypot(errors[0], weight * errors[1])
+    half = two_sided(level) * error
+    interval = Interval(low=value - half, high=value + half, level=level, method="prediction-powered")
+    return Estimate(value=value, interval=interval, standard_error=error, n=n, n_clusters=n_clusters, state="estimated")
+
+
+def _weight(truth: Sequence[float], judged: Sequence[float], others: Sequence[float]) -> float:
+    """The λ of least variance: Cov(truth, judge) / ((1 + n/N) Var(judge)), within [0, 1]."""
+    import numpy as np
+
+    if len(truth) < 2:
+        return 1.0
+    variance = float(np.var([*judged, *others], ddof=1)) * (1 + len(truth) / len(others))
+    covariance = float(np.cov(truth, judged)[0, 1])
+    return min(1.0, max(0.0, covariance / variance)) if variance else 0.0

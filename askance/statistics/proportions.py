@@ -1,0 +1,103 @@
+"""Shares of a count, and how often a yes-or-no judge is right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from askance.errors import UsageError
+from askance.statistics.distributions import two_sided
+from askance.statistics.values import LEVEL, Estimate, Interval
+
+
+def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval:
+    """Wilson's score interval of a share (Wilson 1927); all of [0, 1] where `n` is 0.
+
+    Raises:
+        UsageError: the counts are no counts of a share, or `level` is not between 0 and 1.
+    """
+    if not 0 <= successes <= n:
+        msg = f"{successes!r} successes of {n!r} are no share."
+        raise UsageError(msg, hint="Both are counts, and the first is no more than the second.")
+    z = two_sided(level)
+    if not n:
+        return Interval(low=0.0, high=1.0, level=level, method="wilson")
+    share, spread = successes / n, z * z / n
+    middle = (share + spread / 2) / (1 + spread)
+    half = z * math.sqrt(share * (1 - share) / n + spread / (4 * n)) / (1 + spread)
+    # Where all or none succeed the limit is exactly 1 or 0, which rounding may miss.
+    low = 0.0 if not successes else max(0.0, middle - half)
+    high = 1.0 if successes == n else min(1.0, middle + half)
+    return Interval(low=low, high=high, level=level, method="wilson")
+
+
+def share_estimate(successes: int, n: int, *, level: float = LEVEL) -> Estimate:
+    """A share of independent samples, with Wilson's interval.
+
+    Raises:
+        UsageError: as `wilson` says.
+    """
+    interval = wilson(successes, n, level=level)
+    if not n:
+        return Estimate(value=None, interval=interval, n=0, n_clusters=0, state="no data")
+    value = successes / n
+    error = math.sqrt(value * (1 - value) / n)
+    return Estimate(value=value, interval=interval, standard_error=error, n=n, n_clusters=n, state="estimated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confusion:
+    """How often a judge says yes and no of what is true and what is not."""
+
+    true_yes: int
+    false_yes: int
+    true_no: int
+    false_no: int
+    unscored: int = 0
+    """Samples of which the judge said nothing that can be read; in none of the shares."""
+
+    @property
+    def n(self) -> int:
+        """Samples with a verdict."""
+        return self.true_yes + self.false_yes + self.true_no + self.false_no
+
+    @property
+    def sensitivity(self) -> Estimate:
+        """Of what is true, the share that is called so."""
+        return share_estimate(self.true_yes, self.true_yes + self.false_no)
+
+    @property
+    def specificity(self) -> Estimate:
+        """Of what is not true, the share that is called so."""
+        return share_estimate(self.true_no, self.true_no + self.false_yes)
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Share of right verdicts."""
+        return share_estimate(self.true_yes + self.true_no, self.n)
+
+    @property
+    def base_rate(self) -> Estimate:
+        """Accuracy of always giving the more frequent of the true answers."""
+        true = self.true_yes + self.false_no
+        return share_estimate(max(true, self.n - true), self.n)
+
+
+def confusion(truth: Sequence[bool], verdicts: Sequence[bool | None]) -> Confusion:
+    """Count verdicts against the truth; None is a verdict that could not be read.
+
+    Raises:
+        UsageError: there are not as many verdicts as truths.
+    """
+    if len(truth) != len(verdicts):
+        msg = f"{len(verdicts)} verdicts are given for {len(truth)} truths."
+        raise UsageError(msg, hint="Give one for each, None where there is none.")
+    pairs = [(bool(true), verdict) for true, verdict in zip(truth, verdicts, strict=True)]
+    return Confusion(
+        true_yes=pairs.count((True, True)),
+        false_yes=pairs.count((False, True)),
+        true_no=pairs.count((False, False)),
+        false_no=pairs.count((True, False)),
+        unscored=sum(verdict is None for _, verdict in pairs),
+    )
