@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from askance import __version__
-from askance.cli import cache, demo, models, prompts, run, upkeep
+from askance.cli import cache, data, demo, models, prompts, run, upkeep
 from askance.cli.alone import Process
 from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, USAGE, code_of, complain
 from askance.errors import AskanceError
@@ -48,6 +48,7 @@ app.add_typer(prompts.app, name="prompts")
 for command in (upkeep.diff, upkeep.merge, upkeep.prune):
     cache.app.command(command.__name__)(command)
 app.add_typer(cache.app, name="cache")
+app.add_typer(data.app, name="data")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,0 +1,139 @@
+"""`askance data`: what a folder with a data set holds, what it lacks, and why rows of it are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from askance.evals.pittads import DataReport, Dropped
+
+app = typer.Typer(help="Data sets on the disk: check what is there.", no_args_is_help=True, rich_markup_mode=None)
+checks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(checks, name="check")
+
+WIDTH = 100
+"""Columns where no terminal says otherwise."""
+SHOWN = 12
+"""Lines of a section at most; `--json` has them all."""
+
+Row = tuple[str, str, str]
+"""What, how many, and which."""
+
+
+@checks.callback()
+def checked() -> None:
+    """Say what is there, what can be used, and why the rest cannot; exit code 1 where something should be mended."""
+
+
+@checks.command()
+def pittads(
+    folder: Annotated[Path, typer.Argument(help="The folder that holds its files, in any of the layouts.")],
+    ids: Annotated[
+        Path | None, typer.Option("--ids", help="A list of images (lines, JSON or CSV): how many of them can be used.")
+    ] = None,
+    qa: Annotated[
+        Path | None, typer.Option("--qa", help="Another file of statements than the folder's, such as hard negatives.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check the persuasive ads of PittAds, releases A and B: statements, atypicality annotations, images."""
+    from askance.cli.exits import SOME
+    from askance.cli.showing import json_text
+    from askance.evals.pittads import check
+
+    report = check(folder, ids=ids, qa=qa)
+    if as_json:
+        print(json_text(report.canonical()))
+    else:
+        show(report)
+    if not report.sound:
+        raise typer.Exit(SOME)
+
+
+def show(report: DataReport) -> None:
+    """Prints a report for a person: a heading and a table for each part that has anything to say."""
+    import sys
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from askance.replay import visible
+
+    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    console.print(Text(visible(report.folder), style="bold"))
+    for title, rows in sections(report):
+        console.print(Text(f"\n{title}", style="bold cyan"))
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(no_wrap=False, max_width=44)
+        grid.add_column(justify="right" if any(row[1] for row in rows) else "left")
+        grid.add_column()
+        for row in rows[:SHOWN]:
+            grid.add_row(*(Text(visible(text)) for text in (f"  {row[0]}", *row[1:])))
+        console.print(grid)
+        if len(rows) > SHOWN:
+            console.print(f"  … and {len(rows) - SHOWN:,} more")
+
+
+def sections(report: DataReport) -> Iterator[tuple[str, list[Row]]]:
+    """The parts of a report as rows; those without any are left out."""
+    parts = {
+        "Files": [(file.part, "", f"{file.path}: {file.holds}") for file in report.files],
+        "Images that can be evaluated on": [*_counts(report)],
+        "Statements": [*_statements(report)],
+        f"Rows dropped, of {report.rows:,}": _reasons(report.rows_dropped),
+        f"Images dropped, of {report.annotated:,}": _reasons(report.images_dropped),
+        "The list": [*_list(report)],
+    }
+    yield from ((title, rows) for title, rows in parts.items() if rows)
+    for title, texts in (("To know", report.notes), ("To mend", report.problems)):
+        if texts:
+            yield title, [(text, "", "") for text in texts]
+
+
+def _counts(report: DataReport) -> Iterator[Row]:
+    from askance.evals.pittads import FULL_SET, SMALL_SET
+
+    if report.sets:
+        yield (
+            "with usable objects",
+            f"{report.sets['usable']:,}",
+            f"of {FULL_SET:,}: the full set by the published code",
+        )
+        yield "with a category", f"{report.sets['labelled']:,}", f"of {FULL_SET:,}: the full set by the paper's words"
+        drawn = min(SMALL_SET, report.sets["usable"])
+        yield "of a small set", f"{drawn:,}", f"of {SMALL_SET}: drawn by a seed, as the paper's own is not published"
+        yield "typical", f"{report.sets['typical']:,}", "that all annotators find regular"
+    where = ", ".join(f"{count:,} {part}" for part, count in report.images.items())
+    yield "images on the disk", f"{sum(report.images.values()):,}", where
+    if report.images_missing:
+        yield "of them missing", f"{len(report.images_missing):,}", _some(report.images_missing)
+
+
+def _statements(report: DataReport) -> Iterator[Row]:
+    if report.release is not None:
+        yield "release", "", report.release
+    for name, counts in (("options", report.options), ("true", report.true)):
+        for number, count in counts.items():
+            yield f"images with {number} {name}", f"{count:,}", ""
+
+
+def _reasons(dropped: Sequence[Dropped]) -> list[Row]:
+    return [(group.reason, f"{group.count:,}", _some(group.examples, all_=group.count)) for group in dropped]
+
+
+def _list(report: DataReport) -> Iterator[Row]:
+    if report.listed is not None:
+        yield "can be evaluated on", f"{report.listed.kept:,}", f"of {report.listed.listed:,}"
+        yield from _reasons(report.listed.dropped)
+        if report.listed.unknown:
+            yield "match nothing", f"{len(report.listed.unknown):,}", _some(report.listed.unknown)
+
+
+def _some(names: Sequence[str], *, all_: int | None = None) -> str:
+    count = len(names) if all_ is None else all_
+    return ", ".join(names[:3]) + (" …" if count > len(names[:3]) else "")

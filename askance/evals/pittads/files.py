@@ -1,0 +1,197 @@
+"""Files of a data set: read whole, as data, within bounds; whatever is wrong names the file and the place."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.errors import BadData
+
+if TYPE_CHECKING:
+    from askance.chat import Json, JsonObject
+
+MAX_FILE = 256_000_000
+"""Most bytes of a file; the largest of the data set, the statements of 51,223 images, has about 70 million."""
+
+MAX_MARKS = 16_000_000
+"""Most commas and brackets of a JSON file, because a byte of text can make a hundred bytes of memory."""
+
+Problems = list[BadData]
+"""Where a reader puts what is wrong with single records, and goes on; without one it raises the first."""
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+_ANOTHER = "No file of the data set is like that."
+
+_END = "\x1eend"
+"""A last row that is added to a CSV file: where it does not come out again, a quotation mark was left open."""
+
+
+def note(error: BadData, problems: Problems | None) -> None:
+    """Puts `error` to the problems; raises it where there is no such list."""
+    if problems is None:
+        raise error
+    problems.append(error)
+
+
+def read_text(path: Path, *, otherwise: str | None = None) -> str:
+    """The text of a file: in the encoding that its byte order mark names, else in UTF-8.
+
+    Args:
+        path: a regular file of at most `MAX_FILE` bytes.
+        otherwise: the encoding where it is not UTF-8.
+
+    Raises:
+        BadData: it is not there, cannot be read, is too large, or is no text.
+    """
+    data = _bytes(path)
+    encoding = next((encoding for mark, encoding in _BOMS if data.startswith(mark)), "utf-8")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        if otherwise is not None:
+            return data.decode(otherwise)
+        raise BadData(
+            f"The file {str(path)!r} is no {encoding.removesuffix('-sig').upper()} text: "
+            f"byte {error.start} is {data[error.start]:#04x}.",
+            hint="Save it as UTF-8, or fetch it again.",
+        ) from error
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise BadData(f"{str(path)!r} is no regular file.", hint="Name the file itself.")
+        if status.st_size > MAX_FILE:
+            raise BadData(f"The file {str(path)!r} has more than {MAX_FILE // 1_000_000} MB.", hint=_ANOTHER)
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise BadData(f"There is no file {str(path)!r}.", hint="Mend the path.") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise BadData(f"The file {str(path)!r} cannot be read: {reason}.", hint="Mend its rights.") from error
+
+
+def read_json(path: Path, problems: Problems | None = None) -> Json:
+    """The JSON in a file; a key that stands twice in one object is a problem, and the later value holds.
+
+    Raises:
+        BadData: no JSON, a number that JSON has not, nesting without end, or more values than `MAX_MARKS`.
+    """
+    text = read_text(path)
+    if sum(map(text.count, ",[{")) > MAX_MARKS:
+        raise BadData(f"The file {str(path)!r} holds more than {MAX_MARKS:,} values.", hint=_ANOTHER)
+    twice: list[str] = []
+
+    def unique(pairs: list[tuple[str, Any]]) -> JsonObject:
+        form = dict(pairs)
+        if len(form) != len(pairs):
+            twice.extend(_repeated([key for key, _ in pairs]))
+        return form
+
+    try:
+        content = cast("Json", json.loads(text, object_pairs_hook=unique, parse_constant=_refuse))
+    except RecursionError as error:
+        raise BadData(f"The file {str(path)!r} is nested too deeply.", hint=_ANOTHER) from error
+    except ValueError as error:
+        raise BadData(f"The file {str(path)!r} is no JSON: {error}.", hint="Fetch it again.") from error
+    for key in twice:
+        note(BadData(f"The file {str(path)!r} has the key {key!r} twice.", hint="Keep one of the two."), problems)
+    return content
+
+
+def read_map(path: Path, problems: Problems | None = None) -> JsonObject:
+    """The JSON object in a file, with at least one key.
+
+    Raises:
+        BadData: what `read_json` says, another value than an object, or an empty one.
+    """
+    content = read_json(path, problems)
+    if not isinstance(content, dict):
+        raise BadData(
+            f"The file {str(path)!r} holds no JSON object.", hint="Its keys should be image paths, '9/142269.jpg'."
+        )
+    if not content:
+        raise BadData(f"The file {str(path)!r} is an empty object.", hint="Fetch it again.")
+    return cast("JsonObject", content)
+
+
+def _refuse(name: str) -> object:
+    msg = f"it holds {name}"
+    raise ValueError(msg)
+
+
+def _repeated(keys: Sequence[str]) -> list[str]:
+    seen = set[str]()
+    return [key for key in keys if key in seen or seen.add(key)]
+
+
+def read_table(path: Path, columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file: the number of the line on which each ends, and its values by column.
+
+    Fields that a row lacks are empty, as pandas reads them; lines without any character are passed over.
+
+    Args:
+        path: the file; its first row has the names of the columns.
+        columns: the columns wanted, each with the spellings that are taken for it.
+
+    Raises:
+        BadData: the file is empty, lacks a column, has a row with more fields than columns, or a quotation mark that
+            is never closed.
+    """
+    rows = _rows(path)
+    _, header = next(rows, (0, list[str]()))
+    if not any(header):
+        raise BadData(f"The file {str(path)!r} is empty.", hint=f"Its first line should name {_listed(columns)}.")
+    places = {name: _place(header, spellings, path) for name, spellings in columns.items()}
+    count = 0
+    for line, row in rows:
+        if len(row) > len(header):
+            raise BadData(
+                f"The file {str(path)!r}, line {line}: {len(row)} fields, and the first line names {len(header)}.",
+                hint="A field with a comma in it stands in double quotes.",
+            )
+        count += 1
+        yield line, {name: row[place] if place < len(row) else "" for name, place in places.items()}
+    if not count:
+        raise BadData(f"The file {str(path)!r} has no row below its header.", hint="Fetch it again.")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(f"{read_text(path)}\n{_END}\n", newline=""))
+    try:
+        for row in reader:
+            if row == [_END]:
+                return
+            if row:
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise BadData(
+            f"The file {str(path)!r}, line {reader.line_num}: no CSV ({error}).", hint="Fetch it again."
+        ) from error
+    raise BadData(f"The file {str(path)!r} ends within a quoted field.", hint="It is cut off, or a quote is missing.")
+
+
+def _place(header: Sequence[str], spellings: Sequence[str], path: Path) -> int:
+    found = [place for place, name in enumerate(header) if name.strip() in spellings]
+    if len(found) == 1:
+        return found[0]
+    wrong = f"has no column {spellings[0]!r}" if not found else f"has the column {spellings[0]!r} {len(found)} times"
+    raise BadData(f"The file {str(path)!r} {wrong}.", hint=f"It has {', '.join(map(repr, header[:20]))}.")
+
+
+def _listed(columns: Mapping[str, Sequence[str]]) -> str:
+    return ", ".join(spellings[0] for spellings in columns.values())
