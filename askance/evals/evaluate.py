@@ -16,9 +16,10 @@ from askance.chat import key_of
 from askance.errors import OverBudget, UsageError
 from askance.evals.predicting import Turn, in_batches, models_of, online
 from askance.evals.run import Answer, Run, answer_of, line_of_answer, name_of_line
-from askance.evals.run_folder import SCORES, RunFolder
+from askance.evals.run_folder import PROMPTS, SCORES, RunFolder
 from askance.evals.scoring import figures_of, scored, write_scores
 from askance.evals.solving import form_of
+from askance.evals.task import Scoring
 from askance.models import Engine, run_sync
 from askance.models.capabilities import endpoint_key
 from askance.models.engine import default_engine
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Convention, Figure
     from askance.evals.predicting import Stream
-    from askance.evals.task import Scoring, Task
+    from askance.evals.task import Task
     from askance.evals.values import Prediction
     from askance.models import Model
 
@@ -82,17 +83,16 @@ async def aevaluate(
         StoreError: records or folder cannot be read or written.
     """
     _check(task)
-    scoring = task.scoring
-    if scoring is None:
-        raise UsageError(f"Nothing says how answers to the task {task.name!r} are scored.", hint="Give it a `scoring`.")
     configuration = configuration_of(task, epochs=epochs)
     models = models_of(task.solver)
     engine = engine or (models[0].engine if models else default_engine())
+    scoring = _scoring(task, engine)
     turns = [Turn(sample=sample, epoch=epoch) for sample in task.samples for epoch in range(epochs)]
     folder = RunFolder(Path(out) if out is not None else place_of(configuration), configuration, name=name_of_line)
     try:
         running = _Running(task, scoring, folder, told=told)
         stream = online(task.solver, engine) if batches is None else in_batches(task.solver, batches)
+        folder.keep(PROMPTS, getattr(task.solver, "prompts", {}))
         await running.run(turns, models, stream)
         figures = figures_of(running.answers, scoring, convention=convention, seed=seed)
         write_scores(folder.path / SCORES, running.answers)
@@ -109,6 +109,12 @@ async def aevaluate(
     finally:
         folder.close()
     return Run.open(folder.path)
+
+
+def _scoring(task: Task, engine: Engine) -> Scoring:
+    if task.scoring is None:
+        raise UsageError(f"Nothing says how answers to the task {task.name!r} are scored.", hint="Give it a `scoring`.")
+    return task.scoring if isinstance(task.scoring, Scoring) else task.scoring(engine)
 
 
 def _also(answers: Sequence[Answer], models: Sequence[Model]) -> list[str]:

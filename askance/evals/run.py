@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
-from askance.evals.figures import Figure
+from askance.evals.figures import Convention, Figure
 from askance.evals.run_folder import CALLS, DESCRIPTION, FORMAT, SAMPLES, SCORES
 from askance.evals.values import Prediction, Sample, Score
 from askance.replay import MemoryStore
@@ -43,6 +43,10 @@ class Run:
     """Counts: samples, outcomes, records."""
     finished: str | None = None
     """When, in ISO form; None as long as it is not."""
+    left: int = 0
+    """Samples that the budget had nothing left for."""
+    seed: int = 0
+    """Of the bootstraps."""
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -61,9 +65,16 @@ class Run:
                 notes=tuple(form.get("notes", ())),
                 totals=form.get("totals", {}),
                 finished=form.get("finished"),
+                left=form.get("left", 0),
+                seed=form.get("seed", 0),
             )
         except (KeyError, TypeError) as error:
             raise _no_run(folder) from error
+
+    @property
+    def convention(self) -> Convention:
+        """What becomes of non-answers in the figures."""
+        return self.figures[0].convention if self.figures else "wrong"
 
     @property
     def task(self) -> str:

@@ -26,6 +26,8 @@ FORMAT = 1
 """Version of the folder's layout."""
 
 DESCRIPTION, SAMPLES, SCORES, CALLS = "run.json", "samples.jsonl", "scores.jsonl", "calls.jsonl"
+PROMPTS = "prompts"
+"""Folder of the prompt files that a run was asked with."""
 
 
 class RunFolder:
@@ -94,6 +96,13 @@ class RunFolder:
         self._save({"finished": _now(), "totals": totals, **(more or {})})
         self.close()
         return totals
+
+    def keep(self, folder: str, texts: Mapping[str, str]) -> None:
+        """Writes texts, by name, into a folder of the run."""
+        for name, text in texts.items():
+            (self.path / folder).mkdir(exist_ok=True)
+            with _writing(self.path / folder / name, "w") as file:
+                file.write(text)
 
     def _kept(self) -> Iterator[Record]:
         file = self.path / CALLS

@@ -69,6 +69,12 @@ class ChainSolver:
             meta=line["meta"],
         )
 
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """Text of the prompt files in use, by name."""
+        used = {prompt.path for node in self.chain.nodes for prompt in node.prompts_in_use}
+        return {path.name: path.read_text(encoding="utf-8") for path in sorted(used)}
+
     def form(self) -> JsonObject:
         """Everything that decides the answers: the chain's links, its models and prompts."""
         nodes = self.chain.nodes

@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from askance.errors import UsageError
 from askance.evals.values import Sample, Score
@@ -50,8 +50,8 @@ class Task:
     samples: Sequence[Sample]
     solver: Solver
     """A chain, a Runnable or a function: from a sample to a prediction, or to the answer itself."""
-    scoring: Scoring | None = None
-    """None is the one that its definition names."""
+    scoring: Scoring | Callable[[Engine], Scoring] | None = None
+    """How answers are scored, or what says so once it has the run's engine; None is what the definition names."""
     name: str = ""
     label: str = ""
     """What tells it from other runs of the task in a table, such as the models; by default the run's folder."""
@@ -62,6 +62,8 @@ class Task:
     notes: tuple[str, ...] = ()
     """What there is to say of the data, such as samples that had to be left out."""
 
+
+Made = TypeVar("Made")
 
 ROLES = ("vlm", "llm")
 """Options of a task that are models: what sees the picture, and what reasons over words."""
@@ -105,7 +107,11 @@ class Definition:
                 raise UsageError(f"The task {self.name!r} needs {name!r}.", hint=_needed(name))
         roles = {role: get_model(given[role]) for role in ROLES if role in given}
         made = self.make(**{**given, **roles})
-        return replace(made, name=self.name, models=roles)
+
+        def scoring(engine: Engine) -> Scoring:
+            return self.scored(engine, made.options)
+
+        return replace(made, name=self.name, models=roles, scoring=made.scoring or scoring)
 
     def solved_by(self, models: Mapping[str, Model], options: Mapping[str, Any]) -> Solver:
         """The solver of a run, without its data.
@@ -122,15 +128,14 @@ class Definition:
                 f"The task {self.name!r} makes its solver only with its data.",
                 hint="Name what makes it in the decorator: `@task(name, solver=…)`.",
             )
-        takes = inspect.signature(self.solver).parameters
-        return self.solver(**{name: value for name, value in {**options, **models}.items() if name in takes})
+        return _called(self.solver, {**options, **models})
 
     def scored(self, engine: Engine, options: Mapping[str, Any]) -> Scoring:
         """How answers are scored.
 
         Args:
             engine: for what scoring itself asks, such as similarities.
-            options: those of the scoring, as a run keeps them.
+            options: as a run keeps them; those that are not the scoring's are left out.
 
         Raises:
             UsageError: the definition says nothing of it.
@@ -140,7 +145,15 @@ class Definition:
                 f"The task {self.name!r} brings its scoring only with its data.",
                 hint="Name it in the decorator: `@task(name, scoring=…)`.",
             )
-        return self.scoring if isinstance(self.scoring, Scoring) else self.scoring(engine=engine, **options)
+        return (
+            self.scoring if isinstance(self.scoring, Scoring) else _called(self.scoring, {**options, "engine": engine})
+        )
+
+
+def _called(function: Callable[..., Made], options: Mapping[str, Any]) -> Made:
+    """What `function` makes of those of the options that it takes."""
+    takes = inspect.signature(function).parameters
+    return function(**{name: value for name, value in options.items() if name in takes})
 
 
 def _needed(name: str) -> str:
