@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,13 @@ class Answer:
     prediction: Prediction
     score: Score | None = None
     """None where there is no answer."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the records that the answer and its score rest on."""
+        links = self.prediction.links.values()
+        asked = tuple(str(key) for link in links for key in link["calls"])
+        return asked if self.score is None else (*asked, *self.score.calls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +129,12 @@ class Run:
         """
         file = self.path / CALLS
         return MemoryStore.from_cassette(file) if file.exists() else MemoryStore()
+
+    def scored(self, answers: Sequence[Answer], figures: Sequence[Figure]) -> Run:
+        """This run with other scores and figures; its folder is as it was."""
+        run = replace(self, figures=tuple(figures))
+        run.__dict__["answers"] = answers
+        return run
 
     def __repr__(self) -> str:
         state = f"{self.totals.get('samples', 0)} samples" if self.finished else "not finished"

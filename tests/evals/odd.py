@@ -1,0 +1,69 @@
+"""A small task of the tests: which of three texts is about the picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from askance.chains import end_to_end
+from askance.evals import ChainSolver, Sample, Score, Scoring, Task, mean, task
+from askance.images import Image
+from askance.models import Capabilities, Engine, Model, ModelLike, ScriptedModel, get_model
+from askance.replay import MemoryStore
+from tests.images import samples as pictures
+
+OPTIONS = ("a cup", "a cat", "a tree")
+
+
+def score(sample: Sample, value: Any) -> Score:
+    return Score(values={"accuracy": float(value[:1] == [sample.target])}, notes={"chose": value})
+
+
+SCORING = Scoring(
+    score=score,
+    metrics=(mean("accuracy"),),
+    if_wrong=lambda _: Score(values={"accuracy": 0.0}),
+    if_right=lambda _: Score(values={"accuracy": 1.0}),
+    notes=("The first of the chosen options counts.",),
+)
+
+
+def solver(vlm: ModelLike) -> ChainSolver:
+    return ChainSolver(end_to_end(vlm))
+
+
+@task("tests/odd", scoring=SCORING, solver=solver)
+def odd(data: Path, *, vlm: ModelLike, count: int = 6) -> Task:
+    """Which of three texts is about the picture."""
+    samples = [
+        Sample(
+            id=f"{number:02}.png",
+            image=Image.from_path(data / f"{number:02}.png"),
+            inputs={"options": list(OPTIONS)},
+            target=1 + number % 3,
+        )
+        for number in range(count)
+    ]
+    return Task(samples=samples, solver=solver(vlm), options={"count": count})
+
+
+def write_pictures(folder: Path, count: int = 6) -> Path:
+    folder.mkdir(exist_ok=True)
+    for number in range(count):
+        (folder / f"{number:02}.png").write_bytes(pictures.encoded(pictures.photo(seed=number), "PNG"))
+    return folder
+
+
+def engine() -> Engine:
+    return Engine(records=MemoryStore())
+
+
+def chooser(chosen: int, run: Engine | None = None) -> Model:
+    """A model that always chooses the same option, and says so in JSON."""
+    scripted = ScriptedModel(
+        lambda _: json.dumps({"answers": [chosen]}),
+        identity=f"always-{chosen}",
+        capabilities=Capabilities(schema="enforced", images=True),
+    )
+    return get_model(scripted, engine=run or engine())

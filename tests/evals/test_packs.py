@@ -1,0 +1,141 @@
+"""Packs: what goes in comes out, on another machine, after the code has moved on; and nothing that was changed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from askance.errors import UsageError
+from askance.evals import Definition, Run, Score, evaluate
+from askance.evals.checking import Report, check
+from askance.evals.packs import MANIFEST, opened, pack
+from tests.evals.odd import SCORING, chooser, odd, write_pictures
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return evaluate(odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2)), out=tmp_path / "run-b")
+
+
+def tables(runs: Sequence[Run]) -> dict[str, str]:
+    rows = [f"{run.path.name}: {run.figure('accuracy').value:.3f}" for run in runs]
+    return {"figures.txt": "\n".join(rows) + "\n"}
+
+
+async def checked(path: Path, *, definition: Definition = odd, again: bool = False) -> Report:
+    with opened(path) as each:
+        return await check(each, find=lambda _: definition, tables=tables, again=again)
+
+
+async def test_a_pack_is_scored_and_its_tables_made_again_without_pictures(run: Run, tmp_path: Path) -> None:
+    packed = pack([run], tmp_path / "one.pack", tables=tables([run]))
+    shutil.rmtree(tmp_path / "pictures")
+    shutil.rmtree(run.path)
+
+    report = await checked(packed.path, again=True)
+
+    assert report.sound
+    assert report.tables == {"figures.txt": "run-b: 0.333\n"}
+    assert (report.digest, report.runs[0].samples, report.runs[0].again) == (packed.digest, 6, {"same": 6})
+
+
+def test_equal_runs_make_equal_packs(run: Run, tmp_path: Path) -> None:
+    one = pack([run], tmp_path / "one.pack", tables=tables([run]))
+    two = pack([Run.open(run.path)], tmp_path / "two.pack", tables=tables([run]))
+
+    assert one.path.read_bytes() == two.path.read_bytes()
+
+
+async def test_another_scorer_is_told_at_once(run: Run, tmp_path: Path) -> None:
+    packed = pack([run], tmp_path / "one.pack", tables=tables([run]))
+    all_right = replace(SCORING, score=lambda _sample, _value: Score(values={"accuracy": 1.0}))
+
+    report = await checked(packed.path, definition=replace(odd, scoring=all_right))
+
+    assert report.runs[0].differences == (
+        "4 samples are scored differently now, such as '00.png', '02.png', '03.png'",
+        "accuracy was 0.333333 and is 1",
+    )
+    assert report.differing == ("figures.txt",)
+
+
+async def test_another_prompt_would_be_asked_anew(run: Run, tmp_path: Path, own_place: Path) -> None:
+    packed = pack([run], tmp_path / "one.pack", tables=tables([run]))
+    prompt = (run.path / "prompts" / "end_to_end_multi.json.prompt").read_text(encoding="utf-8")
+    (own_place / "prompts").mkdir()
+    (own_place / "prompts" / "end_to_end_multi.json.prompt").write_text(f"{prompt}Be brief.\n", encoding="utf-8")
+
+    report = await checked(packed.path, again=True)
+
+    assert report.sound
+    assert report.runs[0].again == {"asked anew": 6}
+    assert report.runs[0].changed[0].startswith("'00.png': asked anew (")
+
+
+def edited(path: Path, change: Callable[[str, bytes], bytes]) -> None:
+    """Changes files within a pack."""
+    with zipfile.ZipFile(path) as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in contents.items():
+            file.writestr(name, change(name, content))
+
+
+@pytest.mark.parametrize("name", ["samples.jsonl", "scores.jsonl", "calls.jsonl", "run.json"])
+def test_a_pack_that_was_changed_is_refused(run: Run, tmp_path: Path, name: str) -> None:
+    path = pack([run], tmp_path / "one.pack", tables={}).path
+    edited(path, lambda each, content: content.replace(b"00.png", b"0O.png") + b" " if each.endswith(name) else content)
+
+    with (
+        pytest.raises(UsageError, match=rf"was changed: 'runs/run-b/{name}' is not what its manifest says\."),
+        opened(path),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "name", ["../out.txt", "runs/../../out.txt", "/etc/out.txt", "runs/a/b/c.txt", "runs/run-b/other.json", ".hidden"]
+)
+def test_a_pack_cannot_write_elsewhere(run: Run, tmp_path: Path, name: str) -> None:
+    path = pack([run], tmp_path / "one.pack", tables={}).path
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(name, "x")
+
+    with pytest.raises(UsageError, match=r"was changed: its manifest and its files differ"), opened(path):
+        pass
+
+    def into_manifest(each: str, content: bytes) -> bytes:
+        if each != MANIFEST:
+            return content
+        manifest = json.loads(content)
+        manifest["files"][name] = "0" * 64
+        return json.dumps(manifest).encode()
+
+    edited(path, into_manifest)
+    with pytest.raises(UsageError, match=r"names files that no pack has"), opened(path):
+        pass
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no zip at all", b"PK\x03\x04 and not much more"], ids=["empty", "text", "torn"]
+)
+def test_what_is_no_pack_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(UsageError, match=r"^The file '.*file' is no pack\."), opened(tmp_path / "file"):
+        pass
+
+
+def test_a_run_that_is_not_finished_is_not_packed(run: Run, tmp_path: Path) -> None:
+    form = json.loads((run.path / "run.json").read_text(encoding="utf-8"))
+    del form["finished"]
+    (run.path / "run.json").write_text(json.dumps(form), encoding="utf-8")
+
+    with pytest.raises(UsageError, match=r"is not finished\."):
+        pack([Run.open(run.path)], tmp_path / "one.pack", tables={})
+    assert not (tmp_path / "one.pack").exists()
