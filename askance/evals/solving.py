@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class RunnableLike(Protocol):
     """What a LangChain Runnable is called by."""
 
-    async def ainvoke(self, input: Any, config: Any = None) -> Any:  # noqa: A002  # LangChain's name
+    async def ainvoke(self, sample: Any, /, config: Any = None) -> Any:
         """The output for one input."""
         ...
 
@@ -51,7 +51,7 @@ class ChainSolver:
         self.given = given or given_of
         self._value = value or chosen
 
-    async def ainvoke(self, sample: Sample, config: Any = None) -> Prediction:
+    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
         """The prediction for one sample."""
         return self.prediction(await self.chain.ainvoke(self.given(sample), config), sample)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from askance.errors import UsageError
-from askance.evals import Definition, Run, Score, evaluate
+from askance.evals import Definition, Run, Sample, Score, evaluate
 from askance.evals.checking import Report, check
 from askance.evals.packs import MANIFEST, opened, pack
 from tests.evals.odd import SCORING, chooser, odd, write_pictures
@@ -54,7 +54,11 @@ def test_equal_runs_make_equal_packs(run: Run, tmp_path: Path) -> None:
 
 async def test_another_scorer_is_told_at_once(run: Run, tmp_path: Path) -> None:
     packed = pack([run], tmp_path / "one.pack", tables=tables([run]))
-    all_right = replace(SCORING, score=lambda _sample, _value: Score(values={"accuracy": 1.0}))
+
+    def always_right(_sample: Sample, _value: object) -> Score:
+        return Score(values={"accuracy": 1.0})
+
+    all_right = replace(SCORING, score=always_right)
 
     report = await checked(packed.path, definition=replace(odd, scoring=all_right))
 
