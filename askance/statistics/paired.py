@@ -192,7 +192,7 @@ def smallest_detectable_difference(
     if not error:
         return None
     quantiles = student_quantile(1 - alpha / 2, freedom=count - 1) + student_quantile(power, freedom=count - 1)
-    return max(quantiles * error, needed / count if binary else 0.0)
+    return min(1.0, max(quantiles * error, needed / count)) if binary else quantiles * error
 
 
 def normal_detectable(error: float, *, power: float = 0.8, alpha: float = 0.05) -> float:

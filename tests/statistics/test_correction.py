@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from askance.errors import UsageError
+from askance.statistics import (
+    Confusion,
+    Judged,
+    clustered_rogan_gladen,
+    confusion,
+    prediction_powered_mean,
+    rogan_gladen,
+    rogan_gladen_estimate,
+)
+
+about: Any = pytest.approx
+PERFECT = Confusion(true_yes=10**9, false_yes=0, true_no=10**9, false_no=0)
+
+RATES: dict[str, tuple[float, float, float, float | None]] = {
+    "perfect judge": (0.25, 1.0, 1.0, 0.25),
+    "by hand": (0.40, 0.90, 0.80, about(0.20 / 0.70)),
+    "below its false alarms": (0.05, 0.9, 0.8, 0.0),
+    "above its hits": (0.95, 0.9, 0.8, 1.0),
+    "blind judge": (0.5, 0.4, 0.6, None),
+}
+
+
+@pytest.mark.parametrize(("rate", "sensitivity", "specificity", "true"), RATES.values(), ids=RATES)
+def test_rogan_gladen(rate: float, sensitivity: float, specificity: float, true: float | None) -> None:
+    assert rogan_gladen(rate, sensitivity, specificity) == true
+
+
+def test_with_a_perfect_judge_the_interval_is_that_of_agresti_and_coull() -> None:
+    interval = rogan_gladen_estimate(30, 100, PERFECT).interval
+    z = 1.959963984540054
+    n, share = 100 + z * z, (30 + z * z / 2) / (100 + z * z)
+    half = z * math.sqrt(share * (1 - share) / n)
+
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((share - half, share + half), abs=1e-6)
+
+
+NOTHING = {
+    "no verdicts": (0, 0, PERFECT),
+    "no labels": (3, 9, Confusion(true_yes=0, false_yes=0, true_no=0, false_no=0)),
+    "blind judge": (3, 9, Confusion(true_yes=5, false_yes=5, true_no=5, false_no=5)),
+}
+
+
+@pytest.mark.parametrize(("yes", "n", "card"), NOTHING.values(), ids=NOTHING)
+def test_nothing_is_made_of_nothing(yes: int, n: int, card: Confusion) -> None:
+    estimate = rogan_gladen_estimate(yes, n, card)
+
+    assert (estimate.value, estimate.interval, estimate.state) == (None, None, "no data")
+
+
+def test_corrected_rates_hold_the_truth_as_often_as_they_say() -> None:
+    """A judge of sensitivity 0.85 and specificity 0.9, a true rate of 0.3, 1,000 runs of 400 samples and 120 labels."""
+    source = np.random.default_rng(5)
+    held = {"rogan-gladen": 0, "prediction-powered": 0}
+    for _ in range(1000):
+        true, labelled = source.random(400) < 0.3, source.random(120) < 0.5
+        verdicts, card_verdicts = (judge(truth, source) for truth in (true, labelled))
+        card = confusion(labelled.tolist(), card_verdicts.tolist())
+        corrected = rogan_gladen_estimate(int(verdicts.sum()), 400, card)
+        powered = prediction_powered_mean(
+            true[:80].astype(float).tolist(),
+            Judged(scores=verdicts[:80].astype(float).tolist()),
+            Judged(scores=verdicts[80:].astype(float).tolist()),
+        )
+        for name, estimate in (("rogan-gladen", corrected), ("prediction-powered", powered)):
+            held[name] += estimate.interval is not None and 0.3 in estimate.interval
+
+    assert 935 <= held["rogan-gladen"] <= 980
+    assert 930 <= held["prediction-powered"] <= 970
+
+
+def judge(
+    truth: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], source: np.random.Generator
+) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    return np.where(truth, source.random(len(truth)) < 0.85, source.random(len(truth)) < 0.1)
+
+
+def test_images_with_several_samples_are_resampled_whole() -> None:
+    verdicts = Judged(scores=[1, 1, 1, 1, 0, 0, 0, 0] * 6, clusters=[place // 4 for place in range(48)])
+    apart = Judged(scores=verdicts.scores)
+    labelled, truth = (
+        Judged(scores=[1, 1, 1, 0, 0, 0, 0, 1] * 40),
+        [True, True, True, True, False, False, False, False] * 40,
+    )
+    whole, single = (clustered_rogan_gladen(judged, labelled, truth, seed=1, draws=400) for judged in (verdicts, apart))
+
+    assert whole.value == single.value == pytest.approx(0.5)
+    assert (whole.n, whole.n_clusters, whole.state) == (48, 12, "estimated")
+    assert whole.interval is not None
+    assert single.interval is not None
+    assert whole.interval.width > 1.3 * single.interval.width
+
+
+def test_the_prediction_powered_mean_is_that_of_ppi_py() -> None:
+    """`ppi_mean_ci` of ppi-python 0.2 with λ = 1; its variances are divided by n, ours by n − 1."""
+    source = np.random.RandomState(0)
+    truth = (source.rand(60) < 0.6) * 1.0
+    scores = np.where(source.rand(60) < 0.85, truth, 1 - truth)
+    others = (source.rand(400) < 0.55) * 1.0
+    estimate = prediction_powered_mean(
+        truth.tolist(), Judged(scores=scores.tolist()), Judged(scores=others.tolist()), tuned=False
+    )
+
+    assert estimate.value == pytest.approx(0.6075)
+    assert estimate.interval is not None
+    assert (estimate.interval.low, estimate.interval.high) == pytest.approx((0.50912, 0.70588), abs=1e-3)
+
+
+def test_a_judge_that_knows_nothing_is_given_no_weight() -> None:
+    truth, constant = [1.0, 0.0, 1.0, 1.0], [1.0] * 4
+    estimate = prediction_powered_mean(truth, Judged(scores=constant), Judged(scores=[1.0] * 20))
+
+    assert estimate.value == 0.75
+    assert estimate.standard_error == pytest.approx(0.25)
+
+
+def test_one_label_gives_no_interval() -> None:
+    estimate = prediction_powered_mean([1.0], Judged(scores=[1.0]), Judged(scores=[1.0, 0.0]))
+
+    assert (estimate.value, estimate.interval, estimate.state) == (0.5, None, "one cluster")
+    assert prediction_powered_mean([], Judged(scores=[]), Judged(scores=[1.0])).state == "no data"
+
+
+def test_what_is_no_share_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^1\.2 is no share\."):
+        rogan_gladen(1.2, 0.9, 0.9)
+    with pytest.raises(UsageError, match=r"^5 verdicts of 3 are no share\."):
+        rogan_gladen_estimate(5, 3, PERFECT)

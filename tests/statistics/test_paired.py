@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from askance.errors import UsageError
+from askance.statistics import (
+    Comparison,
+    Interval,
+    compare_paired,
+    compare_statistics,
+    compare_totals,
+    holm,
+    holm_adjusted,
+    mcnemar_exact,
+    paired_cluster_bootstrap,
+    sign_flip,
+    smallest_detectable_difference,
+    swap_test,
+)
+
+about: Any = pytest.approx
+bits = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=40)
+
+
+def test_mcnemar_gives_the_published_p() -> None:
+    """Fagerland, Lydersen and Laake 2013, *BMC Medical Research Methodology* 13:91: 1 against 7 discordant pairs."""
+    assert mcnemar_exact(1, 7) == pytest.approx(0.0703, abs=5e-5)
+    assert mcnemar_exact(0, 0) == 1.0
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_mcnemar_is_that_of_statsmodels(b: int, c: int) -> None:
+    tables: Any = import_module("statsmodels.stats.contingency_tables")
+    expected = min(1.0, float(tables.mcnemar([[5, b], [c, 5]], exact=True).pvalue)) if b + c else 1.0
+
+    assert mcnemar_exact(b, c) == pytest.approx(expected)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_is_that_of_statsmodels(p_values: list[float]) -> None:
+    multitest: Any = import_module("statsmodels.stats.multitest")
+
+    assert holm(p_values) == pytest.approx(multitest.multipletests(p_values, method="holm")[1])
+
+
+def test_a_p_value_is_a_share() -> None:
+    with pytest.raises(UsageError, match=r"^1\.5 is no p-value\."):
+        holm([0.1, 1.5])
+
+
+def test_few_signs_are_enumerated() -> None:
+    differences = [0.5, -0.1, 0.4, 0.9, 0.2]
+    sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True))) for signs in product((1, -1), repeat=5)]
+
+    assert sign_flip(differences, seed=0) == sum(total >= 1.9 - 1e-9 for total in sums) / 32
+
+
+def test_many_signs_are_tossed() -> None:
+    source = np.random.default_rng(5)
+    differences = (source.normal(0.3, 1.0, 60)).tolist()
+    stats: Any = import_module("scipy.stats")
+    expected = float(stats.ttest_1samp(differences, 0).pvalue)
+
+    assert sign_flip(differences, seed=1) == pytest.approx(expected, abs=0.02)
+    assert sign_flip([0.0] * 9, seed=1) == 1.0
+
+
+@given(bits)
+@settings(deadline=None)
+def test_of_right_or_wrong_answers_the_sign_flip_is_mcnemars_test(pairs: list[tuple[int, int]]) -> None:
+    above, below = pairs.count((1, 0)), pairs.count((0, 1))
+
+    assert sign_flip([a - b for a, b in pairs], seed=1) == mcnemar_exact(above, below)
+
+
+@given(bits)
+@settings(deadline=None)
+def test_exchanging_two_systems_exchanges_the_verdict(pairs: list[tuple[int, int]]) -> None:
+    a, b = ([pair[side] for pair in pairs] for side in (0, 1))
+    forth, back = (compare_paired(*sides, seed=1, binary=True, draws=200) for sides in ((a, b), (b, a)))
+
+    assert back.verdict == {"better": "worse", "worse": "better", "tied": "tied"}[forth.verdict]
+    assert (back.p, back.detectable, back.discordant) == (forth.p, forth.detectable, forth.discordant[::-1])
+
+
+CLEAR = ([1] * 12 + [0] * 8, [0] * 12 + [0] * 8)
+CASES: dict[str, tuple[list[int], list[int], str, str]] = {
+    "no pairs": ([], [], "tied", "no pairs"),
+    "one pair": ([1], [0], "tied", "one cluster"),
+    "all equal": ([1] * 20, [1] * 20, "tied", "no difference"),
+    "equal means": ([1, 0] * 10, [0, 1] * 10, "tied", "compared"),
+    "five of five": ([1] * 5, [0] * 5, "tied", "compared"),
+    "six of six": ([1] * 6, [0] * 6, "better", "compared"),
+    "clearly better": (*CLEAR, "better", "compared"),
+    "clearly worse": (CLEAR[1], CLEAR[0], "worse", "compared"),
+}
+
+
+@pytest.mark.parametrize(("a", "b", "verdict", "ground"), CASES.values(), ids=CASES)
+def test_verdicts(a: list[int], b: list[int], verdict: str, ground: str) -> None:
+    comparison = compare_paired(a, b, seed=1, binary=True)
+
+    assert (comparison.verdict, comparison.ground) == (verdict, ground)
+    assert (comparison.n, comparison.n_clusters) == (len(a), len(a))
+
+
+def test_of_errors_fewer_are_better() -> None:
+    assert compare_paired(*CLEAR, seed=1, binary=True, higher_is_better=False).verdict == "worse"
+
+
+def test_a_comparison_in_numbers() -> None:
+    comparison = compare_paired(*CLEAR, seed=1, binary=True)
+
+    assert comparison == Comparison(
+        verdict="better",
+        ground="compared",
+        figure_a=0.6,
+        figure_b=0.0,
+        difference=0.6,
+        interval=Interval(low=about(0.4, abs=0.051), high=about(0.8, abs=0.051), method="cluster bootstrap"),
+        p=2 / 2**12,
+        test="mcnemar exact",
+        n=20,
+        n_clusters=20,
+        discordant=(12, 0),
+        # (2.0930 + 0.8610) · √((12 + 1) / 22 / 20), Student's quantiles at 19 degrees of freedom
+        detectable=about(0.5078, abs=1e-4),
+    )
+
+
+def test_rows_of_one_image_count_as_one() -> None:
+    a, b = [1] * 12, [0] * 12
+    clusters = ["x"] * 6 + ["y"] * 6
+
+    assert compare_paired(a, b, seed=1, binary=True).verdict == "better"
+    assert compare_paired(a, b, clusters, seed=1, binary=True).verdict == "tied"
+
+
+SENTENCES: dict[str, tuple[tuple[list[int], list[int]], str]] = {
+    "tied": (
+        ([1, 0, 1, 1, 0, 1, 0, 1, 1, 1], [1, 1, 1, 0, 0, 1, 0, 1, 1, 0]),
+        (
+            "A and B are tied on accuracy at this size: 70.00 % against 60.00 %, a difference of +10.00 points "
+            "(95 % interval -20.00 to +40.00; exact McNemar test, p = 1.000), over 10 samples. "
+            "So many samples would show a true difference of 60.00 points or more in 80 % of cases."
+        ),
+    ),
+    "better": (
+        ([1] * 20, [0] * 20),
+        (
+            "A is better than B on accuracy: 100.00 % against 0.00 %, a difference of +100.00 points "
+            "(95 % interval +100.00 to +100.00; exact McNemar test, p < 0.001), over 20 samples."
+        ),
+    ),
+    "no pairs": (([], []), "A and B cannot be told apart on accuracy: there is no sample that both answered."),
+    "too few": (
+        ([1, 0], [0, 0]),
+        (
+            "A and B are tied on accuracy at this size: 50.00 % against 0.00 %, a difference of +50.00 points "
+            "(95 % interval +0.00 to +100.00; exact McNemar test, p = 1.000), over 2 samples. "
+            "So few samples, or such, can show no difference at all."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("sides", "sentence"), SENTENCES.values(), ids=SENTENCES)
+def test_a_comparison_in_words(sides: tuple[list[int], list[int]], sentence: str) -> None:
+    assert compare_paired(*sides, seed=1, binary=True).sentence("A", "B", "accuracy") == sentence
+
+
+def test_a_comparison_of_plain_numbers_in_words() -> None:
+    comparison = compare_paired([0.5, 0.7, 0.9], [0.5, 0.6, 0.9], ["x", "y", "y"], seed=1, draws=100)
+
+    assert comparison.sentence("A", "B", "similarity", unit="").startswith(
+        "A and B are tied on similarity at this size: 0.700 against 0.667, a difference of +0.033 (95 % interval +0.000"
+    )
+    assert "over 3 samples of 2 images." in comparison.sentence("A", "B", "similarity", unit="")
+
+
+def test_in_a_family_verdicts_are_harder_to_get() -> None:
+    six, twelve = (compare_paired([1] * n + [0] * 9, [0] * (n + 9), seed=1, binary=True) for n in (6, 12))
+    family = holm_adjusted([six, twelve])
+
+    assert (six.verdict, twelve.verdict) == ("better", "better")
+    assert family == (replace(six, p=2 / 2**6, family=2), replace(twelve, p=4 / 2**12, family=2))
+    assert holm_adjusted([six, six, twelve])[0].verdict == "tied"
+    assert "adjusted for 2 comparisons" in family[0].sentence("A", "B", "accuracy")
+
+
+DETECTABLE: dict[str, tuple[list[float], bool, float | None]] = {
+    "too few": ([1.0] * 5, True, None),
+    "six that all point one way": ([1.0] * 6, True, 1.0),
+    "all tied, right or wrong": ([0.0] * 100, True, about(0.06)),
+    "all tied, partly right": ([0.0] * 100, False, None),
+    # sd 1, (1.9842 + 0.8453) / √100, less the root of 100/99 in sd
+    "spread": ([1.0, -1.0] * 50, False, about(0.28438, abs=1e-4)),
+}
+
+
+@pytest.mark.parametrize(("differences", "binary", "expected"), DETECTABLE.values(), ids=DETECTABLE)
+def test_what_so_many_samples_could_show(differences: list[float], binary: bool, expected: float | None) -> None:
+    assert smallest_detectable_difference(differences, binary=binary) == expected
+
+
+def test_the_detectable_difference_is_found_as_often_as_it_says() -> None:
+    source = np.random.default_rng(8)
+    planned = smallest_detectable_difference(source.normal(0, 1, 60).tolist())
+    assert planned is not None
+    found = sum(sign_flip(source.normal(planned, 1, 60).tolist(), seed=run) < 0.05 for run in range(150))
+
+    assert 0.68 < found / 150 < 0.92
+
+
+def test_without_a_difference_a_verdict_is_rare() -> None:
+    source = np.random.default_rng(9)
+    clusters = np.repeat(np.arange(30), 2).tolist()
+    verdicts = [
+        compare_paired(
+            (np.repeat(source.random(30), 2) + source.random(60)).tolist(),
+            (np.repeat(source.random(30), 2) + source.random(60)).tolist(),
+            clusters,
+            seed=run,
+            draws=200,
+        ).verdict
+        for run in range(150)
+    ]
+
+    assert verdicts.count("tied") >= 0.90 * 150
+
+
+def recall(rows: object) -> float | None:
+    table = np.asarray(rows)
+    return float(table[:, 0].sum() / table[:, 1].sum()) if table[:, 1].sum() else None
+
+
+def test_figures_of_a_set_are_compared_alike_by_rows_and_by_totals() -> None:
+    source = np.random.default_rng(3)
+    true = source.integers(0, 2, 80)
+    a, b = (np.stack([true * (source.random(80) < right), true], axis=1).tolist() for right in (0.9, 0.5))
+    clusters = (np.arange(80) // 2).tolist()
+    by_rows = compare_statistics(recall, a, b, clusters=clusters, seed=2, draws=400)
+    by_totals = compare_totals(lambda sums: sums[..., 0] / sums[..., 1], a, b, clusters=clusters, seed=2, draws=400)
+
+    assert by_rows.verdict == by_totals.verdict == "better"
+    assert (by_rows.difference, by_rows.p) == pytest.approx((by_totals.difference, by_totals.p))
+    assert by_rows.interval is not None
+    assert by_totals.interval is not None
+    assert (by_rows.interval.low, by_rows.interval.high) == pytest.approx(
+        (by_totals.interval.low, by_totals.interval.high)
+    )
+
+
+GROUNDS: dict[str, tuple[list[tuple[int, int]], list[tuple[int, int]], str]] = {
+    "no pairs": ([], [], "no pairs"),
+    "no value": ([(0, 0), (0, 0)], [(0, 0), (0, 0)], "no value"),
+    "one cluster": ([(1, 1)], [(0, 1)], "one cluster"),
+    "no difference": ([(1, 1), (0, 1)], [(1, 1), (0, 1)], "no difference"),
+}
+
+
+@pytest.mark.parametrize(("a", "b", "ground"), GROUNDS.values(), ids=GROUNDS)
+def test_a_figure_of_a_set_that_tells_nothing_is_tied(
+    a: list[tuple[int, int]], b: list[tuple[int, int]], ground: str
+) -> None:
+    comparison = compare_statistics(recall, a, b, seed=1, draws=50)
+
+    assert (comparison.verdict, comparison.ground) == ("tied", ground)
+
+
+def test_pairs_need_two_of_each() -> None:
+    for compare in (paired_cluster_bootstrap, compare_paired):
+        with pytest.raises(UsageError, match=r"^1 and 2 samples cannot be paired\."):
+            compare([1.0], [1.0, 0.0], seed=1)
+    with pytest.raises(UsageError, match=r"^1 and 2 samples cannot be paired\."):
+        swap_test(recall, [(1, 1)], [(1, 1), (0, 1)], seed=1)

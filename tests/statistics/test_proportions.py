@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askance.errors import UsageError
+from askance.statistics import Confusion, Estimate, Interval, confusion, share_estimate, wilson
+
+NEWCOMBE = {"usual": (81, 263, 0.2553, 0.3662), "few": (15, 148, 0.0624, 0.1605), "one": (1, 29, 0.0061, 0.1718)}
+"""Newcombe 1998, *Statistics in Medicine* 17, table I, method 3."""
+
+
+@pytest.mark.parametrize(("successes", "n", "low", "high"), NEWCOMBE.values(), ids=NEWCOMBE)
+def test_wilson_gives_the_published_limits(successes: int, n: int, low: float, high: float) -> None:
+    interval = wilson(successes, n)
+
+    assert (round(interval.low, 4), round(interval.high, 4)) == (low, high)
+
+
+@given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
+def test_wilson_is_that_of_statsmodels(counts: tuple[int, int], level: float) -> None:
+    statsmodels: Any = import_module("statsmodels.stats.proportion")
+    interval = wilson(*counts, level=level)
+
+    assert (interval.low, interval.high) == pytest.approx(
+        statsmodels.proportion_confint(*counts, alpha=1 - level, method="wilson"), abs=1e-12
+    )
+    assert counts[0] / counts[1] in interval
+
+
+def test_without_samples_a_share_may_be_anything() -> None:
+    everything = Interval(low=0.0, high=1.0, method="wilson")
+
+    assert share_estimate(0, 0) == Estimate(value=None, interval=everything, n=0, n_clusters=0, state="no data")
+
+
+@pytest.mark.parametrize(("successes", "n"), [(2, 1), (-1, 3)], ids=["more than all", "negative"])
+def test_counts_that_are_no_share_are_refused(successes: int, n: int) -> None:
+    with pytest.raises(UsageError, match=f"^{successes} successes of {n} are no share"):
+        wilson(successes, n)
+
+
+def test_a_level_is_a_share() -> None:
+    with pytest.raises(UsageError, match=r"^A level of 95 is not between 0 and 1\. Give it as a share"):
+        wilson(1, 2, level=95)
+
+
+def test_verdicts_are_counted_against_the_truth() -> None:
+    counted = confusion([True, True, True, False, False, False], [True, True, False, False, True, None])
+
+    assert counted == Confusion(true_yes=2, false_yes=1, true_no=1, false_no=1, unscored=1)
+    shares = (counted.sensitivity, counted.specificity, counted.accuracy, counted.base_rate)
+    assert [share.value for share in shares] == [2 / 3, 1 / 2, 3 / 5, 3 / 5]
+
+
+def test_without_true_samples_there_is_no_sensitivity() -> None:
+    counted = confusion([False, False], [False, True])
+
+    assert (counted.sensitivity.value, counted.sensitivity.state) == (None, "no data")
+
+
+def test_a_verdict_for_each_truth() -> None:
+    with pytest.raises(UsageError, match=r"^1 verdicts are given for 2 truths\."):
+        confusion([True, False], [True])
