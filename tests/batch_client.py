@@ -18,7 +18,7 @@ from askance.chains import Chain, Reading, action_reason
 from askance.chains.batches import read_in_batches
 from askance.chains.line import line_of
 from askance.images import prepare
-from askance.models import Engine, get_model
+from askance.models import Budget, Engine, Ledger, Purse, get_model
 from askance.models.batch_jobs import Job
 from askance.models.batch_policy import BatchNews, BatchPolicy
 from askance.replay import Store
@@ -52,6 +52,7 @@ class Run:
         kill: the step of the journal, counted from 1 in this process, at which the process dies; and where: `before`
             it is written, `torn` in the middle, `after` it; or `put` for the answer that is about to be recorded.
         policy: of the batches.
+        budget: that the run is held to, in the ledger `budget.db`.
     """
 
     url: str
@@ -61,12 +62,18 @@ class Run:
     policy: BatchPolicy = QUICK
     engine: JsonObject = field(default_factory=dict[str, Any])
     settings: JsonObject = field(default_factory=dict[str, Any])
+    budget: Budget | None = None
 
     def chain(self, *, store: str = "store", observers: Sequence[Callable[..., None]] = ()) -> tuple[Chain, Engine]:
         records = Store.open(self.place / store)
-        engine = Engine(records=records, observers=list(observers), **self.engine)
+        purse = None if self.budget is None else Purse(self.ledger)
+        engine = Engine(records=records, observers=list(observers), purse=purse, **self.engine)
         model = get_model(f"openai:gpt-4o@{self.url}", engine=engine, **self.settings)
         return action_reason(model, model), engine
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.place / "budget.db", self.budget or Budget(calls=0))
 
     @property
     def inputs(self) -> list[Any]:

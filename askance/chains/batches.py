@@ -70,11 +70,14 @@ async def read_in_batches(
         try:
             await batches.begin()
             await batches.drain()
-            while await _walked(chain, inputs, batches, concurrency=concurrency):
+            rounds = 0
+            while (walked := await _walked(chain, inputs, batches, concurrency=concurrency)).taken:
                 await batches.drain()
                 batches.round += 1
-                if batches.round > MOST_ROUNDS:
+                rounds += batches.walked(walked)
+                if rounds >= MOST_ROUNDS:
                     raise UsageError("The chain asks something else each time that it reads the same pictures.")
+            batches.walked(walked)
         finally:
             await batches.aclose()
             if not job.parts:
@@ -118,8 +121,8 @@ def place_of(chain: Chain) -> Path:
     return records.folder / FOLDER / key_of("batches", asked)
 
 
-async def _walked(chain: Chain, inputs: Iterable[Given], batches: Batches, *, concurrency: int) -> int:
-    """One walk; how many calls it put into the queue."""
+async def _walked(chain: Chain, inputs: Iterable[Given], batches: Batches, *, concurrency: int) -> Queue:
+    """One walk; the queue that it put calls into."""
     queue = batches.queue()
     try:
         async for _ in _readings(chain, inputs, queue, concurrency=concurrency):
@@ -130,7 +133,7 @@ async def _walked(chain: Chain, inputs: Iterable[Given], batches: Batches, *, co
             batches.tell("walking", queued=queue.taken)
         await asyncio.to_thread(queue.finish)
         _start(queue, batches)
-        return queue.taken
+        return queue
     finally:
         queue.abandon()
 

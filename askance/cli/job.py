@@ -227,11 +227,6 @@ def _check(job: Job) -> None:
             "`--batch` reads its answers from the records, so it goes with no other mode.",
             hint="Leave one of them out.",
         )
-    if job.batch and job.budget is not None:
-        raise UsageError(
-            "`--budget` holds call by call, which a batch cannot be.",
-            hint="Look with --plan what the batches will cost, and leave one of them out.",
-        )
     if job.mode == "live" and job.out is not None:
         raise UsageError(
             "`--mode live` leaves answers on record as they are, so `--out` could not keep what was answered.",

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
+from askance.models.batch_budget import BatchBudget
 from askance.models.batch_carrier import Carrier
 from askance.models.batch_policy import BatchNews, BatchPolicy
 from askance.models.batch_queue import Queue
@@ -14,6 +15,7 @@ from askance.models.batch_target import Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from askance.errors import OverBudget
     from askance.models.batch_jobs import Job, Part
     from askance.models.batch_policy import Phase
     from askance.models.model import Model
@@ -46,7 +48,10 @@ class Batches:
         self._told = told
         self._engine = models[0].engine
         self._targets = {target.key: target for target in [Target(model, job) for model in models]}
-        self._carrier = Carrier(job, self._targets, policy=self._policy, tell=self.tell)
+        purse = self._engine.purse
+        self._budget = None if purse is None else BatchBudget(job, purse)
+        self._over: OverBudget | None = None
+        self._carrier = Carrier(job, self._targets, policy=self._policy, tell=self.tell, budget=self._budget)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self) -> None:
@@ -55,7 +60,10 @@ class Batches:
         Raises:
             UsageError: the job holds batches of other models.
             CallError: an endpoint cannot be asked.
+            StoreError: the budget's ledger cannot be written.
         """
+        if self._budget is not None:
+            await asyncio.to_thread(self._budget.begin)
         for target in self._targets.values():
             await target.begin()
         if self._engine.retry:
@@ -90,8 +98,15 @@ class Batches:
             most_calls=self._policy.most_calls,
             most_bytes=self._policy.most_bytes,
             told=self.round == 1 and not closed,
+            budget=self._budget,
             closed=closed,
+            over=self._over if closed else None,
         )
+
+    def walked(self, queue: Queue) -> bool:
+        """Takes note of a walk that has ended; whether the next can be expected to end with an empty queue."""
+        self._over = queue.over
+        return queue.over is None
 
     def start(self, part: Part) -> None:
         """Has a part carried to its end."""

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from askance.errors import BadRequest, CallError, ModelError, UsageError
 from askance.models.batch_harvest import Harvest
+from askance.models.batch_jobs import form_of
 from askance.models.batch_queue import URLS
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError
+    from askance.models.batch_budget import BatchBudget
     from askance.models.batch_jobs import Ending, Job, Part
     from askance.models.batch_policy import BatchPolicy, Phase
     from askance.models.batch_target import Target
@@ -45,10 +47,17 @@ class Carrier:
         targets: by the name that parts have for them.
         policy: bounds.
         tell: says how far all has come.
+        budget: holds what the parts can cost; None is without one.
     """
 
     def __init__(
-        self, job: Job, targets: Mapping[str, Target], *, policy: BatchPolicy, tell: Callable[[Phase, str], None]
+        self,
+        job: Job,
+        targets: Mapping[str, Target],
+        *,
+        policy: BatchPolicy,
+        tell: Callable[[Phase, str], None],
+        budget: BatchBudget | None = None,
     ) -> None:
         self.done: dict[str, int] = {}
         """Calls that the endpoint has done, by part."""
@@ -56,6 +65,7 @@ class Carrier:
         self._targets = targets
         self._policy = policy
         self._tell = tell
+        self._budget = budget
         self._lines = asyncio.Semaphore(policy.at_once)
         self._landed = asyncio.Condition()
         self._flying: Counter[str] = Counter()
@@ -185,6 +195,7 @@ class Carrier:
             target.model.id.api,
             target.put,
             lambda complaint: target.learn(part, complaint),
+            target.cost,
         )
         if batch.status == "failed" and not batch.output:
             endings = self._not_begun(part, batch, harvest)
@@ -194,8 +205,14 @@ class Carrier:
         if harvest.unknown:
             _log.warning("The batch %s holds %d lines about no call of it.", part.batch, harvest.unknown)
         self._job.note(
-            "settled", part, answered=len(harvest.answered), endings=[ending.canonical() for ending in endings]
+            "settled",
+            part,
+            answered=len(harvest.answered),
+            spent=None if part.worst is None else form_of(harvest.spent),
+            endings=[ending.canonical() for ending in endings],
         )
+        if self._budget is not None:
+            await self._budget.settle(part)
         target.let_go(part)
         self._job.body(part.id).unlink(missing_ok=True)
         with suppress(CallError):  # it holds pictures, and nobody needs it any more

@@ -10,12 +10,14 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from askance.errors import BadRequest, CallError, MalformedReply, StoreError
 from askance.models.batch_answers import Answer, answer_of, call_of, cancelled, expired, missing
-from askance.models.batch_jobs import Ending
+from askance.models.batch_jobs import Ending, amount_in
+from askance.models.budget import NOTHING, Amount
+from askance.models.budgeted import may_be_billed
+from askance.models.complaints import Complaint
 from askance.replay import Record
 
 if TYPE_CHECKING:
     from askance.chat import ChatResponse, Usage
-    from askance.models.complaints import Complaint
     from askance.models.openai_batches import Batch
     from askance.models.vendor_errors import Asked
 
@@ -33,6 +35,7 @@ class Harvest:
         api: how their answers are read.
         put: takes each answer; what it raises ends the harvest.
         learn: told of complaints; whether the call is to be asked in another form.
+        cost: what an answered call has cost; None where the endpoint did not count.
     """
 
     calls: Path
@@ -40,6 +43,9 @@ class Harvest:
     api: Literal["chat", "responses"]
     put: Callable[[Record, Usage], None]
     learn: Callable[[Complaint], bool]
+    cost: Callable[[Usage], Amount | None]
+    spent: Amount = NOTHING
+    """What the calls have cost, as far as they were held to a budget: those that may be billed, at their worst."""
     answered: set[str] = field(default_factory=set[str])
     failed: dict[str, Answer] = field(default_factory=dict[str, Answer])
     """Calls that came back with an error, by key."""
@@ -80,9 +86,11 @@ class Harvest:
             return
         record = _record(call, answer.response)
         if record is None:
-            self.failed[key] = Answer(error=MalformedReply(f"{self.asked.where} sent an answer that cannot be kept."))
+            error = MalformedReply(f"{self.asked.where} sent an answer that cannot be kept.")
+            self.failed[key] = Answer(error=error, complaint=Complaint(kind=MalformedReply, words=error.message))
             return
         self.put(record, answer.response.usage)
+        self.spent += self.cost(answer.response.usage) or _worst(call)
         self.answered.add(key)
         self.failed.pop(key, None)
 
@@ -94,11 +102,18 @@ class Harvest:
         for key in left:
             answer = self.failed.get(key)
             error = silent if answer is None or answer.error is None else answer.error
+            if (answer is None and isinstance(error, MalformedReply)) or _may_be_billed(answer):
+                self.spent += self._worst(key)
             again = error.retryable or (
                 answer is not None and answer.complaint is not None and self.learn(answer.complaint)
             )
             fates.setdefault(ending_of(error, again=again), []).append(key)
         return [replace(fate, keys=tuple(keys)) for fate, keys in fates.items()]
+
+    def _worst(self, key: str) -> Amount:
+        with self.calls.open("rb") as calls:
+            calls.seek(self._places[key])
+            return _worst(json.loads(calls.readline()))
 
     def rejected(self, batch: Batch) -> list[Ending]:
         """What becomes of the calls of a batch that was not begun: those complained about fail, or else all."""
@@ -132,6 +147,16 @@ def _silent(batch: Batch, asked: Asked) -> CallError:
     """The error of a call that the batch's files say nothing about."""
     by_status = {"cancelled": cancelled, "expired": expired}
     return by_status.get(batch.status, missing)(asked)
+
+
+def _worst(call: Mapping[str, Any]) -> Amount:
+    """The most that a call can cost; nothing where there was no budget."""
+    return amount_in(call.get("worst")) or NOTHING
+
+
+def _may_be_billed(answer: Answer | None) -> bool:
+    """Whether a call that came back with an error was made, and may cost something."""
+    return answer is not None and answer.complaint is not None and may_be_billed(answer.error or CallError(""))
 
 
 def _record(call: Mapping[str, Any], response: ChatResponse) -> Record | None:

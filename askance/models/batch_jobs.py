@@ -24,9 +24,11 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 from askance import errors
 from askance.errors import CallError, StoreError
+from askance.models.budget import Amount
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -50,6 +52,10 @@ class Part:
     count: int
     size: int
     """Bytes to upload."""
+    worst: Amount | None = None
+    """The most that its calls can cost, where there is a budget."""
+    spent: Amount | None = None
+    """What they have cost, as far as there was a budget, once it is settled."""
     form: JsonObject = field(default_factory=dict[str, Any])
     """What its calls look like: `token_field` and `without`, the sampling fields left out."""
     uploading: bool = False
@@ -111,6 +117,8 @@ class Job:
 
     folder: Path
     tries: int = 3
+    id: str = field(init=False, default="")
+    """Random hex digits: tells this job from an earlier one in the same folder."""
     parts: dict[str, Part] = field(init=False, default_factory=dict[str, Part])
     """By their number; the oldest first."""
     most: dict[str, int] = field(init=False, default_factory=dict[str, int])
@@ -130,7 +138,7 @@ class Job:
                 self._fold(event)
             self._journal = (self.folder / JOURNAL).open("ab")
             if not self._journal.tell():
-                self.note("begun", format=FORMAT)
+                self.note("begun", format=FORMAT, id=uuid4().hex)
                 self.sync()
             self._sweep()
         except BaseException:
@@ -225,10 +233,13 @@ class Job:
     def _fold(self, event: Mapping[str, Any]) -> None:
         """Takes one event into the state."""
         kind, part = event["event"], self.parts.get(event.get("part", ""))
-        if kind == "begun" and event["format"] != FORMAT:
-            raise _damaged(self.folder)
-        if kind == "spooled":
-            new = Part(event["part"], event["target"], event["count"], event["size"], event["form"])
+        if kind == "begun":
+            if event["format"] != FORMAT:
+                raise _damaged(self.folder)
+            self.id = event.get("id", "")
+        elif kind == "spooled":
+            size = event["count"], event["size"], amount_in(event.get("worst"))
+            new = Part(event["part"], event["target"], *size, form=event["form"])
             self.parts[new.id] = new
         elif kind == "narrowed":
             self.most[event["target"]] = event["most"]
@@ -250,6 +261,7 @@ class Job:
             part.batch = event["batch"]
         elif kind == "settled":
             part.settled = True
+            part.spent = amount_in(event.get("spent"))
             for form in cast("list[JsonObject]", event["endings"]):
                 self._end(Ending(**{name: form[name] for name in _ENDING}), form["keys"])
             part.unanswered = frozenset(key for form in event["endings"] for key in form["keys"])
@@ -280,6 +292,19 @@ class Job:
             part = self.parts.get(name)
             if _PART.fullmatch(name) and (part is None or (rest == "jsonl" and (part.batch or part.settled))):
                 file.unlink()
+
+
+def amount_in(form: object) -> Amount | None:
+    """The amount that `form_of` made `form` from."""
+    if not isinstance(form, list):
+        return None
+    nanodollars, tokens, calls = map(int, cast("list[Any]", form))
+    return Amount(nanodollars=nanodollars, tokens=tokens, calls=calls)
+
+
+def form_of(amount: Amount | None) -> list[int] | None:
+    """`amount` as it is written down."""
+    return None if amount is None else [amount.nanodollars, amount.tokens, amount.calls]
 
 
 def _event(line: bytes, folder: Path) -> Mapping[str, Any]:

@@ -13,8 +13,9 @@ from threading import Lock
 from typing import IO, TYPE_CHECKING, Literal
 from uuid import uuid4
 
-from askance.errors import BadRequest, CallError, StoreError, UsageError
-from askance.models.batch_jobs import Job, Part
+from askance.errors import BadRequest, CallError, OverBudget, StoreError, UsageError
+from askance.models.batch_jobs import Job, Part, form_of
+from askance.models.budgeted import worst_of
 from askance.models.encoding import encode
 from askance.models.openai_chat import to_chat
 from askance.models.openai_responses import to_responses
@@ -22,7 +23,9 @@ from askance.models.recording import sent_images
 from askance.models.walk import Pending
 
 if TYPE_CHECKING:
-    from askance.chat import ChatRequest
+    from askance.chat import ChatRequest, JsonObject
+    from askance.models.batch_budget import BatchBudget
+    from askance.models.budget import Amount
     from askance.models.openai_habits import Habits
     from askance.models.settings import ModelSettings
 
@@ -81,7 +84,9 @@ class Queue:
         most_calls: that a part may hold.
         most_bytes: that a part may have.
         told: see `Walk`.
-        closed: the walk is the last one, and nothing may be missing.
+        budget: holds what the calls can cost; None is without one.
+        closed: the walk is the last one, and nothing may be missing but what the budget has nothing left for.
+        over: in the last walk, why the budget has nothing left.
     """
 
     def __init__(
@@ -92,7 +97,9 @@ class Queue:
         most_calls: int = MOST_CALLS,
         most_bytes: int = MOST_BYTES,
         told: bool = False,
+        budget: BatchBudget | None = None,
         closed: bool = False,
+        over: OverBudget | None = None,
     ) -> None:
         self.told = told
         self.taken = 0
@@ -105,6 +112,9 @@ class Queue:
         self._habits = habits
         self._most_calls = most_calls
         self._most_bytes = most_bytes
+        self.over = over
+        """Why calls were not taken that the budget has nothing left for."""
+        self._budget = budget
         self._closed = closed
         self._open: dict[str, _Open] = {}
         # The beginning of a digest tells calls apart in half the room.
@@ -152,12 +162,16 @@ class Queue:
             for each in self._open.values():
                 each.body.close()
                 each.calls.close()
+                if self._budget is not None:
+                    self._budget.abandon(each.part.id)
             self._open.clear()
 
     def _take(self, request: ChatRequest, settings: ModelSettings, habits: Habits) -> CallError:
         if self._closed:
             self._line(request, settings, habits)
-            return Pending("The chain asks something else each time that it reads the same picture.")
+            return _again(self.over) or Pending(
+                "The chain asks something else each time that it reads the same picture."
+            )
         known = bytes.fromhex(request.key[:32])
         waits = Pending("The call waits for its batch.")
         with self._lock:
@@ -166,9 +180,18 @@ class Queue:
             self._seen.add(known)
         try:
             line = self._line(request, settings, habits)
-            call = {"key": request.key, "request": request.canonical(), "images": sent_images(request)}
+            worst = self._worst(request, settings)
+            call: JsonObject = {
+                "key": request.key,
+                "request": request.canonical(),
+                "images": sent_images(request),
+            }
+            if worst is not None:
+                call["worst"] = form_of(worst)
             with self._lock:
-                self._write(target_of(settings), line, json.dumps(call, separators=(",", ":")).encode() + b"\n")
+                self._write(
+                    target_of(settings), line, json.dumps(call, separators=(",", ":")).encode() + b"\n", worst=worst
+                )
         except BaseException:
             with self._lock:
                 self._seen.discard(known)
@@ -184,13 +207,28 @@ class Queue:
             )
         return line
 
-    def _write(self, target: str, line: bytes, call: bytes) -> None:
+    def _worst(self, request: ChatRequest, settings: ModelSettings) -> Amount | None:
+        """What the call can cost; None without a budget.
+
+        Raises:
+            OverBudget: the budget had nothing left for an earlier call, or that is not known.
+        """
+        if self._budget is None:
+            return None
+        if (over := _again(self.over)) is not None:
+            raise over
+        price = settings.price
+        return worst_of(request, price, share=1.0 if price is None or price.batch is None else price.batch)
+
+    def _write(self, target: str, line: bytes, call: bytes, *, worst: Amount | None) -> None:
         if target in self._open and self._open[target].part.size + len(line) > self._most_bytes:
             self._close(target)
         writing = self._open.get(target)
         if writing is None:
             part = Part(uuid4().hex, target, 0, 0)
             writing = self._open[target] = _Open(part, _new(self._job.body(part.id)), _new(self._job.calls(part.id)))
+        if worst is not None:
+            self._hold(writing.part, worst)
         writing.body.write(line)
         writing.calls.write(call)
         part = writing.part
@@ -200,14 +238,41 @@ class Queue:
         if part.count >= min(self._most_calls, self._job.most.get(target, self._most_calls)):
             self._close(target)
 
+    def _hold(self, part: Part, worst: Amount) -> None:
+        """Sets aside what a call can cost.
+
+        Raises:
+            OverBudget: it does not fit, or not before calls under way have ended; this walk then takes no more.
+        """
+        budget = self._budget
+        if budget is None:
+            return
+        try:
+            if budget.take(part.id, worst):
+                return
+            self.over = OverBudget(budget.set_aside)
+        except OverBudget as error:
+            self.over = error
+        raise OverBudget(self.over.message, hint=self.over.hint)
+
     def _close(self, target: str) -> None:
         writing = self._open.pop(target)
         writing.close()
+        if not writing.part.count:
+            for file in (self._job.body(writing.part.id), self._job.calls(writing.part.id)):
+                file.unlink(missing_ok=True)
+            return
         self._job.sync()
         part, habits = writing.part, self._habits[target]
         form = {"token_field": habits.token_field, "without": sorted(habits.without)}
-        self._job.note("spooled", part, target=target, count=part.count, size=part.size, form=form)
+        worst = None if self._budget is None else form_of(self._budget.spooled(part.id))
+        self._job.note("spooled", part, target=target, count=part.count, size=part.size, worst=worst, form=form)
         self.full.append(self._job.parts[part.id])
+
+
+def _again(over: OverBudget | None) -> OverBudget | None:
+    """The same refusal for another call."""
+    return None if over is None else OverBudget(over.message, hint=over.hint)
 
 
 def _new(path: Path) -> IO[bytes]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.models.batch_queue import target_of
+from askance.models.budget import Amount
 from askance.models.capabilities import Capabilities
 from askance.models.events import CallEvent
 from askance.models.openai_batches import BatchApi, batch_api
@@ -98,6 +99,16 @@ class Target:
         if leases is not None:
             leases.let_go(part.id)
 
+    @property
+    def share(self) -> float:
+        """Part of the price that is asked in a batch; all of it where that is not known."""
+        price = self.model.settings.price
+        return 1.0 if price is None or price.batch is None else price.batch
+
+    def cost(self, usage: Usage) -> Amount | None:
+        """What a call that took `usage` has cost; None where the endpoint did not count."""
+        return Amount.of(usage, self.model.settings.price, share=self.share)
+
     def put(self, record: Record, usage: Usage) -> None:
         """Records an answer and tells the engine's observers; runs in a thread."""
         engine, price = self.model.engine, self.model.settings.price
@@ -147,5 +158,3 @@ def _check(model: Model) -> None:
             f"The mode {model.mode!r} does not go with batches, whose answers are read from the records.",
             hint="Leave it out.",
         )
-    if model.engine.purse is not None:
-        raise UsageError("A budget is held to call by call, which a batch cannot be.", hint="Leave one of them out.")

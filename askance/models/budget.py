@@ -30,17 +30,18 @@ class Amount:
     """Tries that were, or may have been, answered."""
 
     @classmethod
-    def of(cls, usage: Usage, price: Price | None) -> Amount | None:
+    def of(cls, usage: Usage, price: Price | None, *, share: float = 1.0) -> Amount | None:
         """One call that took `usage`, at the most that it can cost; without a price it counts no dollars.
 
-        None where the endpoint did not count, or the price does not hold for so much.
+        `share` is the part of the price that is asked, as in a batch. None where the endpoint did not count, or the
+        price does not hold for so much.
         """
         if usage.input is None or usage.output is None:
             return None
         dollars = 0.0 if price is None else price.most(usage)
         if dollars is None:
             return None
-        return cls(nanodollars=ceil(round(dollars * _NANO, 3)), tokens=usage.input + usage.output, calls=1)
+        return cls(nanodollars=ceil(round(dollars * share * _NANO, 3)), tokens=usage.input + usage.output, calls=1)
 
     @property
     def dollars(self) -> float:
@@ -53,6 +54,9 @@ class Amount:
             tokens=self.tokens + other.tokens,
             calls=self.calls + other.calls,
         )
+
+    def __mul__(self, times: int) -> Amount:
+        return Amount(nanodollars=self.nanodollars * times, tokens=self.tokens * times, calls=self.calls * times)
 
     def __sub__(self, other: Amount) -> Amount:
         return Amount(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.ledger import Ledger
     from askance.models.seam import ChatModel
-    from askance.models.settings import ModelSettings
+    from askance.models.settings import ModelSettings, Price
 
 _log = logging.getLogger("askance")
 
@@ -172,15 +172,25 @@ class Budgeted:
             self._purse.settle_soon(reservation, actual)
 
     def _worst(self, request: ChatRequest) -> Amount:
-        usage = worst_case(request)
-        worst = Amount.of(usage, self._price)
-        if worst is None:
-            raise OverBudget(
-                f"What a call of {self._model} with up to {usage.input:,} tokens of input costs is not known, so the "
-                "budget cannot hold it.",
-                hint="Set a `price` for the model in askance.toml, or give a budget in tokens or calls.",
-            )
-        return worst
+        return worst_of(request, self._price)
+
+
+def worst_of(request: ChatRequest, price: Price | None, *, share: float = 1.0) -> Amount:
+    """The most that `request` can cost; `share` is the part of the price that is asked.
+
+    Raises:
+        OverBudget: that is not known.
+        BadImage: a picture that cannot be used.
+    """
+    usage = worst_case(request)
+    worst = Amount.of(usage, price, share=share)
+    if worst is None:
+        raise OverBudget(
+            f"What a call of {request.model} with up to {usage.input:,} tokens of input costs is not known, so the "
+            "budget cannot hold it.",
+            hint="Set a `price` for the model in askance.toml, or give a budget in tokens or calls.",
+        )
+    return worst
 
 
 def check_price(settings: ModelSettings, dollars: float | None) -> None:

@@ -4,6 +4,8 @@ What a call can cost at most is reserved before it starts and settled when it ha
 its reservations behind: they keep counting, and as soon as anybody else is short of money they are settled at their
 worst case, for nobody knows what those calls came to. Each process holds a lock on a file of its own, which the
 operating system lets go of at its end, however it ends.
+
+What a batch can cost is held by the batch and not by a process: it stays until the batch's answers are in.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ CREATE TABLE IF NOT EXISTS reserved (id INTEGER PRIMARY KEY AUTOINCREMENT, owner
 INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0, 0, 0, 0);
 """
 _SPENT = "SELECT nanodollars, tokens, calls FROM spent"
+_RESERVE = "INSERT INTO reserved (owner, nanodollars, tokens, calls) VALUES (?, ?, ?, ?)"
 _LOST = "SELECT lost_nanodollars, lost_tokens, lost_calls FROM spent"
 _SUM = "SELECT coalesce(sum(nanodollars), 0), coalesce(sum(tokens), 0), coalesce(sum(calls), 0) FROM reserved"
 _SPEND = "UPDATE spent SET nanodollars = nanodollars + ?, tokens = tokens + ?, calls = calls + ?"
@@ -42,6 +45,10 @@ _LOSE = (
     "UPDATE spent SET lost_nanodollars = lost_nanodollars + ?, lost_tokens = lost_tokens + ?, "
     "lost_calls = lost_calls + ?"
 )
+
+
+_OF_BATCH = "batch:"
+"""What the owner of a batch's reservation begins with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,22 +91,70 @@ class Ledger:
             The reservation, for `settle`.
 
         Raises:
-            OverBudget: `worst` does not fit, even if everything under way turned out to cost nothing.
+            OverBudget: `worst` does not fit, even if everything under way but batches turned out to cost nothing.
             StoreError: the ledger cannot be written, so that nothing may be spent.
         """
         with self._changing() as ledger:
-            spent = _amount(ledger, _SPENT)
-            if not self.budget.allows(spent + _amount(ledger, _SUM) + worst):
-                self._bury(ledger)
-                spent = _amount(ledger, _SPENT)
-            if not self.budget.allows(spent + worst):
-                raise self._over(spent, worst, what)
-            if not self.budget.allows(spent + _amount(ledger, _SUM) + worst):
+            if not self._fits(ledger, worst, what, waits_for="no batch"):
                 return None
-            return ledger.execute(
-                "INSERT INTO reserved (owner, nanodollars, tokens, calls) VALUES (?, ?, ?, ?)",
-                (self._owner, *_row(worst)),
-            ).lastrowid
+            return ledger.execute(_RESERVE, (self._owner, *_row(worst))).lastrowid
+
+    def hold(self, batch: str, worst: Amount, *, what: str = "the next call") -> bool:
+        """Adds `worst` to what is set aside for a batch; False where that has to wait for calls under way.
+
+        Args:
+            batch: `PLACE:JOB:PART`.
+            worst: the most that more calls of the batch can cost.
+            what: the calls, in words.
+
+        Raises:
+            OverBudget: `worst` does not fit, even if all that is under way, but batches of other places, cost nothing.
+            StoreError: the ledger cannot be written.
+        """
+        owner = _OF_BATCH + batch
+        with self._changing() as ledger:
+            if not self._fits(ledger, worst, what, waits_for=f"{_OF_BATCH}{batch.partition(':')[0]}:"):
+                return False
+            held = _amount(ledger, f"{_SUM} WHERE owner = ?", owner)
+            ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
+            ledger.execute(_RESERVE, (owner, *_row(held + worst)))
+            return True
+
+    def trim(self, batch: str, worst: Amount) -> None:
+        """Makes what is set aside for a batch as much as `worst`, which is less; nothing where none is.
+
+        Raises:
+            StoreError: the ledger cannot be written.
+        """
+        with self._changing() as ledger:
+            ledger.execute(
+                "UPDATE reserved SET nanodollars = ?, tokens = ?, calls = ? WHERE owner = ?",
+                (*_row(worst), _OF_BATCH + batch),
+            )
+
+    def held(self, place: str) -> list[str]:
+        """The batches of a place, each as `PLACE:JOB:PART`, that something is set aside for.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        start = f"{_OF_BATCH}{place}:"
+        with self._changing() as ledger:
+            owners = ledger.execute("SELECT DISTINCT owner FROM reserved").fetchall()
+        return [owner.removeprefix(_OF_BATCH) for (owner,) in owners if owner.startswith(start)]
+
+    def settle_batch(self, batch: str, actual: Amount | None) -> None:
+        """Puts what a batch came to in place of what was set aside for it; None is the worst case, for it is lost.
+
+        Raises:
+            StoreError: the ledger cannot be written; the worst case goes on counting.
+        """
+        owner = _OF_BATCH + batch
+        with self._changing() as ledger:
+            if actual is None:
+                self._write_off(ledger, owner)
+            elif ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,)).rowcount:
+                ledger.execute(_SPEND, _row(actual))
 
     def settle(self, reservation: int, actual: Amount) -> None:
         """Puts what a call came to in place of its reservation; settling twice changes nothing.
@@ -173,7 +228,7 @@ class Ledger:
         """Settles the reservations of processes that have ended."""
         owners = ledger.execute("SELECT DISTINCT owner FROM reserved WHERE owner != ?", (self._owner,)).fetchall()
         for (owner,) in owners:
-            if _has_ended(_mark(self.path, owner)):
+            if not owner.startswith(_OF_BATCH) and _has_ended(_mark(self.path, owner)):
                 self._write_off(ledger, owner)
 
     def _write_off(self, ledger: sqlite3.Connection, owner: str) -> None:
@@ -183,10 +238,33 @@ class Ledger:
             ledger.execute(_LOSE, _row(left))
             ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
 
-    def _over(self, spent: Amount, worst: Amount, what: str) -> OverBudget:
+    def _fits(self, ledger: sqlite3.Connection, worst: Amount, what: str, *, waits_for: str) -> bool:
+        """Whether `worst` fits by now; not where it has to wait for calls of processes, or of batches named so.
+
+        Raises:
+            OverBudget: there is nothing to wait for.
+        """
+        if self.budget.allows(_amount(ledger, _SPENT) + _amount(ledger, _SUM) + worst):
+            return True
+        self._bury(ledger)
+        spent = _amount(ledger, _SPENT)
+        batches = _amount(
+            ledger,
+            f"{_SUM} WHERE substr(owner, 1, ?) = ? AND substr(owner, 1, ?) != ?",
+            len(_OF_BATCH),
+            _OF_BATCH,
+            len(waits_for),
+            waits_for,
+        )
+        if not self.budget.allows(spent + batches + worst):
+            raise self._over(spent, worst, what, batches=batches)
+        return self.budget.allows(spent + _amount(ledger, _SUM) + worst)
+
+    def _over(self, spent: Amount, worst: Amount, what: str, *, batches: Amount) -> OverBudget:
         words = self.budget.words
+        held = "" if batches == NOTHING else f", {words(batches)} set aside for batches under way"
         return OverBudget(
-            f"The budget of {self.budget} is used up: {words(spent)} spent, and {what} may take {words(worst)}.",
+            f"The budget of {self.budget} is used up: {words(spent)} spent{held}, and {what} may take {words(worst)}.",
             hint="The same command with a larger budget goes on; a smaller `max_tokens` lowers what a call may take.",
         )
 
@@ -218,7 +296,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     return ledger
 
 
-def _amount(ledger: sqlite3.Connection, query: str, *values: str) -> Amount:
+def _amount(ledger: sqlite3.Connection, query: str, *values: str | int) -> Amount:
     nanodollars, tokens, calls = ledger.execute(query, values).fetchone()
     return Amount(nanodollars=nanodollars, tokens=tokens, calls=calls)
 

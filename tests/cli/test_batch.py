@@ -45,13 +45,25 @@ def test_what_is_on_record_needs_no_endpoint(
     assert server.steps == []
 
 
+def test_a_budget_holds_batches_and_says_what_is_left(
+    askance: Command, server: BatchServer, ads: list[str], options: str
+) -> None:
+    command = ["run", "action-reason", "ads", "--options", options, "--vlm", f"openai:gpt-4o@{server.url}", "--json"]
+    done = askance(*command, "--batch", "--budget", "12calls")
+    again = askance(*command, "--batch", "--budget", "100calls")
+
+    assert (done.code, again.code, server.made.total(), set(server.made.values())) == (1, 0, 21, {1})
+    assert len(done.lines) < len(again.lines) == 3
+    assert "Of the budget of 12 calls, 12 calls spent.\nThe next call might have passed the budget. Left: " in done.err
+    assert "Of the budget of 100 calls, 22 calls spent." in again.err
+
+
 REFUSED = {
     "replay": (["--replay"], "`--batch` reads its answers from the records, so it goes with no other mode."),
     "refresh": (
         ["--mode", "refresh"],
         "`--batch` reads its answers from the records, so it goes with no other mode.",
     ),
-    "budget": (["--budget", "5.00"], "`--budget` holds call by call, which a batch cannot be."),
 }
 
 

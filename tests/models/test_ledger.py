@@ -38,6 +38,53 @@ def reserved(ledger: Ledger, amount: Amount) -> int:
     return reservation
 
 
+# --- batches ---
+
+
+def test_what_a_batch_holds_outlives_its_process(ledger: Ledger) -> None:
+    own = Ledger(ledger.path, Budget(tokens=100))
+    assert own.hold("here:job:a", tokens(30))
+    assert own.hold("here:job:a", tokens(40))
+    own.trim("here:job:a", tokens(60))
+    own.close()
+
+    assert ledger.balance() == Balance(spent=NOTHING, lost=NOTHING, reserved=tokens(60))
+    assert (ledger.held("here"), ledger.held("there")) == (["here:job:a"], [])
+    for _ in range(2):
+        ledger.settle_batch("here:job:a", tokens(10))
+    assert ledger.balance() == Balance(spent=tokens(10), lost=NOTHING, reserved=NOTHING)
+
+
+def test_nobody_online_waits_for_a_batch(ledger: Ledger) -> None:
+    ledger.hold("here:job:a", tokens(60))
+
+    with pytest.raises(OverBudget) as refused:
+        ledger.reserve(tokens(50))
+    assert refused.value.message == (
+        "The budget of 100 tokens is used up: 0 tokens spent, 60 tokens set aside for batches under way, and the next "
+        "call may take 50 tokens."
+    )
+    assert ledger.reserve(tokens(40)) is not None
+
+
+def test_a_batch_waits_for_those_of_its_own_place_and_for_calls(ledger: Ledger) -> None:
+    ledger.hold("here:job:a", tokens(60))
+    assert not ledger.hold("here:job:b", tokens(50))
+    with pytest.raises(OverBudget):
+        ledger.hold("there:job:b", tokens(50))
+    ledger.settle_batch("here:job:a", NOTHING)
+    call = reserved(ledger, tokens(60))
+    assert not ledger.hold("here:job:b", tokens(50))
+    ledger.settle(call, NOTHING)
+    assert ledger.hold("here:job:b", tokens(50))
+
+
+def test_a_batch_that_nobody_comes_back_for_is_lost(ledger: Ledger) -> None:
+    ledger.hold("here:job:a", tokens(60))
+    ledger.settle_batch("here:job:a", None)
+    assert ledger.balance() == Balance(spent=tokens(60), lost=tokens(60), reserved=NOTHING)
+
+
 # --- one process ---
 
 
