@@ -50,7 +50,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "langchain_openai": ("askance.models.*langchain*",),
     "langsmith": ("askance.models.*langchain*", "askance.nodes*"),
     "llama_index": (),
-    "numpy": ("askance.statistics*",),
+    "numpy": ("askance.evals.figures", "askance.statistics*"),
     "onnxruntime": (),
     "openai": ("askance.models.*openai*",),
     "pandas": (),
@@ -66,7 +66,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "transformers": (),
     "typer": ("askance.cli*",),
     "vllm": (),
-    "yaml": ("askance.evals.reference*", "askance.prompts*"),
+    "yaml": ("askance.evals.declared", "askance.evals.reference*", "askance.prompts*"),
 }
 """Where each vendor's package may be imported, as patterns of module names; typing-only imports are free."""
 

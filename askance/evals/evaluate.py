@@ -5,6 +5,7 @@ The folder is the run. What has an answer in it is not asked again, so the same 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -13,11 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import key_of
-from askance.errors import OverBudget, UsageError
-from askance.evals.predicting import Turn, in_batches, models_of, online
+from askance.errors import (
+    AuthError,
+    ImagesRejected,
+    ModelError,
+    ModelNotFound,
+    OverBudget,
+    Unreachable,
+    UsageError,
+)
+from askance.evals.predicting import Batching, Turn, in_batches, models_of, online
 from askance.evals.run import Answer, Run, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import PROMPTS, SCORES, RunFolder
-from askance.evals.scoring import figures_of, scored, write_scores
+from askance.evals.scoring import figures_of, scored, unscored_note, write_scores
 from askance.evals.solving import form_of
 from askance.evals.task import Scoring
 from askance.models import Engine, run_sync
@@ -30,10 +39,17 @@ if TYPE_CHECKING:
     from askance.evals.predicting import Stream
     from askance.evals.task import Task
     from askance.evals.values import Prediction
+    from askance.images import Image
     from askance.models import Model
 
 RUNS = Path("runs")
 """Folder for the folders of runs that are given no place."""
+
+BATCHES, LEDGER = "batches", "budget.db"
+"""Within a run's folder: what is under way in batches, and what was spent of a budget."""
+
+_HOPELESS = {kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, Unreachable)}
+"""Failures that the next sample would meet as well."""
 
 
 @dataclass(kw_only=True)
@@ -62,7 +78,7 @@ async def aevaluate(
     epochs: int = 1,
     convention: Convention = "wrong",
     seed: int = 0,
-    batches: Path | None = None,
+    batches: Batching | None = None,
     told: Told | None = None,
 ) -> Run:
     """Runs `task` and scores it; a run that was interrupted is gone on with.
@@ -74,12 +90,12 @@ async def aevaluate(
         epochs: how often each sample is answered; the answers are kept apart.
         convention: what becomes of non-answers in the figures.
         seed: of the bootstraps.
-        batches: folder for batches under way; the solver's chain is then asked through the batch interface.
+        batches: that the solver's chain is asked through the batch interface.
         told: of every step.
 
     Raises:
         UsageError: the samples are none, repeat an id, or the folder holds something else.
-        CallError: a model cannot be asked at all.
+        CallError: a model cannot be asked at all, or the first sample failed in a way that all others would.
         StoreError: records or folder cannot be read or written.
     """
     _check(task)
@@ -88,10 +104,18 @@ async def aevaluate(
     engine = engine or (models[0].engine if models else default_engine())
     scoring = _scoring(task, engine)
     turns = [Turn(sample=sample, epoch=epoch) for sample in task.samples for epoch in range(epochs)]
-    folder = RunFolder(Path(out) if out is not None else place_of(configuration), configuration, name=name_of_line)
+    folder = RunFolder(
+        Path(out) if out is not None else place_of(configuration),
+        configuration,
+        name=name_of_line,
+        facts={"origin": dict(task.origin)} if task.origin else {},
+    )
     try:
-        running = _Running(task, scoring, folder, told=told)
-        stream = online(task.solver, engine) if batches is None else in_batches(task.solver, batches)
+        running = _Running(scoring, folder, convention=convention, told=told)
+        if batches is None:
+            stream = online(task.solver, engine)
+        else:
+            stream = in_batches(task.solver, batches.folder or folder.path / BATCHES, batches.told)
         folder.keep(PROMPTS, getattr(task.solver, "prompts", {}))
         await running.run(turns, models, stream)
         figures = figures_of(running.answers, scoring, convention=convention, seed=seed)
@@ -101,7 +125,7 @@ async def aevaluate(
             also=_also(running.answers, models),
             more={
                 "figures": [figure.form() for figure in figures],
-                "notes": [*scoring.notes, *task.notes],
+                "notes": [*scoring.notes, *task.notes, *unscored_note(running.answers)],
                 "left": running.progress.left,
                 "seed": seed,
             },
@@ -129,8 +153,22 @@ def evaluate(task: Task, **options: Any) -> Run:
 
 
 def configuration_of(task: Task, *, epochs: int) -> JsonObject:
-    """Everything that decides the answers, as JSON: the run's hash is that of this."""
-    samples = [sample.form() for sample in task.samples]
+    """Everything that decides the answers, as JSON: the run's hash is that of this.
+
+    The order of the samples is no part of it.
+
+    Raises:
+        UsageError: a sample or an option holds what is no JSON.
+    """
+    samples = [sample.form() for sample in sorted(task.samples, key=lambda sample: sample.id)]
+    for form in (*samples, {"id": "of the task's options", **task.options}):
+        try:
+            json.dumps(form, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                f"The sample {form['id']!r} holds what is no JSON: {error}.",
+                hint="Targets, inputs and tags are texts, numbers, lists and maps with texts as keys.",
+            ) from error
     return {
         "task": task.name,
         "options": dict(task.options),
@@ -160,23 +198,24 @@ def _check(task: Task) -> None:
 class _Running:
     """One run under way: the answers as they come, their scores, and what is told of them."""
 
-    def __init__(self, task: Task, scoring: Scoring, folder: RunFolder, *, told: Told | None) -> None:
-        self._task = task
+    def __init__(self, scoring: Scoring, folder: RunFolder, *, convention: Convention, told: Told | None) -> None:
         self._scoring = scoring
         self._folder = folder
         self._told = told
+        self._images: Mapping[str, Image | None] = {}
         self.answers: list[Answer] = []
         headline = scoring.metrics[0]
         self.progress = Progress(
             metric=headline.name,
-            running=lambda: figures_of(self.answers, replace(scoring, metrics=(headline,)))[0],
+            running=lambda: figures_of(self.answers, replace(scoring, metrics=(headline,)), convention=convention)[0],
         )
 
     async def run(self, turns: Sequence[Turn], models: Sequence[Model], stream: Stream) -> None:
         """Answers and scores what the folder has no answer for, and takes over what it has."""
         self.progress.total = len(turns)
+        self._images = {turn.sample.id: turn.sample.image for turn in turns}
         for line in self._folder.finished.values():
-            await self._take(answer_of(line))
+            await self._take(line)
         unread = [turn for turn in turns if turn.name not in self._folder.finished]
         try:
             for model in models if unread else ():
@@ -186,20 +225,40 @@ class _Running:
                     if _unaffordable(prediction):
                         self.progress.left += 1
                         continue
+                    if not self.answers:
+                        _stop_if_hopeless(prediction)
                     answer = Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
-                    self._folder.add(line_of_answer(answer))
-                    await self._take(answer)
+                    await self._take(self._folder.add(line_of_answer(answer)))
         finally:
             for model in models:
                 await model.aclose()
         self.progress.left = len(turns) - len(self.answers)
 
-    async def _take(self, answer: Answer) -> None:
+    async def _take(self, line: Mapping[str, Any]) -> None:
+        """Scores what a line says, so that it is all the same whether it was answered now or earlier."""
+        answer = answer_of(line)
+        image = self._images.get(answer.sample.id)
+        answer = replace(answer, sample=replace(answer.sample, image=image or answer.sample.image))
         self.answers.append(await scored(answer, self._scoring))
         self.progress.done += 1
         self.progress.outcomes[answer.prediction.outcome] += 1
         if self._told is not None:
             self._told(self.progress)
+
+
+def _stop_if_hopeless(prediction: Prediction) -> None:
+    """Ends the run where the first sample failed as all others would.
+
+    Raises:
+        CallError: it did; of the same kind.
+    """
+    if any(link["outcome"] == "answered" and link["calls"] for link in prediction.links.values()):
+        return
+    for link in prediction.links.values():
+        kind: type[ModelError] | None = _HOPELESS.get(str(link.get("error")))
+        if kind is not None:
+            reason = str(link.get("reason") or prediction.reason)
+            raise kind(reason, hint="Stopped at the first sample, since the others would fail alike.")
 
 
 def _unaffordable(prediction: Prediction) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -46,9 +47,9 @@ class Metric:
     """What it says, for tables."""
 
     def of(self, scores: Sequence[Score]) -> float | None:
-        """The number for `scores`; None where none has the columns."""
+        """The number for `scores`; None where none has the columns, or where it has no value."""
         matrix = self.matrix(scores)
-        return None if len(matrix) == 0 else self._of(matrix)
+        return None if len(matrix) == 0 else self.figured(matrix)
 
     def covers(self, score: Score) -> bool:
         """Whether `score` has what the metric is made of."""
@@ -61,8 +62,10 @@ class Metric:
         rows = [[score.values[name] for name in self.columns] for score in scores if self.covers(score)]
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.columns))
 
-    def _of(self, matrix: Matrix) -> float:
-        return float(matrix.mean()) if self.statistic is None else float(self.statistic(matrix))
+    def figured(self, matrix: Matrix) -> float | None:
+        """The number for a matrix of samples × columns; None where it has no value (NaN)."""
+        found = float(matrix.mean()) if self.statistic is None else float(self.statistic(matrix))
+        return None if math.isnan(found) else found
 
 
 def mean(column: str, *, name: str | None = None, percent: bool = True, summary: str = "") -> Metric:
@@ -150,11 +153,11 @@ def figure(metric: Metric, rows: Sequence[Scored], *, convention: Convention = "
 def _interval(metric: Metric, scores: Sequence[Score], clusters: Sequence[str], *, seed: int) -> Interval | None:
     if not scores:
         return None
-    matrix, statistic = metric.matrix(scores), metric.statistic
-    if statistic is None:
+    matrix = metric.matrix(scores)
+    if metric.statistic is None:
         values: list[float] = matrix[:, 0].tolist()
         binary = all(value in {0.0, 1.0} for value in values)
         return statistics.mean_estimate(values, clusters, seed=seed, binary=binary).interval
     # Rows are places in the matrix, so that a draw is one step of numpy.
     places = range(len(matrix))
-    return statistics.cluster_bootstrap(lambda drawn: float(statistic(matrix[drawn])), places, clusters, seed=seed)
+    return statistics.cluster_bootstrap(lambda drawn: metric.figured(matrix[drawn]), places, clusters, seed=seed)

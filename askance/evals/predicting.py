@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance import chains
 from askance.chains.stream import in_order
 from askance.errors import UsageError
-from askance.evals.solving import ChainSolver, solved
+from askance.evals.solving import ChainSolver, plain, solved
 from askance.evals.values import Prediction, Sample
 from askance.models import drawing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from askance.chains import Plan
     from askance.evals.solving import Solver
     from askance.models import Engine, Model
+    from askance.models.batch_policy import BatchNews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,16 @@ class Turn:
 
 Predictions: TypeAlias = AsyncGenerator[tuple[Turn, Prediction], None]
 Stream: TypeAlias = Callable[[Sequence[Turn]], Predictions]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    """That a run asks through the batch interface."""
+
+    folder: Path | None = None
+    """For what is under way; by default in the run's folder."""
+    told: Callable[[BatchNews], None] | None = None
+    """Hears of every step."""
 
 
 def models_of(solver: Solver) -> list[Model]:
@@ -61,12 +74,13 @@ def online(solver: Solver, engine: Engine) -> Stream:
     return stream
 
 
-def in_batches(solver: Solver, folder: Path) -> Stream:
+def in_batches(solver: Solver, folder: Path, told: Callable[[BatchNews], None] | None = None) -> Stream:
     """Asks by the provider's batch interface, an epoch after the other.
 
     Args:
         solver: a chain.
         folder: for what is under way.
+        told: of every step.
 
     Raises:
         UsageError: the solver is no chain, so that nobody can tell what it will ask.
@@ -78,9 +92,28 @@ def in_batches(solver: Solver, folder: Path) -> Stream:
         for epoch in sorted({turn.epoch for turn in turns}):
             some = [turn for turn in turns if turn.epoch == epoch]
             inputs = [solver.given(turn.sample) for turn in some]
-            with drawing(epoch):
-                readings = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch))
+            batches = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch), told=told)
+            async with aclosing(batches) as readings:
                 for turn in some:
-                    yield turn, solver.prediction(await anext(readings), turn.sample)
+                    with drawing(epoch):  # for the readings alone: what scores them is of no draw
+                        reading = await anext(readings)
+                    yield turn, plain(solver.prediction(reading, turn.sample))
 
     return stream
+
+
+async def planned(solver: Solver, turns: Iterable[Turn]) -> Plan:
+    """What `turns` would ask and cost; nothing is asked.
+
+    Raises:
+        UsageError: the solver is no chain, so that nobody can tell what it will ask; or the mode is `replay`.
+    """
+    if not isinstance(solver, ChainSolver):
+        raise UsageError("Nobody can tell what a solver will ask that is no chain.", hint="Leave `--plan` out.")
+
+    def inputs() -> Iterator[Mapping[str, Any]]:
+        for turn in turns:
+            with drawing(turn.epoch):  # until the plan takes the next one
+                yield solver.given(turn.sample)
+
+    return await chains.plan(solver.chain, inputs())

@@ -29,6 +29,8 @@ class Answer:
     prediction: Prediction
     score: Score | None = None
     """None where there is no answer."""
+    unscored: str | None = None
+    """Why an answer has no score: the call that was to judge it has none."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -54,6 +56,8 @@ class Run:
     """Samples that the budget had nothing left for."""
     seed: int = 0
     """Of the bootstraps."""
+    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Where the definition of the task is found, where its name does not say it."""
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -74,6 +78,7 @@ class Run:
                 finished=form.get("finished"),
                 left=form.get("left", 0),
                 seed=form.get("seed", 0),
+                origin=form.get("origin", {}),
             )
         except (KeyError, TypeError) as error:
             raise _no_run(folder) from error
@@ -90,8 +95,18 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What tells it from other runs of the task, in a line: models and options."""
-        return str(self.configuration.get("label") or self.path.name)
+        """What tells it from other runs of the task, in a line: its label, else its models, else its folder."""
+        label = self.configuration.get("label")
+        return str(label or " + ".join(self.models) or self.path.name)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that it asked, each once."""
+        forms: list[Mapping[str, Any]] = [
+            *self.configuration.get("models", {}).values(),
+            *self.configuration["solver"].get("models", {}).values(),
+        ]
+        return tuple(dict.fromkeys(str(form["id"].get("name") or form["id"].get("model")) for form in forms))
 
     def figure(self, metric: str) -> Figure:
         """The figure of `metric`.

@@ -38,6 +38,7 @@ class RunFolder:
         configuration: everything that decides the samples; once there is a sample, the folder takes no other.
         name: which sample a line is about.
         keeps: whether an answered line of an earlier run still holds; by default it does.
+        facts: what else `run.json` says from the start, which does not tell runs apart.
 
     Raises:
         UsageError: the folder holds another run, or something else.
@@ -51,9 +52,11 @@ class RunFolder:
         *,
         name: Callable[[Mapping[str, Any]], str] = lambda line: str(line["image"]),
         keeps: Callable[[JsonObject], bool] | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = path
         self._name = name
+        self._facts: JsonObject = dict(facts or {})
         self.configuration = configuration
         self.hash = key_of("run", configuration)
         self.finished: dict[str, JsonObject] = {}
@@ -69,10 +72,12 @@ class RunFolder:
             self._lock.close()
             raise
 
-    def add(self, line: Mapping[str, Any]) -> None:
-        """Writes the line of one sample, at once."""
+    def add(self, line: Mapping[str, Any]) -> JsonObject:
+        """Writes the line of one sample, at once; returns it as it will be read."""
+        text = json.dumps(line, ensure_ascii=False)
         if self._name(line) not in self.finished:
-            self._write(self._samples, line)
+            self._write(self._samples, text)
+        return json.loads(text)
 
     def finish(
         self, records: Records | None, *, also: Collection[str] = (), more: Mapping[str, Any] | None = None
@@ -174,12 +179,12 @@ class RunFolder:
         part = self.path / f"{SAMPLES}.part"
         with _writing(part, "w") as file:
             for line in self.finished.values():
-                self._write(file, line)
+                self._write(file, json.dumps(line, ensure_ascii=False))
         part.replace(self.path / SAMPLES)
         return _writing(self.path / SAMPLES, "a")
 
-    def _write(self, file: IO[str], line: Mapping[str, Any]) -> None:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    def _write(self, file: IO[str], text: str) -> None:
+        file.write(text + "\n")
         file.flush()
 
     def _save(self, more: JsonObject) -> None:
@@ -191,6 +196,7 @@ class RunFolder:
             "hash": self.hash,
             "configuration": self.configuration,
             **{name: there[name] for name in ("started",) if name in there},
+            **self._facts,
             **more,
         }
         part = self.path / f"{DESCRIPTION}.part"

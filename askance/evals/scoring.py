@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.figures import Convention, Figure, Scored, figure
 from askance.evals.values import Score
 
@@ -18,11 +19,36 @@ if TYPE_CHECKING:
 
 
 async def scored(answer: Answer, scoring: Scoring) -> Answer:
-    """`answer` with its score; without one where it is no answer."""
+    """`answer` with its score; without one where it is no answer, or where the call that judges it gave none.
+
+    Raises:
+        UsageError: the scoring itself has a fault.
+        ReplayMiss: what the scoring asks is not on record.
+    """
     if not answer.prediction.answered:
-        return replace(answer, score=None)
-    found = scoring.score(answer.sample, answer.prediction.value)
-    return replace(answer, score=found if isinstance(found, Score) else await found)
+        return replace(answer, score=None, unscored=None)
+    try:
+        found = scoring.score(answer.sample, answer.prediction.value)
+        return replace(answer, score=found if isinstance(found, Score) else await found, unscored=None)
+    except CallError as error:
+        return replace(answer, score=None, unscored=str(error))
+    except AskanceError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"The scoring of the sample {answer.sample.id!r} raised {type(error).__name__}: {error}.",
+            hint="Mend it; what was answered is kept, and the same command goes on.",
+        ) from error
+
+
+def unscored_note(answers: Iterable[Answer]) -> tuple[str, ...]:
+    """What there is to say of answers that have no score."""
+    lacking = [answer for answer in answers if answer.unscored is not None]
+    if not lacking:
+        return ()
+    count = "1 answer has" if len(lacking) == 1 else f"{len(lacking):,} answers have"
+    first = min(lacking, key=lambda answer: (answer.sample.id, answer.epoch))
+    return (f"{count} no score and counts as no answer, such as that to {first.sample.id!r}: {first.unscored}",)
 
 
 def figures_of(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from inspect import isawaitable, iscoroutinefunction
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
+from askance.chains import Reading
 from askance.chains.line import line_of
-from askance.errors import CallError, StoreError
+from askance.errors import AskanceError, CallError, StoreError
 from askance.evals.values import Prediction
 from askance.models import noting
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Reading
+    from askance.chains import Chain
     from askance.chat import Json, JsonObject, Outcome
     from askance.evals.values import Sample
 
@@ -37,7 +40,8 @@ class ChainSolver:
     Args:
         chain: what reads the sample's picture.
         given: from a sample to the chain's input; by default the picture, and what the sample says beside it.
-        value: from a reading and its sample to the answer, as JSON; by default the numbers of the chosen options.
+        value: from a reading and its sample to the answer, as JSON; by default the numbers of the chosen options, or
+            the text that the chain is after.
     """
 
     def __init__(
@@ -49,7 +53,7 @@ class ChainSolver:
     ) -> None:
         self.chain = chain
         self.given = given or given_of
-        self._value = value or chosen
+        self._value = value or said
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
         """The prediction for one sample."""
@@ -57,17 +61,7 @@ class ChainSolver:
 
     def prediction(self, reading: Reading, sample: Sample) -> Prediction:
         """What `reading` says of `sample`."""
-        line = line_of(reading)
-        trace = {name: line[name] for name in ("verbalization", "statement", "statement_reason", "answers")}
-        answered = reading.outcome == "answered"
-        return Prediction(
-            outcome=reading.outcome,
-            value=self._value(reading, sample) if answered else None,
-            reason=reading.reason,
-            links=line["links"],
-            trace=trace,
-            meta=line["meta"],
-        )
+        return _of_reading(reading, lambda: self._value(reading, sample))
 
     @property
     def prompts(self) -> Mapping[str, str]:
@@ -91,19 +85,42 @@ def given_of(sample: Sample) -> Mapping[str, Any]:
     return {"name": sample.id, "image": sample.image, **sample.inputs}
 
 
-def chosen(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
-    """The numbers of the options that were chosen, best first, counted from 1."""
-    return list(reading.answers.value.numbers) if reading.answers and reading.answers.value else None
+def said(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
+    """What the chain was after: the numbers of the chosen options, best first and counted from 1; or a text."""
+    if reading.target == "answers":
+        return list(reading.answers.value.numbers) if reading.answers and reading.answers.value else None
+    found = reading.links.get(reading.target)
+    return None if found is None or found.value is None else str(found.value)
+
+
+def _of_reading(reading: Reading, value: Callable[[], Json]) -> Prediction:
+    line = line_of(reading)
+    return Prediction(
+        outcome=reading.outcome,
+        value=value() if reading.outcome == "answered" else None,
+        reason=reading.reason,
+        links=line["links"],
+        trace={name: line[name] for name in ("verbalization", "statement", "statement_reason", "answers")},
+        meta=line["meta"],
+    )
+
+
+_LINK = "solver"
+"""The one link of a solver that names none."""
 
 
 async def solved(solver: Solver, sample: Sample) -> Prediction:
-    """The prediction of any solver; what it raises is the outcome of this sample and never stops the others."""
+    """The prediction of any solver; what it raises is the outcome of this sample and never stops the others.
+
+    Raises:
+        StoreError: the records cannot be read or written, which stops all of them.
+    """
     with noting() as keys:
-        prediction = await _ended(solver, sample)
-    if prediction.links or not keys:
+        prediction = plain(await _ended(solver, sample))
+    if prediction.links.keys() - {_LINK} or not keys:
         return prediction
-    link: JsonObject = {"outcome": prediction.outcome, "calls": keys}
-    return replace(prediction, links={"solver": link})
+    link: JsonObject = {"outcome": prediction.outcome, **prediction.links.get(_LINK, {}), "calls": keys}
+    return replace(prediction, links={_LINK: link})
 
 
 async def _ended(solver: Solver, sample: Sample) -> Prediction:
@@ -112,10 +129,28 @@ async def _ended(solver: Solver, sample: Sample) -> Prediction:
     except StoreError:
         raise
     except CallError as error:
-        return Prediction(outcome=cast("Outcome", error.outcome), reason=str(error))
+        return _unanswered(cast("Outcome", error.outcome), str(error), error)
+    except AskanceError as error:
+        return _unanswered("failed", str(error), error)
     except Exception as error:  # noqa: BLE001  # a fault in somebody's own solver
-        return Prediction(outcome="failed", reason=f"the solver raised {type(error).__name__}: {error}")
+        return _unanswered("failed", f"the solver raised {type(error).__name__}: {error}", error)
+    if isinstance(found, Reading):
+        return _of_reading(found, lambda: said(found, sample))
     return found if isinstance(found, Prediction) else Prediction(outcome="answered", value=found)
+
+
+def _unanswered(outcome: Outcome, reason: str, error: Exception) -> Prediction:
+    link: JsonObject = {"outcome": outcome, "calls": [], "error": type(error).__name__}
+    return Prediction(outcome=outcome, reason=reason, links={_LINK: link})
+
+
+def plain(prediction: Prediction) -> Prediction:
+    """`prediction` as it will be read from the run's folder: lists for tuples, texts for keys."""
+    try:
+        value, trace = json.loads(json.dumps([prediction.value, dict(prediction.trace)], allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        return _unanswered("failed", f"the solver gave what is no JSON: {error}", error)
+    return replace(prediction, value=value, trace=trace)
 
 
 async def _called(solver: Solver, sample: Sample) -> object:
@@ -123,14 +158,28 @@ async def _called(solver: Solver, sample: Sample) -> object:
     if ainvoke is not None:
         return await ainvoke(sample)
     function = cast("Callable[[Sample], object]", solver)
-    found = function(sample) if iscoroutinefunction(function) else await asyncio.to_thread(function, sample)
-    return await cast("Awaitable[object]", found) if isawaitable(found) else found
+    found = function(sample) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, sample)
+    return await cast("Awaitable[object]", found) if inspect.isawaitable(found) else found
 
 
 def form_of(solver: Solver) -> JsonObject:
-    """What is known of a solver, as JSON: everything that decides its answers where it can say so, else its name."""
+    """What is known of a solver, as JSON: everything that decides its answers where it can say so.
+
+    Of a function it is the name and the digest of its source, so that after an edit no run is gone on with; of anything
+    else the name alone.
+    """
     form: Callable[[], JsonObject] | None = getattr(solver, "form", None)
     if form is not None:
         return form()
     name = getattr(solver, "__qualname__", None) or type(solver).__qualname__
-    return {"solver": str(name)}
+    source = _source(solver)
+    return {"solver": str(name), **({} if source is None else {"source": source})}
+
+
+def _source(solver: Solver) -> str | None:
+    if not inspect.isfunction(solver):
+        return None
+    try:
+        return sha256(inspect.getsource(solver).encode("utf-8", "surrogatepass")).hexdigest()
+    except (OSError, TypeError):  # typed at a prompt
+        return None

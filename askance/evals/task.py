@@ -15,7 +15,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from askance.chains import Chain
 from askance.errors import UsageError
+from askance.evals.solving import ChainSolver
 from askance.evals.values import Sample, Score
 from askance.models import get_model
 
@@ -61,6 +63,12 @@ class Task:
     """The models that it was made with, by role (`vlm`, `llm`); a definition fills them in."""
     notes: tuple[str, ...] = ()
     """What there is to say of the data, such as samples that had to be left out."""
+    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Where its definition is found, where its name does not say it, as JSON; a run keeps it to be scored again."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.solver, Chain):
+            object.__setattr__(self, "solver", ChainSolver(self.solver))
 
 
 Made = TypeVar("Made")
@@ -81,6 +89,8 @@ class Definition:
     solver: Callable[..., Solver] | None
     """Makes the solver from models and options alone, so that a run can be run again without its data."""
     summary: str
+    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """For a task of somebody's own: `task`, the file that it stands in, and what else it takes to score its runs."""
 
     @property
     def takes(self) -> Mapping[str, inspect.Parameter]:
@@ -111,7 +121,7 @@ class Definition:
         def scoring(engine: Engine) -> Scoring:
             return self.scored(engine, made.options)
 
-        return replace(made, name=self.name, models=roles, scoring=made.scoring or scoring)
+        return replace(made, name=self.name, models=roles, scoring=made.scoring or scoring, origin=self.origin)
 
     def solved_by(self, models: Mapping[str, Model], options: Mapping[str, Any]) -> Solver:
         """The solver of a run, without its data.
