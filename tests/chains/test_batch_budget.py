@@ -102,16 +102,15 @@ def test_kills_lose_nothing_that_is_set_aside(
     kills = cycle([(1, "after"), (2, "before"), (2, "torn")])
     with serve() as server:
         run = Run(server.url, tmp_path, pictures[:2], budget=Budget(calls=PROBES + 14))
-        while (process := run.killed_at(*next(kills)).alone()) is not None:
+        code, where = -signal.SIGKILL, balance(run)
+        while code == -signal.SIGKILL:
+            process = run.killed_at(*next(kills)).alone()
             process.join(60)
-            where = balance(run)
+            code, where = process.exitcode, balance(run)
             assert where.spent.calls + where.reserved.calls >= server.made.total()
             assert where.spent.calls + where.reserved.calls <= PROBES + 14 + where.lost.calls
-            if process.exitcode == 0:
-                break
-            assert process.exitcode == -signal.SIGKILL
 
-        assert (len(server.batches), set(server.made.values()), server.made.total()) == (3, {1}, 14)
+        assert (code, len(server.batches), set(server.made.values()), server.made.total()) == (0, 3, {1}, 14)
         assert where.reserved == Amount()
         assert where.spent.calls - where.lost.calls == PROBES + 14
         assert [line["outcome"] for line in run.lines] == ["answered"] * 2
