@@ -21,14 +21,17 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(TOOLS, ((), ())),
     "combine": ((), ("objects", "scene_text", "narration", "unusual")),
     "detect_statement": (("description", "options"), ()),
-    "choose_action_reason": (("description", "options"), ("statement",)),
-    "choose_action_reasons": (("description", "options"), ("statement", "count")),
+    "choose_action_reason": (("description", "options"), ("statement", "step_by_step")),
+    "choose_action_reasons": (("description", "options"), ("statement", "count", "step_by_step")),
+    "classify_atypicality": (("description", "definitions"), ()),
+    "classify_from_picture": (("definitions",), ()),
+    "choose_statement_from_picture": (("options",), ()),
     "end_to_end_single": (("options",), ("description", "statement", "step_by_step")),
     "end_to_end_multi": (("options",), ("description", "statement", "count", "step_by_step")),
     "reask": (("error",), ()),
 }
-FAMILIES = {"detect_statement", "choose_action_reason", "choose_action_reasons"}
-"""Those that the paper words in its own way for Vicuna (Listings 9, 15, 16)."""
+FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}
+"""Those that the paper words in its own way for Vicuna (Listings 7, 9, 15, 16)."""
 
 
 def find(name: str, form: Form = "text", family: str | None = None) -> Prompt:
@@ -65,7 +68,7 @@ def test_inputs_are_those_of_the_prompt(prompt: Prompt) -> None:
 
 @every
 def test_a_picture_is_shown_where_one_is_asked_about(prompt: Prompt) -> None:
-    assert prompt.images == (prompt.name in TOOLS or prompt.name.startswith("end_to_end"))
+    assert prompt.images == (prompt.name in TOOLS or prompt.name.startswith("end_to_end") or "picture" in prompt.name)
 
 
 @every
@@ -191,8 +194,11 @@ SHAPES = {
     "unusual": '{"unusual": "what is unusual"}',
     "combine": '{"description": "the summary"}',
     "detect_statement": '{"statement": n}',
-    "choose_action_reason": '{"answers": [n]}',
-    "choose_action_reasons": '{"answers": [n, n, …]}',
+    "classify_atypicality": '{"categories": ["code", "code"]}',
+    "classify_from_picture": '{"categories": ["code", "code"]}',
+    "choose_statement_from_picture": '{"statement": n}',
+    "choose_action_reason": '{"reasoning": "your steps", "answers": [n]}',
+    "choose_action_reasons": '{"reasoning": "your steps", "answers": [n, n, …]}',
     "end_to_end_single": '{"reasoning": "your steps", "answers": [n]}',
     "end_to_end_multi": '{"reasoning": "your steps", "answers": [n, n, …]}',
 }
@@ -207,11 +213,24 @@ def test_a_json_form_ends_with_the_shape_of_its_answer(name: str, shape: str) ->
     assert turns[0].text.endswith("Answer with one JSON object and nothing else.")
 
 
-def test_steps_are_asked_for_only_when_wanted() -> None:
-    for name in ("end_to_end_single", "end_to_end_multi"):
-        assert '{"answers": [n' in ask(name, "json", options=["a", "b"])
-        assert "step by step" not in ask(name, "json", options=["a", "b"])
-        assert "step by step" in ask(name, "text", options=["a", "b"], step_by_step=True)
+STEPWISE = ("end_to_end_single", "end_to_end_multi", "choose_action_reason", "choose_action_reasons")
+
+
+@pytest.mark.parametrize("name", STEPWISE)
+def test_steps_are_asked_for_only_when_wanted(name: str) -> None:
+    plain = ask(name, "json", description="A cup.", options=["a", "b"])
+
+    assert '{"answers": [n' in plain
+    assert "step by step" not in plain
+    assert "step by step" in ask(name, "text", description="A cup.", options=["a", "b"], step_by_step=True)
+
+
+@pytest.mark.parametrize(("name", "family"), [("classify_atypicality", None), ("classify_atypicality", "vicuna")])
+def test_categories_are_told_with_their_definitions_a_line_each(name: str, family: str | None) -> None:
+    text = ask(name, "text", family, description="A cup.", definitions=["TR1: a\nskin", "OIO: inside"])
+
+    assert "\n- TR1: a skin\n- OIO: inside\n" in text
+    assert "[{'1': first category, '2': second category, ...}]" in text
 
 
 # --- layout ---
@@ -233,6 +252,7 @@ def test_what_the_tools_share_stands_first(form: Form) -> None:
         ("combine", "narration"),
         ("combine", "unusual"),
         ("detect_statement", "description"),
+        ("classify_atypicality", "description"),
         ("choose_action_reason", "description"),
         ("choose_action_reasons", "description"),
         ("end_to_end_single", "description"),
