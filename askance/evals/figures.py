@@ -77,9 +77,9 @@ class Metric:
         """`of_sums` for many sums at once, shape (…, columns) to (…); NaN where it has no value."""
         import numpy as np
 
-        of_sums = self.of_sums or (lambda _: math.nan)
         rows: list[list[float]] = sums.reshape(-1, len(self.columns)).tolist()
-        return np.array([of_sums(row) for row in rows], dtype=np.float64).reshape(sums.shape[:-1])
+        found = [math.nan if self.of_sums is None else self.of_sums(row) for row in rows]
+        return np.array(found, dtype=np.float64).reshape(sums.shape[:-1])
 
 
 def mean(column: str, *, name: str | None = None, percent: bool = True, summary: str = "") -> Metric:
