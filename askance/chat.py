@@ -10,8 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
+from json.encoder import encode_basestring as _quoted
 from typing import Any, Literal, TypeAlias, cast, get_args
+
+from typing_extensions import override
 
 from askance.images import CLEAN, Image, ImagePolicy
 
@@ -28,14 +32,41 @@ FINISHES: tuple[FinishReason, ...] = get_args(FinishReason)
 Detail = Literal["auto", "low", "high", "original"]
 
 
+class _Written:
+    """A value that many requests have in common: its canonical JSON text is worked out once."""
+
+    __slots__ = ("_text",)
+    _text: str
+
+    @property
+    def written(self) -> str:
+        """`canonical_json` of the canonical form."""
+        text = getattr(self, "_text", None)
+        if text is None:
+            text = self._write()
+            object.__setattr__(self, "_text", text)
+        return text
+
+    def canonical(self) -> JsonObject:
+        return {}
+
+    def _write(self) -> str:
+        return canonical_json(self.canonical())
+
+
 @dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(_Written):
     """A piece of text in a message."""
 
     text: str
 
+    @override
     def canonical(self) -> JsonObject:
         return {"type": "text", "text": self.text}
+
+    @override
+    def _write(self) -> str:
+        return f'{{"text":{_quoted(self.text)},"type":"text"}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +83,12 @@ class ImagePart:
         if self.detail != "auto":
             form["detail"] = self.detail
         return form
+
+    @property
+    def written(self) -> str:
+        """`canonical_json` of the canonical form."""
+        detail = "" if self.detail == "auto" else f'"detail":{_quoted(self.detail)},'
+        return f'{{{detail}"policy":{_policy_text(self.policy)},"sha256":"{self.image.sha256}","type":"image"}}'
 
 
 Part: TypeAlias = TextPart | ImagePart
@@ -92,6 +129,15 @@ class Message:
             form["tool_call_id"] = self.tool_call_id
         return form
 
+    @property
+    def written(self) -> str:
+        """`canonical_json` of the canonical form."""
+        answered = "" if self.tool_call_id is None else f',"tool_call_id":{_quoted(self.tool_call_id)}'
+        calls = canonical_json([call.canonical() for call in self.tool_calls]) if self.tool_calls else ""
+        called = f',"tool_calls":{calls}' if calls else ""
+        parts = ",".join([part.written for part in self.parts])
+        return f'{{"parts":[{parts}],"role":{_quoted(self.role)}{answered}{called}}}'
+
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
@@ -106,13 +152,18 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseFormat:
-    """The form that the endpoint is asked to hold the answer to."""
+class ResponseFormat(_Written):
+    """The form that the endpoint is asked to hold the answer to; the schema is a copy of the one given."""
 
     kind: Literal["json_object", "json_schema"]
     name: str | None = None
     schema: Mapping[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        if self.schema is not None:
+            object.__setattr__(self, "schema", _own(self.schema))
+
+    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = {"kind": self.kind}
         if self.name is not None:
@@ -123,7 +174,7 @@ class ResponseFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelId:
+class ModelId(_Written):
     """Which model answers: a name, not an address."""
 
     provider: str
@@ -135,6 +186,7 @@ class ModelId:
     answers."""
     api: Literal["chat", "responses"] = "chat"
 
+    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = (
             {"provider": self.provider, "model": self.model} if self.name is None else {"name": self.name}
@@ -152,7 +204,7 @@ class ModelId:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
+class Sampling(_Written):
     """How the answer is drawn; None leaves it to the endpoint."""
 
     temperature: float | None = None
@@ -164,6 +216,7 @@ class Sampling:
     logprobs: int | None = None
     """How many alternatives a token, 0 for the chosen token alone."""
 
+    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = {}
         for name in ("temperature", "top_p", "seed", "max_tokens", "logprobs"):
@@ -210,10 +263,26 @@ class ChatRequest:
         return form
 
     @property
+    def written(self) -> str:
+        """`canonical_json` of the canonical form, put together from what its parts have written."""
+        texts = [f'"draw":{canonical_json(self.draw)}'] if self.draw else []
+        if self.extra:
+            texts.append(f'"extra":{canonical_json(self.extra)}')
+        texts.append(f'"messages":[{",".join([message.written for message in self.messages])}]')
+        texts.append(f'"model":{self.model.written}')
+        if self.response is not None:
+            texts.append(f'"response":{self.response.written}')
+        if self.sampling.written != "{}":
+            texts.append(f'"sampling":{self.sampling.written}')
+        if self.tools:
+            texts.append(f'"tools":{canonical_json([tool.canonical() for tool in self.tools])}')
+        return f"{{{','.join(texts)}}}"
+
+    @property
     def key(self) -> str:
         """sha256 of the canonical JSON, 64 hex digits; worked out once."""
         if self._key is None:
-            object.__setattr__(self, "_key", key_of("chat", self.canonical()))
+            object.__setattr__(self, "_key", _key_of("chat", self.written))
         return self._key or ""
 
     @property
@@ -371,7 +440,25 @@ def canonical_json(form: Any) -> str:
 
 def key_of(kind: str, form: Any) -> str:
     """sha256, 64 hex digits, of the kind of record and the canonical JSON of what was asked."""
-    return sha256(f"{kind}\n{canonical_json(form)}".encode("utf-8", "surrogatepass")).hexdigest()
+    return _key_of(kind, canonical_json(form))
+
+
+def _key_of(kind: str, text: str) -> str:
+    return sha256(f"{kind}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _policy_text(policy: ImagePolicy) -> str:
+    return canonical_json(policy.canonical())
+
+
+def _own(form: Any) -> Any:
+    """A copy of `form` whose mappings and lists nobody else holds."""
+    if isinstance(form, Mapping):
+        return {name: _own(value) for name, value in cast("Mapping[str, Any]", form).items()}
+    if isinstance(form, (list, tuple)):
+        return [_own(item) for item in cast("Sequence[Any]", form)]
+    return form
 
 
 def _plain(form: Any) -> Any:

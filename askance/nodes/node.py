@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, Outcome
     from askance.images import Image
     from askance.models import Model, ModelLike, Rung
+    from askance.prompts.prompt import Turn
 
     Chat = Callable[[ChatRequest, bool], Awaitable[ChatResponse]]
 
@@ -79,6 +80,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self.prompt_name = prompt or self.prompt
         self.name = name or self.prompt_name
         self._prompts: dict[Form, Prompt] = {}
+        self._parts: dict[int, tuple[Turn, TextPart]] = {}
+        self._form: ResponseFormat | None = None
+        self._model_name = str(self.model.id)
         self._rung: Rung | None = None
         self._prompt_for("text" if self.model.protocol == "paper" else "json")
 
@@ -164,22 +168,35 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     def request(self, subject: In, rung: Rung) -> ChatRequest:
         """The request that asks about `subject` on `rung`."""
         prompt = self._prompt_for("text" if rung == "paper" else "json")
-        pictures = tuple(self.model.image(picture) for picture in self.pictures(subject))
+        pictures = [self.model.image(picture) for picture in self.pictures(subject)]
         messages: list[Message] = []
-        for turn in prompt.render(**self.variables(subject)):
-            text = TextPart(turn.text)
-            first_user = bool(pictures) and turn.role == "user"
-            messages.append(Message(turn.role, (*pictures, text) if first_user else (text,)))
-            if first_user:
-                pictures = ()
-        return self.model.request(
-            tuple(messages), response=self._response_format(subject, rung), max_tokens=self.max_tokens
-        )
+        for place, turn in enumerate(prompt.render(**self.variables(subject))):
+            text = self._part(place, turn)
+            if pictures and turn.role == "user":
+                messages.append(Message(turn.role, (*pictures, text)))
+                pictures = []
+            else:
+                messages.append(Message(turn.role, (text,)))
+        return self.model.request(messages, response=self._response_format(subject, rung), max_tokens=self.max_tokens)
+
+    def _part(self, place: int, turn: Turn) -> TextPart:
+        """The text of a turn; one that is the same from prompt to prompt is the same part, which is written once."""
+        turn_before, part = self._parts.get(place, (None, None))
+        if part is None or turn is not turn_before:
+            part = TextPart(turn.text)
+            self._parts[place] = turn, part
+        return part
 
     def _response_format(self, subject: In, rung: Rung) -> ResponseFormat | None:
-        if rung == "json_schema":
-            return ResponseFormat("json_schema", name=self.prompt, schema=self.schema(subject))
-        return ResponseFormat("json_object") if rung == "json_object" else None
+        """The form of the answer; where it is that of the call before, it is the same object, which is written once."""
+        if rung == "json_object":
+            return ResponseFormat("json_object")
+        if rung != "json_schema":
+            return None
+        schema, form = self.schema(subject), self._form
+        if form is None or form.schema != schema:
+            form = self._form = ResponseFormat("json_schema", name=self.prompt, schema=schema)
+        return form
 
     @property
     def prompts_in_use(self) -> tuple[Prompt, ...]:
@@ -231,7 +248,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             calls.append(
                 Call(
                     key=request.key,
-                    model=str(self.model.id),
+                    model=self._model_name,
                     usage=response.usage,
                     cost=self.model.cost(response.usage),
                     meta=response.meta,

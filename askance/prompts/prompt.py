@@ -86,7 +86,8 @@ class Prompt:
         if not values and self._constant is not None:
             return self._constant
         given = {name: value for name, value in values.items() if value is not None}
-        if complaints := self._complaints(given):
+        if not self._takes(given):
+            complaints = self._complaints(given)
             known = ", ".join(f"`{name}`" for name in self.declared) or "none"
             message = f"Prompt {self.name!r} ({self.path}) cannot be rendered: {'; '.join(complaints)}."
             raise PromptError(message, hint=f"Its inputs: {known}.")
@@ -99,13 +100,25 @@ class Prompt:
         values: dict[str, object] = {
             name: Items(value, budget) if isinstance(value, (list, tuple)) else value for name, value in given.items()
         }
-        return tuple(Turn(template.role, template.render(values, budget)) for template in self.templates)
+        for turn in self._fixed:
+            if turn is not None:
+                budget.join((turn.text,))
+        turns = zip(self._fixed, self.templates, strict=True)
+        return tuple([turn or Turn(template.role, template.render(values, budget)) for turn, template in turns])
+
+    @cached_property
+    def _fixed(self) -> tuple[Turn | None, ...]:
+        """The turns in which nothing changes, in their places; the same objects in every rendering."""
+        budget = Budget(f"Prompt {self.name!r}")
+        return tuple(
+            Turn(template.role, template.render({}, budget)) if template.constant else None
+            for template in self.templates
+        )
 
     @cached_property
     def _constant(self) -> tuple[Turn, ...] | None:
-        if not all(template.constant for template in self.templates):
-            return None
-        return self._render({})
+        turns = tuple(turn for turn in self._fixed if turn is not None)
+        return turns if len(turns) == len(self.templates) else None
 
     @cached_property
     def _defaults(self) -> dict[str, Value]:
@@ -118,6 +131,17 @@ class Prompt:
         for template in self.templates:
             uses |= {name: line for name, line in template.uses.items() if name not in uses}
         return uses
+
+    @cached_property
+    def _needed(self) -> frozenset[str]:
+        return frozenset(self.inputs)
+
+    def _takes(self, given: Mapping[str, Value]) -> bool:
+        """Whether `given` is what the prompt takes, so that there is nothing to complain about."""
+        declared = self.declared
+        return self._needed <= given.keys() and all(
+            name in declared and _is_a(declared[name].kind, value) for name, value in given.items()
+        )
 
     def _complaints(self, given: Mapping[str, Value]) -> list[str]:
         missing = [
