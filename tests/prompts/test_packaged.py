@@ -17,6 +17,10 @@ IDS = [prompt.path.name.removesuffix(".prompt") for prompt in PROMPTS]
 every = pytest.mark.parametrize("prompt", PROMPTS, ids=IDS)
 
 TOOLS = ("objects", "scene_text", "narration", "unusual", "caption")
+NEGATIVES = (
+    *("action", "reason", "adjective", "object", "statement"),
+    *(f"explanation_{kind}" for kind in ("verb", "object", "adjective", "causal")),
+)
 INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(TOOLS, ((), ())),
     "combine": ((), ("objects", "scene_text", "narration", "unusual")),
@@ -28,6 +32,9 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "choose_statement_from_picture": (("options",), ()),
     "end_to_end_single": (("options",), ("description", "statement", "step_by_step")),
     "end_to_end_multi": (("options",), ("description", "statement", "count", "step_by_step")),
+    "choose_blind": (("options",), ("count",)),
+    **dict.fromkeys([f"negative_{kind}" for kind in NEGATIVES], (("statement",), ("count",))),
+    **dict.fromkeys(("judge_equivalence", "judge_equivalence_rubric"), (("question", "reference", "candidate"), ())),
     "reask": (("error",), ()),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}
@@ -257,6 +264,12 @@ def test_what_the_tools_share_stands_first(form: Form) -> None:
         ("choose_action_reasons", "description"),
         ("end_to_end_single", "description"),
         ("end_to_end_multi", "description"),
+        *((f"negative_{kind}", "statement") for kind in NEGATIVES),
+        *(
+            (name, text)
+            for name in ("judge_equivalence", "judge_equivalence_rubric")
+            for text in ("reference", "candidate")
+        ),
     ],
 )
 @pytest.mark.parametrize("form", FORMS)

@@ -1,0 +1,170 @@
+"""Whether a candidate means the same as a reference: the paper's short question, or a rubric."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from typing_extensions import override
+
+from askance.agents.judging import VERDICTS, Verdict, VerdictValue, verdict_of
+from askance.agents.questions import question_of
+from askance.nodes import Node, Result, Unreadable, skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from askance.models import ModelLike, Rung
+    from askance.prompts import PromptLibrary
+
+JudgeForm: TypeAlias = Literal["rubric", "short"]
+"""`short` is the question of *WHOOPS!* (section 5.1), true or false; `rubric` compares first and may be unclear."""
+
+QUESTION = "What is unusual in this image?"
+"""What both texts answer where nothing else is said (*WHOOPS!*, section 5.1)."""
+
+_PROMPTS: Mapping[JudgeForm, str] = {"short": "judge_equivalence", "rubric": "judge_equivalence_rubric"}
+_SAID: Mapping[JudgeForm, tuple[VerdictValue, ...]] = {"short": ("true", "false"), "rubric": VERDICTS}
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
+_MARKUP = re.compile(r"[*_`]+")
+_WORD = re.compile(r"(?:(?:final\s+)?answer\s*:\s*)?[\"']?(true|false)[\"']?\s*[.!]?", re.IGNORECASE)
+_LINE = re.compile(r"verdict\s*:\s*(.*)", re.IGNORECASE)
+_REASON = re.compile(r"^\s*reason\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EquivalenceQuestion:
+    """Whether `candidate` says the same as `reference`, as answers to `question`; both are words of strangers."""
+
+    reference: str
+    candidate: str
+    question: str = QUESTION
+
+
+class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
+    """Judges whether two texts mean the same: `true`, `false` or `unclear`, with a reason.
+
+    Both texts are fenced and stand where nothing instructs. The verdict is read only from its place: the field of the
+    one JSON object that the reply is; in the text forms the line that is its own. A reply with anything else there is
+    `invalid`, so that its candidate is unscored.
+
+    Args:
+        form: which of the two prompts is asked.
+    """
+
+    prompt = "judge_equivalence"
+    gives = Verdict
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        form: JudgeForm = "rubric",
+        prompt: str | None = None,
+        prompts: PromptLibrary | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.form: JudgeForm = form
+        super().__init__(model, prompt=prompt or _PROMPTS[form], prompts=prompts, name=name)
+
+    async def judge(self, reference: str, candidate: str, *, question: str = QUESTION) -> Verdict:
+        """The verdict on `candidate`; unscored, with its outcome and reason, where there is none."""
+        asked = EquivalenceQuestion(reference=reference, candidate=candidate, question=question)
+        return verdict_of(await self.ask(asked))
+
+    @override
+    def accept(self, given: Any) -> EquivalenceQuestion:
+        return question_of(EquivalenceQuestion, given)
+
+    @override
+    def unasked(self, subject: EquivalenceQuestion) -> Result[Verdict] | None:
+        for what, text in (("reference", subject.reference), ("candidate", subject.candidate)):
+            if not text.strip():
+                return skipped(f"the {what} is empty, so there is nothing to compare")
+        return None
+
+    @override
+    def variables(self, subject: EquivalenceQuestion) -> Mapping[str, Any]:
+        return {"question": subject.question, "reference": subject.reference, "candidate": subject.candidate}
+
+    @override
+    def schema(self, subject: EquivalenceQuestion) -> Mapping[str, Any]:
+        text = {"type": "string"}
+        verdict = {"type": "string", "enum": [*_SAID[self.form]]}
+        before = {"common": text, "different": text, "reason": text} if self.form == "rubric" else {}
+        properties = {**before, "verdict": verdict}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": [*properties],
+            "additionalProperties": False,
+        }
+
+    @override
+    def _read(self, text: str, subject: EquivalenceQuestion, rung: Rung) -> Verdict:
+        """As any node's, but JSON counts only as the whole reply: an object within prose may be the candidate's."""
+        if rung == "paper" or not text.strip():
+            return super()._read(text, subject, rung)
+        return self.read_json(_whole_object(text), subject)
+
+    @override
+    def read_json(self, data: Mapping[str, Any], subject: EquivalenceQuestion) -> Verdict:
+        reason = data.get("reason", "")
+        return Verdict(value=self._value(data.get("verdict")), reason=reason if isinstance(reason, str) else "")
+
+    @override
+    def read_text(self, text: str, subject: EquivalenceQuestion) -> Verdict:
+        lines = [line.strip() for line in _MARKUP.sub("", text).splitlines() if line.strip()]
+        if self.form == "short":
+            return self._read_short(lines)
+        said = [found[1].strip(" .!") for line in lines if (found := _LINE.fullmatch(line))]
+        if not said or not _LINE.fullmatch(lines[-1]):
+            raise Unreadable("the last line must be `Verdict:` with true, false or unclear")
+        if len({each.lower() for each in said}) > 1:
+            raise Unreadable("there is more than one line `Verdict:`")
+        reason = _REASON.search(_MARKUP.sub("", text))
+        return Verdict(value=self._value(said[0].lower()), reason=reason[1].strip() if reason else "")
+
+    def _read_short(self, lines: list[str]) -> Verdict:
+        """The verdict on the first line; what follows is the reason, unless it is another verdict."""
+        said = [found[1].lower() if (found := _WORD.fullmatch(line)) else None for line in lines]
+        if not said or said[0] is None or {*said} - {said[0], None}:
+            raise Unreadable("the answer must be True or False, alone on the first line")
+        return Verdict(value=self._value(said[0]), reason=" ".join(lines[1:]))
+
+    def _value(self, said: object) -> VerdictValue:
+        if isinstance(said, bool):
+            said = str(said).lower()
+        word = said.strip().lower() if isinstance(said, str) else said
+        if word not in _SAID[self.form]:
+            raise Unreadable(f"`verdict` must be one of {', '.join(_SAID[self.form])}")
+        return word
+
+
+def _whole_object(text: str) -> Mapping[str, Any]:
+    """The object that a reply is, with or without one code fence around it; no field of it stands twice.
+
+    Raises:
+        Unreadable: it is anything else.
+    """
+    fenced = _FENCED.fullmatch(text.strip())
+    try:
+        found: Any = json.loads(fenced[1] if fenced else text, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable("the reply is not one JSON object and nothing else") from error
+    if not isinstance(found, dict):
+        raise Unreadable("the reply is not one JSON object and nothing else")
+    return cast("Mapping[str, Any]", found)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        msg = "a field stands twice"
+        raise ValueError(msg)
+    return found
+
+
+judge_equivalence = EquivalenceJudge

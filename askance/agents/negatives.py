@@ -1,0 +1,241 @@
+"""Hard negatives: from a true statement to one that looks true and is not, one kind a call.
+
+The kinds are those of *Benchmarking VLMs' Reasoning About Persuasive Atypical Images*: five for the action-reason
+statements of ads (section 4, Listings 17 to 21), four for explanations of unusual images (section 7.3). The fifth of
+those, explanations of other images, asks no model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+from typing_extensions import override
+
+from askance.agents.questions import question_of
+from askance.errors import UsageError
+from askance.nodes import Node, Unreadable
+from askance.tools import Value
+from askance.tools.tool import as_text, as_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from askance.models import ModelLike
+    from askance.prompts import PromptLibrary
+
+AdKind: TypeAlias = Literal["action", "reason", "adjective", "object", "statement"]
+ExplanationKind: TypeAlias = Literal["verb", "object", "adjective", "causal", "random"]
+NegativeKind: TypeAlias = Literal["action", "reason", "adjective", "object", "statement", "verb", "causal", "random"]
+Domain: TypeAlias = Literal["ads", "explanations"]
+"""What the statements are: action-reasons of ads, or explanations of what is unusual in an image."""
+
+AD_KINDS: tuple[AdKind, ...] = get_args(AdKind)
+EXPLANATION_KINDS: tuple[ExplanationKind, ...] = get_args(ExplanationKind)
+KINDS: Mapping[Domain, tuple[NegativeKind, ...]] = {"ads": AD_KINDS, "explanations": EXPLANATION_KINDS}
+
+LONGEST = 2000
+"""Characters of a negative at most."""
+
+_PROMPTS: Mapping[Domain, str] = {"ads": "negative", "explanations": "negative_explanation"}
+_LABEL = re.compile(
+    r"(?:[-*•]\s+|\d{1,2}[.)]\s+)?(?:(?:generated\s+)?(?:hard\s+)?(?:negative|incorrect)(?:\s+(?:statement|option))?s?\s*:\s*)?",
+    re.IGNORECASE,
+)
+"""What a model may write before a negative in the text form."""
+_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`", "«": "»"}
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NegativeQuestion:
+    """A true statement from which negatives are made."""
+
+    statement: str
+    others: tuple[str, ...] = ()
+    """What else is true of the image, and so no negative."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "others", as_texts(self.others))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negative(Value):
+    """A statement that is to be wrong, and what its writer says was changed; words of a model, so not trusted."""
+
+    text: str
+    replaced: str | None = None
+    """Words of the true statement in whose place others stand; empty where words were only added, None if not said."""
+    replacement: str | None = None
+    """Words of the negative in their place; None if not said."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negatives(Value):
+    """The negatives of one call, each another text."""
+
+    items: tuple[Negative, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(item.text for item in self.items)
+
+
+class NegativeWriter(Node[NegativeQuestion, Negatives]):
+    """Writes hard negatives of one kind for a true statement.
+
+    Takes a `NegativeQuestion`. A reply that repeats a true statement, but for case, punctuation and blanks, cannot be
+    read: it is asked again once and then `invalid`. Another negative of the same statement is another draw:
+    `with drawing(n): …`, or `count` of them in one call.
+
+    Args:
+        kind: what is changed.
+        domain: what the statements are.
+        count: how many negatives a call gives.
+
+    Raises:
+        UsageError: the domain has no such kind, or it is `random`, which asks no model.
+    """
+
+    prompt = "negative"
+    gives = Negatives
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        kind: NegativeKind,
+        domain: Domain = "ads",
+        count: int = 1,
+        prompt: str | None = None,
+        prompts: PromptLibrary | None = None,
+        name: str | None = None,
+    ) -> None:
+        asked = [each for each in KINDS[domain] if each != "random"]
+        if kind not in asked:
+            raise UsageError(
+                f"No model is asked for negatives of the kind {kind!r} for {domain}.",
+                hint=f"Kinds: {', '.join(asked)}.",
+            )
+        if count < 1:
+            raise UsageError(f"{count!r} negatives cannot be written.", hint="Give at least 1.")
+        self.kind: NegativeKind = kind
+        self.domain: Domain = domain
+        self.count = count
+        super().__init__(model, prompt=prompt or f"{_PROMPTS[domain]}_{kind}", prompts=prompts, name=name)
+
+    @override
+    def accept(self, given: Any) -> NegativeQuestion:
+        question = question_of(NegativeQuestion, {"statement": given} if isinstance(given, str) else given)
+        if not question.statement.strip():
+            raise UsageError("The true statement is blank.", hint="Give the text that negatives are made from.")
+        return question
+
+    @override
+    def variables(self, subject: NegativeQuestion) -> Mapping[str, Any]:
+        return {"statement": subject.statement, "count": self.count}
+
+    @override
+    def schema(self, subject: NegativeQuestion) -> Mapping[str, Any]:
+        text = {"type": "string"}
+        item = {
+            "type": "object",
+            "properties": {"replaced": text, "replacement": text, "statement": {"type": "string", "minLength": 1}},
+            "required": ["replaced", "replacement", "statement"],
+            "additionalProperties": False,
+        }
+        return {
+            "type": "object",
+            "properties": {
+                "negatives": {"type": "array", "items": item, "minItems": self.count, "maxItems": self.count}
+            },
+            "required": ["negatives"],
+            "additionalProperties": False,
+        }
+
+    @override
+    def read_json(self, data: Mapping[str, Any], subject: NegativeQuestion) -> Negatives:
+        found: Any = data.get("negatives")
+        items = cast("list[Any]", found) if isinstance(found, list) else []
+        if not items or not all(isinstance(item, dict) for item in items):
+            raise Unreadable("`negatives` must be a list of objects")
+        return self._checked([_negative(item) for item in items], subject)
+
+    @override
+    def read_text(self, text: str, subject: NegativeQuestion) -> Negatives:
+        lines = [unquoted(_LABEL.sub("", line.strip(), count=1)) for line in text.splitlines()]
+        return self._checked([Negative(text=line) for line in lines if line], subject)
+
+    def _checked(self, items: list[Negative], subject: NegativeQuestion) -> Negatives:
+        """The negatives, as many as were asked for, none of them true or said twice.
+
+        Raises:
+            Unreadable: they are not.
+        """
+        if len(items) != self.count:
+            raise Unreadable(f"{len(items)} negatives are given; write exactly {self.count}")
+        taken = dict.fromkeys(map(normal, subject.others), "repeats another statement that is true of the image")
+        taken[normal(subject.statement)] = "is the true statement unchanged"
+        for item in items:
+            plain = normal(item.text)
+            if not plain:
+                raise Unreadable("a negative is empty")
+            if len(item.text) > LONGEST:
+                raise Unreadable(f"a negative has more than {LONGEST} characters")
+            if plain in taken:
+                raise Unreadable(f"a negative {taken[plain]}; write one that is wrong, and in other words")
+            taken[plain] = "is given twice"
+        return Negatives(items=tuple(items))
+
+
+def _negative(item: Mapping[str, Any]) -> Negative:
+    try:
+        texts = {field: as_text(item.get(field)) for field in ("statement", "replaced", "replacement")}
+    except TypeError as error:
+        raise Unreadable("`statement`, `replaced` and `replacement` must be texts") from error
+    texts = {field: " ".join(text.split()) for field, text in texts.items()}
+    return Negative(text=unquoted(texts["statement"]), replaced=texts["replaced"], replacement=texts["replacement"])
+
+
+def unquoted(text: str) -> str:
+    """`text` without blanks and without the quotation marks around the whole of it."""
+    text = text.strip()
+    while len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
+        text = text[1:-1].strip()
+    return text
+
+
+def normal(text: str) -> str:
+    """The words of a text, in small letters: what is equal in it differs in case, punctuation and blanks alone.
+
+    A text without any word stays as it is, but for blanks.
+    """
+    return " ".join(words(text)) or text.strip()
+
+
+def words(text: str) -> list[str]:
+    """The words and numbers of a text in order, in small letters, apostrophes as `'`."""
+    return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
+
+
+def kinds_of(domain: Domain, named: Iterable[str] | None = None) -> tuple[NegativeKind, ...]:
+    """The kinds of a domain that are named, in its own order; all of them for None.
+
+    Raises:
+        UsageError: a kind that the domain does not have, or none.
+    """
+    if named is None:
+        return KINDS[domain]
+    wanted = {*named}
+    unknown = sorted(wanted - {*KINDS[domain]})
+    if unknown or not wanted:
+        told = f"{unknown[0]!r} is no kind of negative for {domain}" if unknown else "No kind of negative is named"
+        raise UsageError(f"{told}.", hint=f"Kinds: {', '.join(KINDS[domain])}.")
+    return tuple(kind for kind in KINDS[domain] if kind in wanted)
+
+
+write_negative = NegativeWriter
