@@ -26,17 +26,32 @@ from askance.models.spec import Spec
 from askance.models.within import drawing, noting
 
 if TYPE_CHECKING:
+    from askance.models.embedding import Embedder, EmbedderLike, RecordedEmbedder, get_embedder
+    from askance.models.image_scoring import RecordedScorer, Scorer, ScorerLike, get_scorer
     from askance.models.langchain import LangChainModel, as_langchain
     from askance.models.ledger import Ledger
     from askance.models.openai import OpenAIModel
+    from askance.models.scripted_values import ScriptedEmbedder, ScriptedScorer
+    from askance.models.vectors import cosine
 
 _LAZY = {
+    "Embedder": "askance.models.embedding:Embedder",
+    "EmbedderLike": "askance.models.embedding:EmbedderLike",
     "LangChainModel": "askance.models.langchain:LangChainModel",
     "Ledger": "askance.models.ledger:Ledger",
     "OpenAIModel": "askance.models.openai:OpenAIModel",
+    "RecordedEmbedder": "askance.models.embedding:RecordedEmbedder",
+    "RecordedScorer": "askance.models.image_scoring:RecordedScorer",
+    "Scorer": "askance.models.image_scoring:Scorer",
+    "ScorerLike": "askance.models.image_scoring:ScorerLike",
+    "ScriptedEmbedder": "askance.models.scripted_values:ScriptedEmbedder",
+    "ScriptedScorer": "askance.models.scripted_values:ScriptedScorer",
     "as_langchain": "askance.models.langchain:as_langchain",
+    "cosine": "askance.models.vectors:cosine",
+    "get_embedder": "askance.models.embedding:get_embedder",
+    "get_scorer": "askance.models.image_scoring:get_scorer",
 }
-"""Names whose modules load a vendor's package, or what not every system has."""
+"""Names whose modules load a vendor's package, what not every system has, or what a chain has no use for."""
 
 __all__ = [
     "Amount",
@@ -46,6 +61,8 @@ __all__ = [
     "Capabilities",
     "ChatModel",
     "Config",
+    "Embedder",
+    "EmbedderLike",
     "Engine",
     "LangChainModel",
     "Ledger",
@@ -55,13 +72,22 @@ __all__ = [
     "OpenAIModel",
     "Price",
     "Purse",
+    "RecordedEmbedder",
+    "RecordedScorer",
     "RetryPolicy",
     "Rung",
+    "Scorer",
+    "ScorerLike",
+    "ScriptedEmbedder",
     "ScriptedModel",
+    "ScriptedScorer",
     "Spec",
     "as_langchain",
+    "cosine",
     "drawing",
+    "get_embedder",
     "get_model",
+    "get_scorer",
     "noting",
     "run_sync",
 ]

@@ -1,0 +1,103 @@
+"""What is not chat and kept on record all the same: vectors and scores, looked up or made many at once.
+
+The modes are those of `recording.py`. Equal requests are made once, and what is missing is made in one go, because a
+local model is fastest so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from askance.chat import JsonObject, key_of
+from askance.errors import UsageError
+from askance.models.loop import PerLoop
+from askance.models.within import current_notes
+from askance.replay import Record, explain_miss
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from askance.models.engine import Engine
+    from askance.replay import RecordKind
+
+Make: TypeAlias = "Callable[[Sequence[int]], Awaitable[Sequence[JsonObject]]]"
+"""From places among the requests to the responses there."""
+
+
+class Kept:
+    """The answers of one kind that one model gives.
+
+    Args:
+        kind: of the records.
+        engine: whose records and mode are used.
+        stored: whether anything tells this model's answers from another's, so that they can be recorded.
+        title: what the model is called in messages.
+
+    Raises:
+        UsageError: the mode is `replay` and nothing can be.
+    """
+
+    def __init__(self, kind: RecordKind, engine: Engine, *, stored: bool, title: str) -> None:
+        if not stored and engine.mode == "replay":
+            raise UsageError(
+                f"The answers of {title!r} cannot be replayed: nothing tells them from another model's.",
+                hint='Give it a name of its own: `identity="…"`.',
+            )
+        self._kind: RecordKind = kind
+        self._engine = engine
+        self._stored = stored
+        self._renewed: set[str] = set()
+        self._turn = PerLoop(asyncio.Lock)
+
+    async def answers(self, forms: Sequence[JsonObject], make: Make) -> list[JsonObject]:
+        """The responses to `forms`, in their order.
+
+        Args:
+            forms: requests in canonical form.
+            make: makes what is not on record; called once, if at all, and never with two equal requests.
+
+        Raises:
+            ReplayMiss: the mode is `replay` and one of them is not on record.
+            BadRecord: one of the records is damaged.
+            StoreError: the records cannot be read.
+        """
+        keys = [key_of(self._kind, form) for form in forms]
+        places: dict[str, int] = {}
+        for place, key in enumerate(keys):
+            places.setdefault(key, place)
+        if not self._stored:
+            made = await make(list(places.values()))
+            return [dict(zip(places, made, strict=True))[key] for key in keys]
+        if (notes := current_notes.get()) is not None:
+            notes.extend(places)
+        found = self._found(places)
+        if len(found) < len(places):
+            # One after the other: an equal request may be on its way, and a local model takes one batch at a time.
+            async with self._turn():
+                found = {**self._found(places), **await self._made(forms, places, make)}
+        return [found[key] for key in keys]
+
+    def _found(self, keys: Mapping[str, int]) -> dict[str, JsonObject]:
+        """Of `keys`, what is on record and may be used."""
+        mode = self._engine.mode
+        usable = keys if mode in {"auto", "replay"} else [key for key in keys if key in self._renewed]
+        records = {key: self._engine.shelf.look_up(key) for key in usable}
+        return {key: record.response for key, record in records.items() if record is not None}
+
+    async def _made(self, forms: Sequence[JsonObject], places: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
+        found = self._found(places)
+        missing = {key: place for key, place in places.items() if key not in found}
+        shelf = self._engine.shelf
+        if missing and shelf.mode == "replay":
+            raise explain_miss(forms[min(missing.values())], self._kind, shelf.records)
+        made = dict(zip(missing, await make(list(missing.values())), strict=True)) if missing else {}
+        for key, response in made.items():
+            if shelf.mode == "live" and shelf.look_up(key) is not None:
+                continue
+            written = await shelf.write(partial(Record.make, self._kind, forms[places[key]], response))
+            if written and shelf.mode == "refresh":
+                self._renewed.add(key)
+        return made
