@@ -20,8 +20,8 @@ WIDTH = 100
 SHOWN = 12
 """Lines of a section at most; `--json` has them all."""
 
-Row = tuple[str, str, str]
-"""What, how many, and which."""
+Row = tuple[str, ...]
+"""What, how many, and which; or a sentence."""
 
 
 @checks.callback()
@@ -59,6 +59,7 @@ def show(report: DataReport) -> None:
     import sys
 
     from rich.console import Console
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -69,12 +70,13 @@ def show(report: DataReport) -> None:
     for title, rows in sections(report):
         console.print(Text(f"\n{title}", style="bold cyan"))
         grid = Table.grid(padding=(0, 2))
-        grid.add_column(no_wrap=False, max_width=44)
-        grid.add_column(justify="right" if any(row[1] for row in rows) else "left")
-        grid.add_column()
+        for justify in ("left", "right", "left")[: len(rows[0])]:
+            grid.add_column(justify=justify)
         for row in rows[:SHOWN]:
-            grid.add_row(*(Text(visible(text)) for text in (f"  {row[0]}", *row[1:])))
-        console.print(grid)
+            grid.add_row(*(Text(visible(text)) for text in row))
+        with console.capture() as captured:
+            console.print(Padding(grid, (0, 0, 0, 2)))
+        print("\n".join(line.rstrip() for line in captured.get().splitlines()))
         if len(rows) > SHOWN:
             console.print(f"  … and {len(rows) - SHOWN:,} more")
 
@@ -82,9 +84,9 @@ def show(report: DataReport) -> None:
 def sections(report: DataReport) -> Iterator[tuple[str, list[Row]]]:
     """The parts of a report as rows; those without any are left out."""
     parts = {
-        "Files": [(file.part, "", f"{file.path}: {file.holds}") for file in report.files],
-        "Images that can be evaluated on": [*_counts(report)],
-        "Statements": [*_statements(report)],
+        "Files": [(file.part, file.holds, file.path) for file in report.files],
+        "Images": [*_counts(report)],
+        f"Statements of {report.release}": [*_statements(report)],
         f"Rows dropped, of {report.rows:,}": _reasons(report.rows_dropped),
         f"Images dropped, of {report.annotated:,}": _reasons(report.images_dropped),
         "The list": [*_list(report)],
@@ -92,7 +94,7 @@ def sections(report: DataReport) -> Iterator[tuple[str, list[Row]]]:
     yield from ((title, rows) for title, rows in parts.items() if rows)
     for title, texts in (("To know", report.notes), ("To mend", report.problems)):
         if texts:
-            yield title, [(text, "", "") for text in texts]
+            yield title, [(text,) for text in texts]
 
 
 def _counts(report: DataReport) -> Iterator[Row]:
@@ -115,11 +117,9 @@ def _counts(report: DataReport) -> Iterator[Row]:
 
 
 def _statements(report: DataReport) -> Iterator[Row]:
-    if report.release is not None:
-        yield "release", "", report.release
     for name, counts in (("options", report.options), ("true", report.true)):
         for number, count in counts.items():
-            yield f"images with {number} {name}", f"{count:,}", ""
+            yield f"images with {number} {name}", f"{count:,}"
 
 
 def _reasons(dropped: Sequence[Dropped]) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from askance.errors import BadData
 from askance.evals.pittads.annotations import Annotations, read_annotations
 from askance.evals.pittads.contents import Contents
-from askance.evals.pittads.dataset import listed_ids
+from askance.evals.pittads.dataset import listed_ids, placed
 from askance.evals.pittads.descriptions import read_descriptions
 from askance.evals.pittads.files import Problems, note
 from askance.evals.pittads.layout import ANNOTATIONS, STATEMENTS, Layout, Part
@@ -41,7 +41,7 @@ def check(
     layout = Layout.find(Path(folder))
     listed = listed_ids(ids)
     problems: Problems = []
-    contents = Contents(layout, qa=None if qa is None else Path(qa), problems=problems)
+    contents = Contents(layout, qa=None if qa is None else placed(Path(qa), layout.folder), problems=problems)
     if not layout.files and not len(contents.pictures) and qa is None:
         raise BadData(
             f"The folder {str(folder)!r} holds nothing of the data set.",

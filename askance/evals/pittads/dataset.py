@@ -65,7 +65,7 @@ class PittAds:
         places = [descriptions] if isinstance(descriptions, (str, Path)) else descriptions
         contents = Contents(
             layout,
-            qa=None if qa is None else _placed(Path(qa), layout.folder),
+            qa=None if qa is None else placed(Path(qa), layout.folder),
             descriptions=tuple(path for place in places for path in find_descriptions(Path(place))),
         )
         return cls(contents, which=which, listed=listed_ids(ids), seed=seed if small else None)
@@ -147,7 +147,7 @@ def listed_ids(ids: str | Path | Iterable[str] | None) -> tuple[str, ...] | None
     return read_ids(Path(ids)) if isinstance(ids, (str, Path)) else checked_ids(ids)
 
 
-def _placed(path: Path, folder: Path) -> Path:
+def placed(path: Path, folder: Path) -> Path:
     """`path` from here if it is there, else from `folder` or its training part."""
     return next((place for place in (path, folder / path, folder / "train" / path) if place.is_file()), path)
 
