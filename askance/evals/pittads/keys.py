@@ -18,7 +18,8 @@ LONGEST = 255
 """Characters of a key."""
 
 _NAME = re.compile(r"0*(\d{1,12})\.(jpg|png)")
-_NO_KEY = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
+_OUTSIDE = re.compile(r"[/\\~]|[A-Za-z]:|(?:.*[/\\])?\.\.(?:[/\\]|\Z)", re.DOTALL)
+_NO_NAME = re.compile(r"[\x00-\x1f\x7f\\:]")
 
 
 def check_key(key: str, *, where: str) -> str:
@@ -31,10 +32,9 @@ def check_key(key: str, *, where: str) -> str:
     Raises:
         BadData: it leads out of the folder, or is no name of a file.
     """
-    parts = key.split("/")
-    if ".." in parts or key.startswith(("/", "~")) or _NO_KEY.search(key):
+    if _OUTSIDE.match(key):
         raise BadData(f"{where}: the key {key[:80]!r} leads out of the data folder.", hint=_EXPECTED)
-    if len(key) > LONGEST or not all(part.strip(" .") for part in parts):
+    if len(key) > LONGEST or _NO_NAME.search(key) or not all(part.strip(" .") for part in key.split("/")):
         raise BadData(f"{where}: {key[:80]!r} is no path of an image.", hint=_EXPECTED)
     return key
 

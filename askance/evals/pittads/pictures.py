@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from askance.errors import BadData
-from askance.evals.pittads.keys import base_name, full_key, key_order
+from askance.evals.pittads.keys import base_name, full_key, key_order, shard_of
 from askance.images import SUFFIXES
 
 DEEPEST = 6
@@ -72,6 +72,8 @@ class Pictures:
     def find(self, key: str) -> Path | None:
         """The file of an image by its key, `9/142269.jpg`, or by its base name; None where there is none.
 
+        A key without an ending, `17`, is that of `17.png`, as in WHOOPS! re-cast.
+
         Raises:
             BadData: a base name that several images have, none of which lies where the rule of shards says.
         """
@@ -79,11 +81,13 @@ class Pictures:
         return None if found is None else self.by_key[found][0]
 
     def _key(self, key: str) -> str | None:
-        full = full_key(key)
-        for exact in (full, key):
+        for exact in (full_key(key), key, f"{key}.png"):
             if exact in self.by_key:
                 return exact
-        others = self.by_name.get(base_name(key), ())
+        name = base_name(key)
+        others = self.by_name.get(name, ())
+        if name != key and shard_of(name) is None:  # base names are known to be unique in the data set alone
+            others = tuple(other for other in others if other == name)
         if len(others) > 1:
             raise BadData(
                 f"The image {key!r} may be {' or '.join(map(repr, others[:3]))} in {str(self.folder)!r}.",

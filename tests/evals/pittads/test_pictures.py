@@ -6,7 +6,7 @@ import pytest
 
 from askance.errors import BadData
 from askance.evals.pittads import Pictures
-from askance.evals.pittads.keys import full_key, key_order, shard_of
+from askance.evals.pittads.keys import check_key, full_key, key_order, shard_of
 from tests.evals.pittads.files import draw
 
 SHARDS = {
@@ -27,6 +27,39 @@ SHARDS = {
 def test_the_shard_of_an_image_follows_from_its_number(name: str, shard: str | None) -> None:
     assert shard_of(name) == shard
     assert full_key(name) == (name if shard is None else f"{shard}/{name}")
+
+
+OUTSIDE = (
+    "../x.jpg",
+    "1/../../x.jpg",
+    "..",
+    "1/..",
+    "/x.jpg",
+    "~/x.jpg",
+    "..\\x.jpg",
+    "\\x.jpg",
+    "C:x.jpg",
+    "C:/x.jpg",
+)
+
+
+@pytest.mark.parametrize("key", OUTSIDE)
+def test_no_key_leads_out_of_the_folder(key: str) -> None:
+    with pytest.raises(BadData, match=r"^The file 'a': the key .* leads out of the data folder\."):
+        check_key(key, where="The file 'a'")
+
+
+@pytest.mark.parametrize(
+    "key", ["", ".", "1//x.jpg", "1/ /x.jpg", "x\0.jpg", "x\n.jpg", "https://a.org/x.jpg", "x" * 256]
+)
+def test_what_is_no_path_is_refused(key: str) -> None:
+    with pytest.raises(BadData, match=r"^The file 'a': .* is no path of an image\."):
+        check_key(key, where="The file 'a'")
+
+
+@pytest.mark.parametrize("key", ["9/142269.jpg", "17", "a..b.jpg", "images/9/x y.jpg", "1/äö#.png"])
+def test_a_path_is_taken_as_it_is(key: str) -> None:
+    assert check_key(key, where="") == key
 
 
 def test_keys_are_ordered_by_number() -> None:
@@ -100,6 +133,16 @@ def test_an_image_in_a_shard_of_another_number_is_found_by_its_name(own_place: P
     draw(own_place, "images/3/142269.jpg")
 
     assert Pictures.scan(own_place).find("9/142269.jpg") == own_place / "images/3/142269.jpg"
+
+
+def test_a_name_that_is_not_of_the_data_set_is_not_found_in_another_folder(own_place: Path) -> None:
+    draw(own_place, "images/2/cat.jpg", "images/cup.jpg", "images/17.png")
+
+    pictures = Pictures.scan(own_place)
+
+    assert pictures.find("1/cat.jpg") is None
+    assert pictures.find("1/cup.jpg") == own_place / "images/cup.jpg"
+    assert pictures.find("17") == own_place / "images/17.png"
 
 
 def test_a_circle_of_links_ends(own_place: Path) -> None:
