@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from askance.errors import UsageError
+from askance.evals.reference import (
+    ReferenceCell,
+    ReferenceRow,
+    ReferenceTable,
+    read_reference,
+    read_reference_file,
+    reference_table,
+)
+
+TABLES = read_reference("pittads").tables
+ROUNDING = 0.0101
+"""A hundredth: half of one for the figures of a row, half of one for their mean."""
+
+SHAPES = {1: (13, 7), 2: (5, 4), 3: (13, 6), 4: (3, 5), 5: (4, 4), 6: (8, 4), 7: (11, 6)} | {
+    8: (5, 4),
+    9: (5, 4),
+    10: (4, 4),
+    11: (5, 6),
+    12: (22, 7),
+    13: (2, 3),
+    14: (2, 2),
+}
+
+
+def test_every_table_is_there_with_its_rows_and_columns() -> None:
+    assert {number: (len(table.rows), len(table.columns)) for number, table in TABLES.items()} == SHAPES
+    assert [len({row.names for row in table.rows}) for table in TABLES.values()] == [
+        rows for rows, _ in SHAPES.values()
+    ]
+
+
+def test_a_printed_average_is_that_of_its_row_or_said_not_to_be() -> None:
+    differing = {
+        (table.number, row.names): (printed, round(mean, 2))
+        for table in TABLES.values()
+        for row in table.rows
+        for printed, mean in averages(table, row)
+        if abs(printed - mean) > ROUNDING
+    }
+
+    assert differing == {
+        (3, ("InternVL-V1", "I")): (30.07, 34.07),
+        (12, ("Vicuna", "V+T")): (34.62, 40.62),
+        (12, ("GPT-3.5", "UH")): (61.10, 61.50),
+        (12, ("GPT-4", "UH")): (64.85, 65.85),
+    }
+    assert {
+        (table.number, row.names): row.average_differs
+        for table in TABLES.values()
+        for row in table.rows
+        if row.average_differs is not None
+    } == {place: mean for place, (_, mean) in differing.items()}
+
+
+def averages(table: ReferenceTable, row: ReferenceRow) -> list[tuple[float, float]]:
+    """The average of a row with what it should be, where the whole row is known."""
+    known = {**row.values, **row.inferred}
+    if table.average is None:
+        return []
+    figures = [known[column] for column in table.average[1]]
+    printed = known[table.average[0]]
+    whole = [figure for figure in figures if figure is not None]
+    return [] if printed is None or len(whole) < len(figures) else [(printed, sum(whole) / len(whole))]
+
+
+def test_retrieval_figures_are_in_the_order_that_their_definitions_give() -> None:
+    """More of three are found at 1 than at 3; and what is found first is among the first two, and those among three."""
+    orders = [("precision@3", "precision@2", "precision@1"), ("top-1", "top-2", "precision@1")]
+    checked = [
+        [value for column in order if (value := row.values.get(column)) is not None]
+        for table in TABLES.values()
+        for row in table.rows
+        for order in orders
+    ]
+
+    assert [values for values in checked if values != sorted(values)] == []
+    assert sum(len(values) == 3 for values in checked) == 93
+    assert [row.names for row in TABLES[11].rows if row.values["top-3"] not in {row.values["precision@1"], None}] == []
+
+
+REPEATED = {
+    "LLaVA, small set": [(4, ("LLaVA", "I")), (9, ("LLaVA", "I")), (6, ("18 Hard Neg.", "LLaVA (I)"))],
+    "GPT-4 (T_V)": [(12, ("GPT-4", "T_V")), (6, ("18 Hard Neg.", "GPT-4 (T_V)"))],
+    "GPT-4 (T_V + ŝ_IN)": [(9, ("GPT-4", "T_V + ŝ_IN")), (12, ("GPT-4", "T_V + ŝ_IN"))],
+    "Vicuna (T_V + ŝ_IN)": [(9, ("Vicuna", "T_V + ŝ_IN")), (12, ("Vicuna", "T_V + ŝ_IN"))],
+    "CLIP (I)": [(3, ("CLIP", "I")), (11, ("I",))],
+}
+
+
+@pytest.mark.parametrize("places", REPEATED.values(), ids=REPEATED)
+def test_what_is_printed_twice_is_the_same(places: list[tuple[int, tuple[str, ...]]]) -> None:
+    columns = ("precision@1", "precision@2", "precision@3")
+    printed = {tuple(TABLES[table].value(*row, column=column) for column in columns) for table, row in places}
+
+    assert len(printed) == 1
+    assert None not in printed.pop()
+
+
+def test_cells_carry_what_tells_them_apart() -> None:
+    cells = list(reference_table("pittads", 2).cells())
+
+    assert len(cells) == 20
+    assert cells[0] == ReferenceCell(
+        table=2, row=("BLIP2",), column="similarity", value=0.45, unit="cosine", set="full"
+    )
+    assert cells[-1] == ReferenceCell(
+        table=2, row=("GPT-4V",), column="> 0.5", value=77.14, unit="percent", set="small"
+    )
+
+
+def test_what_could_not_be_read_is_no_number() -> None:
+    table = reference_table("pittads", 3)
+    row = table.row("LLaVA", "I")
+
+    assert table.value("LLaVA", "I", column="precision@1") is None
+    assert row is not None
+    assert row.inferred["precision@1"] == 59.67
+    assert table.value("a new model", "I", column="top-1") is None
+    assert sum(value is None for table in TABLES.values() for row in table.rows for value in row.values.values()) == 34
+
+
+def test_sets_and_remarks() -> None:
+    reference = read_reference("pittads")
+
+    assert (reference.sets["full"].n, reference.sets["small"].n) == (1168, 250)
+    assert [remark.value for remark in reference.in_text if remark.unit == "count"] == [1669, 12]
+
+
+def test_what_is_not_there_is_said() -> None:
+    with pytest.raises(UsageError, match=r"^pittads has no published table 15\. It has 1, 2, 3"):
+        reference_table("pittads", 15)
+    with pytest.raises(UsageError, match=r"^Table 4 has no column 'F1'\. It has precision@1, "):
+        reference_table("pittads", 4).value("LLaVA", "I", column="F1")
+    with pytest.raises(UsageError, match=r"^No published figures are known of 'ads'\."):
+        read_reference("ads")
+
+
+HEAD = "suite: x\nsource: y\nsets: {full: {n: 2, what: z}}\ntables:\n"
+ROW = "  1: {title: t, set: full, rows_by: [m], columns: [a, b], rows: [{row: [M], values: [1, 2]}]}\n"
+BROKEN = {
+    "no YAML": ("a: [", r"^x\.yaml cannot be read: while parsing"),
+    "no tables": ("suite: x\nsource: y\nsets: {}\n", r"at the top: 'tables' is a required property\.$"),
+    "unknown field": (HEAD + ROW.replace("title", "tilte"), r"at tables/1: "),
+    "text for a number": (
+        HEAD + ROW.replace("[1, 2]", "[1, two]"),
+        r"at tables/1/rows/0/values/1: 'two' is not of type",
+    ),
+    "too few values": (
+        HEAD + ROW.replace("[1, 2]", "[1]"),
+        r"\['M'\] is not, or has not, as many values as columns\.$",
+    ),
+    "too many names": (HEAD + ROW.replace("[M]", "[M, N]"), r"\('M', 'N'\) is not, or has not, as many names"),
+    "unknown set": (HEAD + ROW.replace("set: full", "set: half"), r"'half' is not, or has not, a set\.$"),
+    "unknown column": (HEAD + ROW.replace("rows:", "units: {c: m}, rows:"), r"'c' is not, or has not, a column\.$"),
+    "no number": (HEAD + ROW.replace("1:", "one:", 1), r"'one' is not, or has not, a table's number\.$"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_file_of_another_form_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(UsageError, match=message):
+        read_reference_file(path)
