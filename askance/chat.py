@@ -229,7 +229,7 @@ class Sampling(_Written):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatRequest:
+class ChatRequest(_Written):
     """Exactly what can change the answer."""
 
     model: ModelId
@@ -243,6 +243,7 @@ class ChatRequest:
     """Tells repeated draws of one sampled request apart; never sent."""
     _key: str | None = field(default=None, init=False, repr=False, compare=False)
 
+    @override
     def canonical(self) -> JsonObject:
         """The request as JSON values, with fields at their default left out."""
         form: JsonObject = {
@@ -262,9 +263,8 @@ class ChatRequest:
             form["draw"] = self.draw
         return form
 
-    @property
-    def written(self) -> str:
-        """`canonical_json` of the canonical form, put together from what its parts have written."""
+    @override
+    def _write(self) -> str:
         texts = [f'"draw":{canonical_json(self.draw)}'] if self.draw else []
         if self.extra:
             texts.append(f'"extra":{canonical_json(self.extra)}')

@@ -79,8 +79,12 @@ class Shelf:
                     self._records = self._opened()
         return self._records
 
-    def find(self, key: str) -> ChatResponse | None:
+    def find(self, key: str, asked: str | None = None) -> ChatResponse | None:
         """The recorded answer that this run may use.
+
+        Args:
+            key: of the request.
+            asked: the request's canonical JSON, where it is at hand: then the record need not be decoded whole.
 
         Raises:
             StoreError: the records cannot be read.
@@ -88,21 +92,30 @@ class Shelf:
         """
         if not self._reads or key in self._asking_again:
             return None
+        if asked is not None and not self._retry and isinstance(self.records, Store):
+            form = self._answer(self.records, key, asked)
+            return None if form is None else self._response(key, form)
         record = self.look_up(key)
         if record is None:
             return None
-        response = self._response(record)
+        response = self._response(key, record.response)
         if self._retry and response.outcome in self._retry and self._set_aside(key, record):
             return None
         return response
 
-    def _response(self, record: Record) -> ChatResponse:
+    def _response(self, key: str, form: JsonObject) -> ChatResponse:
         try:
-            return ChatResponse.from_canonical(record.response, meta=_REPLAYED)
+            return ChatResponse.from_canonical(form, meta=_REPLAYED)
         except ValueError as error:
             raise BadRecord(
-                f"The record {record.key[:12]!r} of {self.records.name!r} holds no answer: {error}.", hint=DAMAGED_HINT
+                f"The record {key[:12]!r} of {self.records.name!r} holds no answer: {error}.", hint=DAMAGED_HINT
             ) from error
+
+    def _answer(self, store: Store, key: str, asked: str) -> JsonObject | None:
+        try:
+            return store.answer(key, asked)
+        except DamagedRecord as error:
+            raise BadRecord(error.message, hint=error.hint) from error
 
     def look_up(self, key: str) -> Record | None:
         """The record with this key, or None.
@@ -145,7 +158,7 @@ class Shelf:
             return None
         if self.mode == "auto":
             self.renewed(key)
-        return self._response(held)
+        return self._response(key, held.response)
 
     def _now_held(self, key: str) -> Record | None:
         """The record that can be read; in `refresh` a damaged one is in nobody's way."""
@@ -296,7 +309,7 @@ class Replay:
         """
         if again:
             self._shelf.ask_again(request.key)
-        recorded = self._shelf.find(request.key)
+        recorded = self._shelf.find(request.key, request.written)
         if recorded is not None:
             if self._replayed is not None:
                 self._replayed(request, recorded)

@@ -123,6 +123,34 @@ class Record:
         return text if _encodable(text) else _encode_ascii(form)
 
 
+def response_in(text: str, *, key: str, asked: str) -> JsonObject | None:
+    """The response in the text of a chat record, whose request is compared with what is asked and not decoded.
+
+    Args:
+        text: as `Record.to_json` gives it.
+        key: of the request.
+        asked: the request's canonical JSON.
+
+    Returns:
+        None where the text is not that of the record of this very request, letter for letter; who wants to know more
+        decodes it.
+
+    Raises:
+        ValueError: a part that is decoded is no JSON.
+    """
+    middle = f'"key":"{key}","kind":"chat","request":{asked},"response":'
+    place = text.find(middle)
+    if place < 0:
+        return None
+    found, end = _decode(text, place + len(middle))
+    before = f'{text[:place]}"":0}}'
+    head, head_end = _decode(before)
+    if type(found) is not dict or type(head) is not dict or text[end:] != "}" or head_end != len(before):
+        return None
+    images = cast("JsonObject", head).get("images", {})
+    return cast("JsonObject", found) if type(images) is dict else None
+
+
 @runtime_checkable
 class Records(Protocol):
     """A holder of records."""
@@ -199,6 +227,7 @@ def plain_object(form: Mapping[str, Any]) -> JsonObject:
     return cast("JsonObject", _plain(form, MAX_DEPTH))
 
 
+_decode = json.JSONDecoder().raw_decode
 _encode, _encode_ascii = (
     json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
     for ascii_only in (False, True)

@@ -10,10 +10,11 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from askance.errors import DamagedRecord, StoreError
 from askance.replay.disk import (
@@ -30,7 +31,10 @@ from askance.replay.disk import (
 from askance.replay.location import find_store, store_from
 from askance.replay.mounts import refuse_network
 from askance.replay.reader import Reader, Row
-from askance.replay.records import Record, RecordKind, Records, check_key
+from askance.replay.records import Record, RecordKind, Records, check_key, response_in
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
 
 _ROOM = 4096
 """Bytes that the other columns of a row may take."""
@@ -130,6 +134,21 @@ class Store:
         """
         row = self._reader.one(_GET, (key,))
         return None if row is None else _record(row)
+
+    def answer(self, key: str, asked: str) -> JsonObject | None:
+        """The response to a chat request, by its key and its canonical JSON; None where it is not on record.
+
+        Raises:
+            StoreError: the store cannot be read.
+            DamagedRecord: the row is no record.
+        """
+        row = self._reader.one(_GET, (key,))
+        if row is None:
+            return None
+        found = None
+        with suppress(ValueError, RecursionError, StoreError):
+            found = response_in(text_of(*row[1:4]), key=key, asked=asked)
+        return _record(row).response if found is None else found
 
     def put(self, record: Record, /) -> None:
         """Keep the record; one with the same key is replaced. It is on disk, whole, when this returns.

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askance.chat import ChatResponse, JsonObject, key_of
+from askance.chat import ChatResponse, JsonObject, canonical_json, key_of
 from askance.errors import StoreError
 from askance.replay import Record
-from askance.replay.records import check_key, model_name
+from askance.replay.records import check_key, model_name, response_in
 from tests.replay.samples import AT, record, request
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -30,6 +30,44 @@ def test_a_record_comes_back_from_its_text(asked: JsonObject, answered: JsonObje
     assert back == made
     assert back.to_json() == made.to_json()
     assert key_of("embed", back.request) == made.key == key_of("embed", asked)
+
+
+@given(OBJECTS, OBJECTS, st.dictionaries(TEXT, OBJECTS, max_size=2))
+def test_a_response_is_found_beside_its_request(
+    asked: JsonObject, answered: JsonObject, images: dict[str, JsonObject]
+) -> None:
+    made = Record.make("chat", asked, answered, images=images, at=AT)
+
+    found = response_in(made.to_json(), key=made.key, asked=canonical_json(asked))
+
+    assert found in (made.response, None)
+    assert found is not None or canonical_json(asked) not in made.to_json()
+
+
+ASKED, SAID = '{"model":"m"}', '{"text":"a cup"}'
+TEXTS = {
+    "as written": (f'{{"at":"x","key":"k","kind":"chat","request":{ASKED},"response":{SAID}}}', True),
+    "with pictures": (f'{{"images":{{"a":{{}}}},"key":"k","kind":"chat","request":{ASKED},"response":{SAID}}}', True),
+    "another key": (f'{{"key":"l","kind":"chat","request":{ASKED},"response":{SAID}}}', False),
+    "another kind": (f'{{"key":"k","kind":"ocr","request":{ASKED},"response":{SAID}}}', False),
+    "another request": (f'{{"key":"k","kind":"chat","request":{{"model":"n"}},"response":{SAID}}}', False),
+    "written otherwise": (f'{{"key": "k", "kind": "chat", "request": {ASKED}, "response": {SAID}}}', False),
+    "more behind it": (f'{{"key":"k","kind":"chat","request":{ASKED},"response":{SAID},"x":1}}', False),
+    "a record in a record": (f'{{"images":{{"key":"k","kind":"chat","request":{ASKED},"response":{SAID}}}}}', False),
+    "no response": (f'{{"key":"k","kind":"chat","request":{ASKED},"response":[]}}', False),
+    "no pictures": (f'{{"images":[],"key":"k","kind":"chat","request":{ASKED},"response":{SAID}}}', False),
+    "two values": (f'{{"at":"x"}},{{"key":"k","kind":"chat","request":{ASKED},"response":{SAID}}}', False),
+}
+
+
+@pytest.mark.parametrize(("text", "found"), TEXTS.values(), ids=TEXTS)
+def test_only_the_record_of_this_very_request_is_read_in_part(text: str, found: bool) -> None:
+    try:
+        response = response_in(text, key="k", asked=ASKED)
+    except ValueError:
+        response = None
+
+    assert response == ({"text": "a cup"} if found else None)
 
 
 def test_a_record_has_the_key_of_the_request() -> None:

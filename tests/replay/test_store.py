@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -14,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from askance.chat import canonical_json
 from askance.errors import StoreError
 from askance.replay import Record, Store, find_store
 from tests.replay.samples import record
@@ -47,6 +49,15 @@ def test_what_is_put_is_got(store: Store) -> None:
     store.put(made)
     assert store.get(made.key) == made
     assert store.get("0" * 64) is None
+
+
+def test_an_answer_is_got_by_what_is_asked(store: Store) -> None:
+    kept, other = record("one"), record("two")
+    store.put(kept)
+    asked, otherwise = canonical_json(kept.request), json.dumps(kept.request)
+
+    assert store.answer(kept.key, asked) == store.answer(kept.key, otherwise) == kept.response
+    assert store.answer(other.key, canonical_json(other.request)) is None
 
 
 def test_the_last_record_with_a_key_stays(store: Store) -> None:
