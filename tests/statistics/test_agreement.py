@@ -17,6 +17,7 @@ from askance.statistics import (
     pairwise_agreement,
 )
 
+about: Any = pytest.approx
 OBSERVERS: list[list[int | None]] = [
     [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
     [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
@@ -105,7 +106,7 @@ def test_an_interval_by_items_and_by_clusters() -> None:
     )
 
     assert by_item == Agreement(
-        measure="pairwise agreement", value=pytest.approx(20 / 24), interval=by_item.interval, items=24, raters=2
+        measure="pairwise agreement", value=about(20 / 24), interval=by_item.interval, items=24, raters=2
     )
     assert by_item.interval is not None
     assert by_cluster.interval is not None

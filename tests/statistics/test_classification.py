@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_intervals_are_those_of_the_figures_on_each_draw() -> None:
     clusters = [place // 2 for place in range(60)]
     fast = classification_intervals(truth, predicted, labels=LABELS, clusters=clusters, seed=3, draws=200)
 
-    def macro_f1(places: Any) -> float | None:
+    def macro_f1(places: Sequence[int]) -> float | None:
         found = classify([truth[at] for at in places], [predicted[at] for at in places], labels=LABELS).macro
         return found and found.f1
 
@@ -127,7 +128,7 @@ def test_intervals_of_areas_are_those_of_the_areas_on_each_draw() -> None:
     clusters = [f"image {place // 3}" for place in range(60)]
     fast = area_intervals(truth, scores, labels=LABELS, clusters=clusters, seed=3, draws=100)
 
-    def macro_roc(places: Any) -> float | None:
+    def macro_roc(places: Sequence[int]) -> float | None:
         return macro_areas(areas([truth[at] for at in places], [scores[at] for at in places], labels=LABELS)).roc
 
     assert same(fast["macro"]["roc"], cluster_bootstrap(macro_roc, range(60), clusters, seed=3, draws=100))
