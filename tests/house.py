@@ -54,7 +54,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "onnxruntime": (),
     "openai": ("askance.models.*openai*",),
     "pandas": (),
-    "pydantic": ("askance.models.*langchain*", *RUNNABLE_ROOMS),
+    "pydantic": ("askance.evals.grid", "askance.models.*langchain*", *RUNNABLE_ROOMS),
     "rapidocr": ("askance.tools.*ocr*",),
     "ray": (),
     "rich": ("askance.cli*",),
@@ -66,7 +66,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "transformers": ("askance.models.*sentence*",),
     "typer": ("askance.cli*",),
     "vllm": (),
-    "yaml": ("askance.evals.declared", "askance.evals.reference*", "askance.prompts*"),
+    "yaml": ("askance.evals.yaml_files", "askance.evals.reference*", "askance.prompts*"),
 }
 """Where each vendor's package may be imported, as patterns of module names; typing-only imports are free."""
 

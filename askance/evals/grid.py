@@ -23,14 +23,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from askance.errors import UsageError
 from askance.evals.task import ROLES
-
-MOST_BYTES = 1_000_000
-"""Largest grid file."""
+from askance.evals.yaml_files import read_yaml
 
 
 class Row(BaseModel):
@@ -41,7 +38,7 @@ class Row(BaseModel):
     label: str
     task: str | None = None
     """None is the table's."""
-    published: str | None = None
+    published: tuple[str, ...] | None = None
     """The row of the published table that stands beside it."""
 
     @property
@@ -58,7 +55,7 @@ class TableSpec(BaseModel):
     title: str
     task: str | None = None
     columns: Annotated[Mapping[str, str], Field(min_length=1)]
-    """Heads, and the metrics under them."""
+    """Heads, and the metrics under them; published figures stand under the same heads."""
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]
     options: Mapping[str, Any] = {}
     """Of all rows; a row's own go before them."""
@@ -141,16 +138,7 @@ def read_grid(path: Path) -> Grid:
     Raises:
         UsageError: it cannot be read, or says what no grid says; the message names the place.
     """
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"The grid {str(path)!r} is larger than {MOST_BYTES / 1e6:g} MB.")
-        form: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(
-            f"The grid {str(path)!r} cannot be read: {error.strerror}.", hint="Name a YAML file."
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"The grid {str(path)!r} is no YAML: {str(error).partition(chr(10))[0]}.") from error
+    form = read_yaml(path, what="a grid")
     try:
         return Grid.model_validate(form)
     except ValidationError as error:

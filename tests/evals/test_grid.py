@@ -1,0 +1,120 @@
+"""Grids: what a file may say, runs that are made once, tables with the published figures beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from askance.errors import UsageError
+from askance.evals.grid import Grid, read_grid
+from askance.evals.gridded import GridRunner, tables_of
+from askance.models import Engine
+from askance.replay import MemoryStore
+from tests.evals.odd import chooser, odd, write_pictures
+
+GRID = """
+models: {Two: two, One: openai:one@http://127.0.0.1:9/v1, Three: null}
+options: {count: 3}
+tables:
+  first:
+    title: Which text
+    task: tests/odd
+    published: papers/1
+    columns: {accuracy: accuracy}
+    rows:
+      - {label: two, vlm: Two, published: [Two, I]}
+      - {label: two of six, vlm: Two, count: 6}
+      - {label: nobody, vlm: Three}
+  second:
+    title: The same again
+    columns: {right: accuracy, other: nothing}
+    rows: [{label: two, task: tests/odd, vlm: Two}]
+"""
+
+
+def written(folder: Path, text: str = GRID) -> Path:
+    path = folder / "grid.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def published(table: str, row: tuple[str, ...], column: str) -> float | None:
+    return 41.5 if (table, row, column) == ("papers/1", ("Two", "I"), "accuracy") else None
+
+
+async def test_rows_that_ask_for_the_same_are_one_run(tmp_path: Path) -> None:
+    grid = read_grid(written(tmp_path))
+    data, run = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
+    runner = GridRunner(grid, out=tmp_path / "out", engine=run, find=lambda _: odd, options={"data": data, "ids": None})
+    runner.models["two"] = chooser(2, run)
+
+    result = await runner.run()
+    tables = tables_of(result, published=published)
+
+    one, six, nobody, again = result.rows
+    assert one.run is not None
+    assert again.run is not None
+    assert (one.run.path, len(result.runs)) == (again.run.path, 2)
+    assert nobody.reason == "Nothing stands for the model 'Three' of the grid."
+    assert not result.whole
+    first, second = tables["first"], tables["second"]
+    assert first.columns == ("run", "samples", "answered", "accuracy", "accuracy †")
+    assert [row[:3] for row in first.rows] == [("two", 3, 3), ("two of six", 6, 6), ("nobody", None, None)]
+    assert [row[4] for row in first.rows] == [41.5, None, None]
+    assert second.rows[0][3:] == (one.run.figure("accuracy"), None)
+    assert six.run is not None
+    assert six.run.figure("accuracy").value == pytest.approx(1 / 3)
+    assert "nobody: Nothing stands for the model 'Three' of the grid." in first.notes
+
+
+async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:
+    grid = read_grid(written(tmp_path)).only(["second"])
+    data, run = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
+    scripted = chooser(2, run)
+    for _ in range(2):
+        runner = GridRunner(grid, out=tmp_path / "out", engine=run, find=lambda _: odd, options={"data": data})
+        runner.models["two"] = scripted
+        result = await runner.run()
+    assert result.whole  # pyright: ignore[reportPossiblyUnboundVariable]
+    assert len(list((tmp_path / "out").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tables: {}", "tables: Dictionary should have at least 1 item after validation, not 0"),
+        (
+            "rows: []\ntables: {a: {title: a, columns: {b: c}, rows: [{label: d}]}}",
+            "rows: Extra inputs are not permitted",
+        ),
+        ("tables: {a: {title: a, columns: {b: c}, rows: [{vlm: d}]}}", "tables.a.rows.0.label: Field required"),
+    ],
+    ids=["no tables", "unknown key", "no label"],
+)
+def test_what_no_grid_says_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_grid(written(tmp_path, text))
+    assert error.value.message == f"The grid {str(tmp_path / 'grid.yaml')!r} cannot be used: {said}."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("a: [", "not YAML"), ("a: !!python/object:os.system {}", "not YAML"), ("[1, 2]", "holds no map")],
+    ids=["torn", "code", "a list"],
+)
+def test_what_is_no_yaml_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_grid(written(tmp_path, text))
+
+
+def test_models_and_tables_are_known_by_name(tmp_path: Path) -> None:
+    grid = read_grid(written(tmp_path)).with_models({"Three": "openai:three"})
+    table = grid.tables["first"]
+
+    assert grid.options_of(table, table.rows[2]) == {"count": 3, "vlm": "openai:three"}
+    assert Grid.model_validate(grid.model_dump()).tables.keys() == grid.tables.keys()
+    with pytest.raises(UsageError, match=r"^The grid has no model 'Four'\. It has Two, One, Three\.$"):
+        grid.with_models({"Four": "x:y"})
+    with pytest.raises(UsageError, match=r"^The grid has no table 'third'\. It has first, second\.$"):
+        grid.only(["third"])
