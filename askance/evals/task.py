@@ -11,8 +11,10 @@ def odd(data: Path, *, vlm: ModelLike, seed: int = 0) -> Task: ...
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from askance.chains import Chain
@@ -193,7 +195,9 @@ def task(
         if there is not None and _place(there.make) != _place(make):
             raise UsageError(f"There are two tasks of the name {name!r}.", hint="Give one of them another name.")
         summary = (inspect.getdoc(make) or "").partition("\n")[0]
-        _defined[name] = Definition(name=name, make=make, scoring=scoring, solver=solver, summary=summary)
+        _defined[name] = Definition(
+            name=name, make=make, scoring=scoring, solver=solver, summary=summary, origin=_origin(name, make)
+        )
         return _defined[name]
 
     return define
@@ -201,6 +205,14 @@ def task(
 
 def _place(make: Callable[..., Task]) -> tuple[str, str]:
     return make.__code__.co_filename, make.__qualname__
+
+
+def _origin(name: str, make: Callable[..., Task]) -> Mapping[str, Any]:
+    """The file of a task that is not the package's, seen from here."""
+    file = Path(make.__code__.co_filename)
+    if not file.is_file() or make.__module__.startswith(f"{__name__.partition('.')[0]}."):
+        return {}
+    return {"task": f"{Path(os.path.relpath(file)).as_posix()}@{name}"}
 
 
 def defined() -> dict[str, Definition]:

@@ -21,8 +21,8 @@ class Sample:
     image: Image | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the solver is told beside the picture, as JSON values: `options`, and links of the chain that are given."""
-    target: Json = None
-    """What is true; for the scorer's eyes."""
+    target: Any = None
+    """What is true, as JSON; for the scorer's eyes."""
     group: str = ""
     """Samples of one group, such as those of one picture, are no independent evidence; by default each is its own."""
     tags: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -1,0 +1,204 @@
+"""Tables of figures as plain values, and how they are written: Markdown, CSV, LaTeX, JSON.
+
+A cell is a figure, a text, a number or nothing. What was a run's name or a model's may hold anything, so every form
+escapes what would mean something in it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from askance.errors import UsageError
+from askance.evals.figures import Figure
+from askance.replay import visible
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+
+Cell: TypeAlias = "Figure | str | int | float | None"
+"""What stands at one place; numbers are shown as they are, figures with their intervals."""
+
+Format = Literal["markdown", "csv", "latex", "json"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+NONE = "–"
+"""Stands where there is nothing."""
+
+_PARTS = ("low", "high", "samples", "answered", "if_wrong", "if_right")
+"""Of a figure, what CSV has columns for beside the value."""
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "–": "--",
+    "·": r"\textperiodcentered{}",
+    "×": r"$\times$",
+}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Named columns, rows of as many cells, and what a reader has to know.
+
+    Raises:
+        UsageError: a row has more or fewer cells than there are columns.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise UsageError(f"A row of {len(row)} cells does not fit a table of {len(self.columns)} columns.")
+
+    def form(self) -> JsonObject:
+        """The table as JSON, figures with all that they hold."""
+        rows = [[cell.form() if isinstance(cell, Figure) else cell for cell in row] for row in self.rows]
+        return {"title": self.title, "columns": list(self.columns), "rows": rows, "notes": list(self.notes)}
+
+
+def shown_value(value: float | None, *, percent: bool) -> str:
+    """A figure's number as tables show it: shares in percent with two places, as the paper has them."""
+    if value is None:
+        return NONE
+    return f"{100 * value:.2f}" if percent else f"{value:.3f}"
+
+
+def shown_figure(figure: Figure) -> str:
+    """A figure with its interval: `62.30 [58.11, 66.29]`."""
+    value = shown_value(figure.value, percent=figure.percent)
+    if figure.interval is None:
+        return value
+    low, high = (shown_value(limit, percent=figure.percent) for limit in (figure.interval.low, figure.interval.high))
+    return f"{value} [{low}, {high}]"
+
+
+def rendered(table: Table, form: Format) -> str:
+    """The table as text, with a line break at its end.
+
+    Raises:
+        UsageError: there is no such form.
+    """
+    if form not in _WRITERS:
+        raise UsageError(f"There is no form {form!r} of a table.", hint=f"Forms: {', '.join(FORMATS)}.")
+    return _WRITERS[form](table)
+
+
+def markdown(table: Table) -> str:
+    """The table in GitHub's Markdown: numbers to the right, notes below."""
+    lines = [f"**{_markdown(table.title)}**", ""] if table.title else []
+    lines.append(_piped(_markdown(column) for column in table.columns))
+    lines.append(_piped("---:" if right else "---" for right in _numeric(table)))
+    lines += [_piped(_markdown(cell) if isinstance(cell, str) else _text(cell) for cell in row) for row in table.rows]
+    if table.notes:
+        lines += ["", *(f"- {_markdown(note)}" for note in table.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def latex(table: Table) -> str:
+    """The table as a `tabular` with the rules of `booktabs`; notes as comments."""
+    columns = "".join("r" if right else "l" for right in _numeric(table))
+    lines = [f"% {_one_line(note)}" for note in ((table.title,) if table.title else ()) + table.notes]
+    lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    lines.append(" & ".join(_tex(column) for column in table.columns) + r" \\")
+    lines.append(r"\midrule")
+    lines += [" & ".join(_tex(_text(cell)) for cell in row) + r" \\" for row in table.rows]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def comma_separated(table: Table) -> str:
+    """The table as CSV; a column of figures becomes one of values and one each for the interval, counts and bounds.
+
+    Values are as they are, not times 100. Notes are left out.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    figures = [any(isinstance(row[place], Figure) for row in table.rows) for place in range(len(table.columns))]
+    head: list[str] = []
+    for column, of_figures in zip(table.columns, figures, strict=True):
+        head += [column, *(f"{column} {part}" for part in _PARTS)] if of_figures else [column]
+    writer.writerow([_field(name) for name in head])
+    for row in table.rows:
+        cells = zip(row, figures, strict=True)
+        writer.writerow([_field(value) for cell, of_figures in cells for value in _values(cell, of_figures)])
+    return text.getvalue()
+
+
+def as_json(table: Table) -> str:
+    """The table as one JSON object in a line."""
+    return json.dumps(table.form(), ensure_ascii=False) + "\n"
+
+
+_WRITERS: Mapping[str, Callable[[Table], str]] = {
+    "markdown": markdown,
+    "csv": comma_separated,
+    "latex": latex,
+    "json": as_json,
+}
+
+
+def _numeric(table: Table) -> list[bool]:
+    """By column, whether it holds figures and numbers."""
+    places = range(len(table.columns))
+    return [any(isinstance(row[place], (Figure, int, float)) for row in table.rows) for place in places]
+
+
+def _text(cell: Cell) -> str:
+    if isinstance(cell, Figure):
+        return shown_figure(cell)
+    if isinstance(cell, float):
+        return f"{cell:g}"
+    return NONE if cell is None or cell == "" else str(cell)
+
+
+def _values(cell: Cell, of_figures: bool) -> list[object]:  # noqa: FBT001  # of one column
+    if not of_figures:
+        return [cell]
+    if not isinstance(cell, Figure):
+        return [cell, *("" for _ in _PARTS)]
+    low, high = (None, None) if cell.interval is None else (cell.interval.low, cell.interval.high)
+    return [cell.value, low, high, cell.samples, cell.answered, cell.if_wrong, cell.if_right]
+
+
+def _field(value: object) -> object:
+    if not isinstance(value, str):
+        return "" if value is None else value
+    plain = visible(value)
+    return f"'{plain}" if plain.startswith(_FORMULA) else plain
+
+
+def _piped(cells: Iterator[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(visible(text).split())
+
+
+def _markdown(text: str) -> str:
+    escaped = _one_line(text).replace("\\", "\\\\")
+    for mark in ("|", "*", "_", "`", "<", "[", "~"):
+        escaped = escaped.replace(mark, f"\\{mark}")
+    return escaped
+
+
+def _tex(text: str) -> str:
+    return "".join(_LATEX.get(mark, mark) for mark in _one_line(text))
