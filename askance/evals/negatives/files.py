@@ -1,0 +1,219 @@
+"""Files of hard negatives: statements to write them for, the authors' shape to keep them in, and what is known of each.
+
+The authors' shape is `{"9/142269.jpg": [[true statements], [options]]}`, the options with the true statements among
+them. Beside such a file lies `negatives.jsonl`, a line for each negative: kind, true statement that it was made from,
+what was changed, keys of the records that it rests on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.agents.negatives import KINDS, NegativeKind, normal
+from askance.errors import BadData
+from askance.evals.negatives.wording import nearest
+from askance.evals.pittads import read_ids, read_qa
+from askance.evals.pittads.files import read_text
+from askance.evals.pittads.layout import Layout
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+
+SIDECAR = "negatives.jsonl"
+
+_KINDS = frozenset[str](kind for kinds in KINDS.values() for kind in kinds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is true of one image."""
+
+    key: str
+    true: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardNegative:
+    """One negative of one image, and what is known of where it comes from."""
+
+    key: str
+    """The image."""
+    text: str
+    kind: NegativeKind | None = None
+    """None where nothing says so."""
+    source: str
+    """The true statement that it was made from; where nothing says so, the one that is nearest in wording."""
+    place: int = 0
+    """Of the statement among the true ones of its image, from 0."""
+    replaced: str | None = None
+    """What its writer says was replaced, and by what."""
+    replacement: str | None = None
+    calls: tuple[str, ...] = ()
+    """Keys of the records that it rests on."""
+
+    def form(self) -> JsonObject:
+        """The line of the sidecar."""
+        return {
+            "image": self.key,
+            "kind": self.kind,
+            "source": self.source,
+            "place": self.place,
+            "text": self.text,
+            "replaced": self.replaced,
+            "replacement": self.replacement,
+            "calls": list(self.calls),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionSet:
+    """The options of one image."""
+
+    key: str
+    true: tuple[str, ...]
+    options: tuple[str, ...]
+    """In the order of the file."""
+    negatives: tuple[HardNegative, ...]
+    """Those of the options that are not true, in their order."""
+
+
+def read_sources(path: Path, *, ids: Path | None = None, limit: int | None = None) -> tuple[Source, ...]:
+    """The true statements in a file of either release or of the same shape, or in a folder of the data set.
+
+    Args:
+        path: the file, or a folder in which one is found by its name.
+        ids: a file that lists the images to take.
+        limit: images at most, the first in order.
+
+    Raises:
+        BadData: no such file, one that hides its answers, or no image that is left.
+    """
+    file = read_qa(_statements(path))
+    wanted: Collection[str] = file.records if ids is None else read_ids(ids)
+    unknown = [key for key in wanted if key not in file.records]
+    if unknown:
+        raise BadData(
+            f"{len(unknown):,} of the listed images are not in {str(file.path)!r}, such as {unknown[0]!r}.",
+            hint="Mend the list, or name the file that they are in.",
+        )
+    records = [file.records[key] for key in wanted]
+    found = [Source(key=each.key, true=_once(each.true)) for each in records if each.true]
+    if not found:
+        raise BadData(
+            f"The file {str(file.path)!r} has no true statements: {file.release}.",
+            hint="Name one whose answers are there.",
+        )
+    return tuple(found[:limit])
+
+
+def _statements(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    layout = Layout.find(path)
+    for part in ("statements", "release A statements"):
+        if files := layout.of(part):
+            return files[0]
+    raise BadData(f"No file of statements is in {str(path)!r}.", hint="Name the file itself.")
+
+
+def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSet, ...]:
+    """The options in a file of the authors' shape, with what is known of each negative.
+
+    Args:
+        path: the file.
+        sidecar: what is known of the negatives; by default `negatives.jsonl` beside the file, where it is there.
+
+    Raises:
+        BadData: no such file, one of another shape, or a sidecar that is none.
+    """
+    file = read_qa(path)
+    if file.shape not in {"train", "question"}:
+        raise BadData(
+            f"The file {str(path)!r} has no options to choose from: {file.release}.",
+            hint='A value reads like [["a true statement"], ["an option", "a true statement"]].',
+        )
+    there = path.parent / SIDECAR
+    known = read_sidecar(sidecar or there) if sidecar is not None or there.is_file() else {}
+    named = cast("NegativeKind | None", file.hard) if file.hard in _KINDS else None
+    return tuple(
+        OptionSet(
+            key=record.key,
+            true=_once(record.true),
+            options=record.options,
+            negatives=tuple(
+                known.get((record.key, text)) or _guessed(record.key, text, record.true, kind=named)
+                for text in record.negatives
+            ),
+        )
+        for record in file.records.values()
+    )
+
+
+def _guessed(key: str, text: str, true: Sequence[str], *, kind: NegativeKind | None) -> HardNegative:
+    place, _ = nearest(text, true)
+    return HardNegative(key=key, text=text, kind=kind, source=true[place], place=place)
+
+
+def read_sidecar(path: Path) -> dict[tuple[str, str], HardNegative]:
+    """What is known of negatives, by image and text; of two lines for one the first holds.
+
+    Raises:
+        BadData: no such file, or a line that is none of a sidecar.
+    """
+    known: dict[tuple[str, str], HardNegative] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            negative = _of_line(line, where=f"The file {str(path)!r}, line {number}")
+            known.setdefault((negative.key, negative.text), negative)
+    return known
+
+
+def _of_line(line: str, *, where: str) -> HardNegative:
+    hint = f"A sidecar is what `askance negatives generate` writes as {SIDECAR!r}."
+    try:
+        form: Any = json.loads(line)
+        kind = form["kind"]
+        texts = {name: form[name] for name in ("text", "source")}
+        optional = {name: form.get(name) for name in ("replaced", "replacement")}
+        place, calls = form["place"], tuple(map(str, form["calls"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadData(f"{where}: no line of a sidecar ({type(error).__name__}: {error}).", hint=hint) from error
+    known = kind is None or kind in _KINDS
+    said = all(isinstance(text, str) for text in texts.values()) and isinstance(form["image"], str)
+    told = all(text is None or isinstance(text, str) for text in optional.values())
+    if not (known and said and told and isinstance(place, int)):
+        raise BadData(f"{where}: a field of a wrong kind, or {kind!r} is no kind of negative.", hint=hint)
+    return HardNegative(key=form["image"], kind=kind, place=place, calls=calls, **texts, **optional)
+
+
+def write_options(path: Path, options: Iterable[tuple[str, Sequence[str], Sequence[str]]]) -> int:
+    """Writes (key, true statements, options) in the authors' shape; returns the number of images."""
+    content = {key: [list(true), list(chosen)] for key, true, chosen in options}
+    replaced(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    return len(content)
+
+
+def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Writes a JSONL file."""
+    replaced(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+
+
+def replaced(path: Path, text: str) -> None:
+    """Writes `text` to a file that is at no time half written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    part.replace(path)
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts, each once, but for case and punctuation; those without a word are left out."""
+    found: dict[str, str] = {}
+    for text in texts:
+        if text.strip():
+            found.setdefault(normal(text), text)
+    return tuple(found.values())
