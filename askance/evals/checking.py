@@ -60,7 +60,7 @@ class Report:
 async def check(
     pack: Pack,
     *,
-    find: Callable[[str], Definition],
+    find: Callable[[Run], Definition],
     tables: Callable[[Sequence[Run]], Mapping[str, str]],
     again: bool = False,
 ) -> Report:
@@ -68,7 +68,7 @@ async def check(
 
     Args:
         pack: opened, so that its digests are right already.
-        find: the definition of a task, by name.
+        find: the definition of a run's task.
         tables: text of the tables of some runs, by file name.
         again: whether the chains are also run again, against the pack's records.
     """
@@ -79,14 +79,14 @@ async def check(
     return Report(digest=pack.digest, runs=tuple(checked for _, checked in runs), tables=made, differing=differing)
 
 
-async def _checked(run: Run, find: Callable[[str], Definition], *, again: bool) -> tuple[Run, Checked]:
+async def _checked(run: Run, find: Callable[[Run], Definition], *, again: bool) -> tuple[Run, Checked]:
     """The run with its figures made anew, and what differs."""
     differences = list(_records(run))
     results: Counter[Change] = Counter()
     changed: list[str] = []
     fresh = run
     try:
-        definition = find(run.task)
+        definition = find(run)
         answers, figures = await rescored(run, definition)
         differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
         fresh = run.scored(answers, figures)

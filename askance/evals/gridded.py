@@ -136,8 +136,9 @@ def published_figure(table: str, row: tuple[str, ...], column: str) -> float | N
     Raises:
         UsageError: there is no such suite or table.
     """
-    suite, _, number = table.partition("/")
-    if suite not in get_args(Suite) or not number.isdecimal():
+    name, _, number = table.partition("/")
+    suite: Suite | None = next((each for each in get_args(Suite) if each == name), None)
+    if suite is None or not number.isdecimal():
         raise UsageError(f"No published table is called {table!r}.", hint="Write suite and number, such as pittads/3.")
     found = reference_table(suite, int(number))
     return found.value(*row, column=column) if column in found.columns else None

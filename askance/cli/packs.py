@@ -1,0 +1,157 @@
+"""`askance pack` and `askance replay`: runs as one file, and what becomes of it on another machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from askance.evals import Definition, Run
+    from askance.evals.checking import Checked, Report
+
+
+def pack(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished evaluations.", metavar="RUN…")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("runs.pack"),
+    images: Annotated[
+        list[str] | None,
+        typer.Option("--images", help="Put the images in this file or folder in as well; mind their rights."),
+    ] = None,
+) -> None:
+    """Put finished runs into one file: manifest, samples, scores, records, prompts, tables."""
+    from askance.evals import Run
+    from askance.evals.packs import pack as write
+    from askance.replay import visible
+
+    opened = [Run.open(run) for run in runs]
+    packed = write(opened, out, tables=tables_of(opened), images=_pictures(images or [], opened))
+    size = packed.path.stat().st_size / 1e6
+    print(visible(f"{packed.path}: {packed.runs} runs, {packed.files} files, {size:.1f} MB"))
+    print(f"sha256 of its manifest: {packed.digest}")
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(help="A file that `askance pack` wrote.", metavar="PACK")],
+    again: Annotated[
+        bool,
+        typer.Option("--rerun", help="Also run the chains again against the pack's records, and say what differs."),
+    ] = False,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", help="A task of your own that the pack has runs of: my_task.py@name.")
+    ] = None,
+    tables: Annotated[Path | None, typer.Option(help="Folder to write the tables to.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as one JSON object.")] = False,
+) -> None:
+    """Check a pack, score what was answered and make its tables anew: no key, no network, no images."""
+    import asyncio
+    import json
+
+    from askance.cli.exits import OK, SOME
+    from askance.evals.catalog import find_task
+    from askance.evals.checking import check
+    from askance.evals.packs import opened
+
+    own = {definition.name: definition for definition in map(find_task, task or [])}
+    with opened(file) as each:
+        report = asyncio.run(check(each, find=lambda run: _definition(run, own), tables=tables_of, again=again))
+    if tables is not None:
+        tables.mkdir(parents=True, exist_ok=True)
+        for name, text in report.tables.items():
+            (tables / name).write_text(text, encoding="utf-8")
+    print(json.dumps(_form(report), ensure_ascii=False) if as_json else "\n".join(_text(report)))
+    raise typer.Exit(OK if report.sound else SOME)
+
+
+def tables_of(runs: Sequence[Run]) -> dict[str, str]:
+    """The tables of runs, one for each task, by file name."""
+    from askance.evals.reports import table_of_runs
+    from askance.evals.tables import rendered
+
+    tasks: dict[str, list[Run]] = {}
+    for run in runs:
+        tasks.setdefault(run.task, []).append(run)
+    texts: dict[str, str] = {}
+    for task, several in tasks.items():
+        name, table = "-".join(task.split("/")), table_of_runs(several)
+        texts[f"{name}.md"] = rendered(table, "markdown")
+        texts[f"{name}.csv"] = rendered(table, "csv")
+    return texts
+
+
+def _definition(run: Run, own: Mapping[str, Definition]) -> Definition:
+    """The task of a run that a stranger may have made: no file is loaded that only the pack names.
+
+    Raises:
+        UsageError: it is none of the package's, none that was named here, and the pack declares none.
+    """
+    from askance.errors import UsageError
+    from askance.evals import declared
+    from askance.evals.catalog import packaged
+
+    declaration: Any = run.origin.get("declaration")
+    known = own.get(run.task) or packaged().get(run.task)
+    if known is None and declaration is not None:
+        return declared.from_form(declaration, name=run.task)
+    if known is None:
+        raise UsageError(f"The task {run.task!r} is not part of askance.", hint="Name its file: `--task my_task.py`.")
+    return known
+
+
+def _pictures(places: list[str], runs: Sequence[Run]) -> list[Any]:
+    """The pictures in `places` that the runs speak of, each once."""
+    from askance.cli.inputs import find_pictures
+    from askance.images import Image
+
+    if not places:
+        return []
+    wanted = {answer.sample.image.sha256 for run in runs for answer in run.answers if answer.sample.image}
+    found = {image.sha256: image for image in map(Image.from_path, find_pictures(places))}
+    return [image for digest, image in sorted(found.items()) if digest in wanted]
+
+
+def _form(report: Report) -> dict[str, Any]:
+    return {
+        "sound": report.sound,
+        "manifest": report.digest,
+        "differing_tables": list(report.differing),
+        "runs": [
+            {
+                "name": run.name,
+                "task": run.task,
+                "samples": run.samples,
+                "records": run.records,
+                "differences": list(run.differences),
+                "again": dict(run.again),
+                "changed": list(run.changed),
+            }
+            for run in report.runs
+        ],
+        "tables": dict(report.tables),
+    }
+
+
+def _text(report: Report) -> Iterator[str]:
+    from askance.replay import visible
+
+    for name, text in report.tables.items():
+        if name.endswith(".md"):
+            yield visible(text)
+    for run in report.runs:
+        yield from map(visible, _about(run))
+    for name in report.differing:
+        yield visible(f"✗ The table {name} is not as the pack has it.")
+    verdict = "everything is as it says" if report.sound else "it is not as it says"
+    yield f"Pack with the manifest {report.digest[:12]}: {verdict}."
+
+
+def _about(run: Checked) -> Iterator[str]:
+    mark = "✗" if run.differences else "✓"
+    yield f"{mark} {run.name} ({run.task}): {run.samples:,} samples scored again, {run.records:,} records verified"
+    yield from (f"    {difference}" for difference in run.differences)
+    if run.again:
+        yield f"  run again: {', '.join(f'{count:,} {change}' for change, count in sorted(run.again.items()))}"
+        yield from (f"    {change}" for change in run.changed)
