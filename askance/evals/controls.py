@@ -1,0 +1,111 @@
+"""Controls: what a model answers when the picture in front of it is not the one that it is asked about.
+
+What a model gets right on a swapped picture it did not get from the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from askance.chains import LINKS
+from askance.errors import BadImage, UsageError
+from askance.evals.solving import ChainSolver
+
+if TYPE_CHECKING:
+    from askance.evals.task import Task
+    from askance.evals.values import Sample
+    from askance.images import Image
+
+Control: TypeAlias = Literal["swapped-image"]
+CONTROLS: tuple[Control, ...] = get_args(Control)
+
+SWAPPED_NOTE = "Control: each sample is shown another sample's picture, and what was given of its own is dropped"
+
+
+def controlled(task: Task, control: str, *, seed: int = 0) -> Task:
+    """`task` under a control.
+
+    Raises:
+        UsageError: there is no control of that name, or it has no place in this task.
+    """
+    make = _CONTROLS.get(control)
+    if make is None:
+        raise UsageError(f"There is no control {control!r}.", hint=f"There is {', '.join(CONTROLS)}.")
+    return make(task, seed)
+
+
+def swapped_images(task: Task, *, seed: int = 0) -> Task:
+    """`task` with every sample's picture exchanged for that of another sample.
+
+    No sample keeps its own picture, nor one of equal bytes, and samples of one picture get one picture. Ids, targets,
+    groups and options stay; links that are given, such as published verbalizations, tell of the sample's own picture
+    and are dropped.
+
+    Args:
+        task: ready to be run.
+        seed: which picture goes where.
+
+    Raises:
+        UsageError: a sample has no picture, all have the same one, or the chain would not ask for what is dropped.
+    """
+    _check_links(task)
+    lacking = [sample.id for sample in task.samples if sample.image is None]
+    if lacking:
+        raise UsageError(
+            f"The pictures of {task.name!r} cannot be swapped: {len(lacking):,} samples have none, such as "
+            f"{lacking[0]!r}.",
+            hint="Give the task data with pictures, and a context that looks at them.",
+        )
+    pictures = {_digest(sample): sample.image for sample in task.samples}
+    if len(pictures) < 2:
+        raise UsageError(f"The samples of {task.name!r} all have one picture, which cannot be swapped.")
+    after = next_of(list(pictures), seed=seed)
+    return replace(
+        task,
+        samples=[_shown(sample, pictures[after[_digest(sample)]]) for sample in task.samples],
+        label=f"{task.label}, swapped image" if task.label else "",
+        options={**task.options, "control": "swapped-image", "control_seed": seed},
+        notes=(*task.notes, SWAPPED_NOTE),
+    )
+
+
+def next_of(names: Sequence[str], *, seed: int) -> Mapping[str, str]:
+    """For each of at least two names another one: all stand in a ring, whose order the seed decides."""
+    ring = sorted(names, key=lambda name: sha256(f"{seed}\n{name}".encode()).hexdigest())
+    return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
+
+
+def _check_links(task: Task) -> None:
+    """Raises where a link that is given is not asked for when it is dropped; a statement may be missing."""
+    if not isinstance(task.solver, ChainSolver):
+        return
+    asked = {"statement", *(step.link for step in task.solver.chain.steps)}
+    dropped = {name for sample in task.samples for name in sample.inputs if name in LINKS}
+    for link in LINKS:
+        if link in dropped - asked:
+            raise UsageError(
+                f"The pictures of {task.name!r} cannot be swapped: {link!r} is given with every sample.",
+                hint="Make the task without published descriptions, in a context that looks at the picture.",
+            )
+
+
+def _shown(sample: Sample, image: Image | None) -> Sample:
+    return replace(
+        sample, image=image, inputs={name: value for name, value in sample.inputs.items() if name not in LINKS}
+    )
+
+
+def _digest(sample: Sample) -> str:
+    """What tells the sample's picture from others; a file that cannot be read is one of its own."""
+    try:
+        return "" if sample.image is None else sample.image.sha256
+    except BadImage:
+        return f"of {sample.cluster}"
+
+
+_CONTROLS: Mapping[str, Callable[[Task, int], Task]] = {
+    "swapped-image": lambda task, seed: swapped_images(task, seed=seed),
+}

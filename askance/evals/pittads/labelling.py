@@ -1,0 +1,194 @@
+"""Scoring of answers that give a picture any number of the labels TR1, TR2, OIO, OR and NA.
+
+*With NA* the figures are over five labels, *without NA* over the four relations; the samples are the same. So read, the
+printed tables agree with themselves. LLaVA with IN has a macro precision of 25.12 with NA and of 31.40 without it, and
+5 · 25.12 = 4 · 31.40: NA has a precision of 0. GPT-4 with V+T has a recall of 22.56 and of 6.69, and 5 · 22.56 −
+4 · 6.69 = 86.04, which section 5.1 gives as the recall of NA.
+
+Without NA, subset accuracy asks whether the relations given are exactly the true ones, whatever was said of NA.
+
+Answers are labels without degrees, so a curve has one bend: AUC-ROC is the mean of recall and specificity, and AUC-PR
+(average precision) is recall · precision + (1 − recall) · share of samples with the label. A label that no sample or
+every sample has is left out of the mean AUC-ROC. Where a figure would divide by nothing it is 0, as in scikit-learn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from askance.agents import LABELS
+from askance.atypicality import RELATIONS
+from askance.errors import UsageError
+from askance.evals.figures import Metric, mean
+from askance.evals.task import Scoring
+from askance.evals.values import Sample, Score
+
+if TYPE_CHECKING:
+    from askance.chat import Json
+
+WITHOUT = " without NA"
+"""End of the names of figures over the four relations."""
+
+NOTES = (
+    "'Without NA' leaves NA out of the labels; the samples are the same",
+    "Macro averages unless micro is said; AUC-PR is average precision",
+    "A wrong answer, which a non-answer counts as, gives exactly the labels that are not true",
+)
+
+Counts: TypeAlias = tuple[float, float, float, float]
+"""Of one label: samples that have it and are given it, that have it, that are given it, and all."""
+
+
+def true_in(sample: Sample) -> frozenset[str]:
+    """The labels that a sample has."""
+    target: Any = sample.target
+    return frozenset(target["labels"])
+
+
+def score_labels(sample: Sample, value: Json) -> Score:
+    """What the labels in an answer are worth.
+
+    Raises:
+        UsageError: the answer is no list of labels.
+    """
+    labels: list[Any] = list(value) if isinstance(value, list) else [value]
+    unknown = [label for label in labels if label not in LABELS]
+    if unknown:
+        raise UsageError(f"The answer {unknown[0]!r} is no label.", hint=f"Labels are {', '.join(LABELS)}.")
+    true = true_in(sample)
+    notes = {"missed": _ordered(true - {*labels}), "wrong": _ordered({*labels} - true)}
+    return Score(values=values_of(true, labels), notes={name: found for name, found in notes.items() if found})
+
+
+def _ordered(labels: Collection[str]) -> list[str]:
+    return [label for label in LABELS if label in labels]
+
+
+def values_of(true: Collection[str], given: Collection[str]) -> dict[str, float]:
+    """The columns that all figures are made of, each 0 or 1."""
+    values: dict[str, float] = {"samples": 1.0}
+    for label in LABELS:
+        values[f"both {label}"] = float(label in true and label in given)
+        values[f"true {label}"] = float(label in true)
+        values[f"given {label}"] = float(label in given)
+    relations = [label for label in RELATIONS if (label in true) != (label in given)]
+    values[f"subset accuracy{WITHOUT}"] = float(not relations)
+    values["subset accuracy"] = float({*true} == {*given})
+    return values
+
+
+def counts_in(sums: Sequence[float]) -> list[Counts]:
+    """The counts of each label in sums of the columns of `_columns`."""
+    samples, *rest = sums
+    return [(rest[at], rest[at + 1], rest[at + 2], samples) for at in range(0, len(rest), 3)]
+
+
+def _columns(labels: Sequence[str]) -> tuple[str, ...]:
+    return ("samples", *(f"{what} {label}" for label in labels for what in ("both", "true", "given")))
+
+
+def _ratio(above: float, below: float) -> float:
+    return above / below if below else 0.0
+
+
+def precision(counts: Counts) -> float:
+    """Of those that are given the label, the share that has it."""
+    both, _, given, _ = counts
+    return _ratio(both, given)
+
+
+def recall(counts: Counts) -> float:
+    """Of those that have the label, the share that is given it."""
+    both, true, _, _ = counts
+    return _ratio(both, true)
+
+
+def f1(counts: Counts) -> float:
+    """Harmonic mean of precision and recall."""
+    both, true, given, _ = counts
+    return _ratio(2 * both, true + given)
+
+
+def roc(counts: Counts) -> float:
+    """Area under the ROC curve of hard answers; NaN where all samples or none have the label."""
+    both, true, given, samples = counts
+    if not 0 < true < samples:
+        return math.nan
+    return (both / true + 1 - (given - both) / (samples - true)) / 2
+
+
+def average_precision(counts: Counts) -> float:
+    """Average precision of hard answers: those given the label first, then all others."""
+    both, true, _, samples = counts
+    if not true:
+        return 0.0
+    return both / true * precision(counts) + (1 - both / true) * true / samples
+
+
+Figure: TypeAlias = Callable[[Counts], float]
+
+
+def macro(figure: Figure, sums: Sequence[float]) -> float:
+    """Mean of a figure over labels, those left out where it has no value."""
+    known = [value for counts in counts_in(sums) if not math.isnan(value := figure(counts))]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def micro(figure: Figure, sums: Sequence[float]) -> float:
+    """A figure over all pairs of sample and label."""
+    both, true, given, samples = (math.fsum(column) for column in zip(*counts_in(sums), strict=True))
+    return figure((both, true, given, samples))
+
+
+PRINTED: dict[str, Figure] = {"precision": precision, "recall": recall, "F1": f1}
+AREAS: dict[str, Figure] = {"AUC-ROC": roc, "AUC-PR": average_precision}
+
+
+def _averages(labels: Sequence[str], end: str) -> list[Metric]:
+    columns = _columns(labels)
+    over = f"over {', '.join(labels)}"
+    of_macro = {**PRINTED, **AREAS}
+    return [
+        *(
+            Metric(name=f"{name}{end}", columns=columns, of_sums=partial(macro, figure), summary=f"macro {name} {over}")
+            for name, figure in of_macro.items()
+        ),
+        *(
+            Metric(
+                name=f"micro {name}{end}",
+                columns=columns,
+                of_sums=partial(micro, figure),
+                summary=f"{name} over all pairs of sample and label, {over}",
+            )
+            for name, figure in PRINTED.items()
+        ),
+        mean(f"subset accuracy{end}", summary=f"share of samples given exactly their labels, {over}"),
+    ]
+
+
+def _of_label(label: str) -> list[Metric]:
+    figures = {**PRINTED, **AREAS}
+    return [
+        Metric(name=f"{name} {label}", columns=_columns([label]), of_sums=partial(macro, figure))
+        for name, figure in figures.items()
+    ]
+
+
+def label_scoring() -> Scoring:
+    """How labels are scored; the macro F1 with NA stands for the task."""
+    averages = [*_averages(LABELS, ""), *_averages(RELATIONS, WITHOUT)]
+    first = [metric for metric in averages if metric.name == "F1"]
+    return Scoring(
+        score=score_labels,
+        metrics=(
+            *first,
+            *(metric for metric in averages if metric not in first),
+            *(metric for label in LABELS for metric in _of_label(label)),
+        ),
+        if_wrong=lambda sample: Score(values=values_of(true_in(sample), {*LABELS} - true_in(sample))),
+        if_right=lambda sample: Score(values=values_of(true_in(sample), true_in(sample))),
+        notes=NOTES,
+    )
