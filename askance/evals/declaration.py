@@ -128,7 +128,7 @@ def _text(value: Any) -> bool:
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(_text(each) for each in cast("list[Any]", value))
+    return isinstance(value, list) and value != [] and all(_text(each) for each in cast("list[Any]", value))
 
 
 def _one_of(*names: str) -> Kind:

@@ -126,6 +126,7 @@ async def aevaluate(
             more={
                 "figures": [figure.form() for figure in figures],
                 "notes": [*scoring.notes, *task.notes, *unscored_note(running.answers)],
+                "data_notes": list(task.notes),
                 "left": running.progress.left,
                 "seed": seed,
             },

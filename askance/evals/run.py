@@ -56,6 +56,8 @@ class Run:
     """Samples that the budget had nothing left for."""
     seed: int = 0
     """Of the bootstraps."""
+    data_notes: tuple[str, ...] = ()
+    """Of `notes`, those that the data gave rise to, not the scoring."""
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Where the definition of the task is found, where its name does not say it."""
 
@@ -78,6 +80,7 @@ class Run:
                 finished=form.get("finished"),
                 left=form.get("left", 0),
                 seed=form.get("seed", 0),
+                data_notes=tuple(form.get("data_notes", ())),
                 origin=form.get("origin", {}),
             )
         except (KeyError, TypeError) as error:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -61,7 +62,7 @@ class RunFolder:
         self.hash = key_of("run", configuration)
         self.finished: dict[str, JsonObject] = {}
         """Lines of earlier runs of the same command that have an answer, by sample."""
-        self._lock = self._take()
+        self._lock = _locked(path)
         try:
             self._start()
             for line in self.lines():
@@ -117,26 +118,6 @@ class RunFolder:
         """Lets go of the folder."""
         self._samples.close()
         self._lock.close()
-
-    def _take(self) -> IO[str]:
-        import fcntl  # POSIX systems alone have it
-
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / ".lock").open("w", encoding="utf-8")
-        except OSError as error:
-            raise StoreError(
-                f"The run folder {str(self.path)!r} cannot be written: {error.strerror}.", hint="Give another `--out`."
-            ) from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            lock.close()
-            raise StoreError(
-                f"Another process is writing the run folder {str(self.path)!r}.",
-                hint="Wait for it, or give another `--out`.",
-            ) from error
-        return lock
 
     def _start(self) -> None:
         file = self.path / DESCRIPTION
@@ -199,10 +180,59 @@ class RunFolder:
             **self._facts,
             **more,
         }
-        part = self.path / f"{DESCRIPTION}.part"
-        with _writing(part, "w") as text:
-            text.write(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
-        part.replace(file)
+        _describe(self.path, content)
+
+
+@contextmanager
+def amending(path: Path) -> Generator[Callable[[Mapping[str, Any]], None]]:
+    """Holds a run's folder; gives what changes entries of its `run.json`.
+
+    Raises:
+        StoreError: another process is writing the folder, or it cannot be written.
+    """
+    lock = _locked(path)
+    try:
+        there: JsonObject = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+        yield lambda changes: _describe(path, {**there, **changes})
+    finally:
+        lock.close()
+
+
+def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Writes a file of JSON lines, whole or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    with _writing(part, "w") as file:
+        for line in lines:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    part.replace(path)
+
+
+def _describe(folder: Path, content: Mapping[str, Any]) -> None:
+    part = folder / f"{DESCRIPTION}.part"
+    with _writing(part, "w") as text:
+        text.write(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
+    part.replace(folder / DESCRIPTION)
+
+
+def _locked(path: Path) -> IO[str]:
+    import fcntl  # POSIX systems alone have it
+
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = (path / ".lock").open("w", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"The run folder {str(path)!r} cannot be written: {error.strerror}.", hint="Give another `--out`."
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise StoreError(
+            f"Another process is writing the run folder {str(path)!r}.",
+            hint="Wait for it, or give another `--out`.",
+        ) from error
+    return lock
 
 
 def _writing(path: Path, how: Literal["w", "a"]) -> IO[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.figures import Convention, Figure, Scored, figure
+from askance.evals.run_folder import write_lines
 from askance.evals.values import Score
 
 if TYPE_CHECKING:
@@ -72,10 +72,7 @@ def _row(answer: Answer, scoring: Scoring) -> Scored:
 
 def write_scores(path: Path, answers: Iterable[Answer]) -> None:
     """Writes `scores.jsonl`, whole: a line for each answer, ordered by sample and epoch."""
-    part = path.with_name(f"{path.name}.part")
-    with part.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-        for answer in sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch)):
-            if answer.score is not None:
-                form = {"id": answer.sample.id, "epoch": answer.epoch, **answer.score.form()}
-                file.write(json.dumps(form, ensure_ascii=False) + "\n")
-    part.replace(path)
+    ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
+    scores = ((answer, answer.score) for answer in ordered)
+    forms = ({"id": each.sample.id, "epoch": each.epoch, **score.form()} for each, score in scores if score is not None)
+    write_lines(path, forms)

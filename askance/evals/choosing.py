@@ -1,0 +1,118 @@
+"""Which samples of a task are run, and with which pictures: a number of them, a list of ids, a control."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from askance.errors import UsageError
+
+if TYPE_CHECKING:
+    from askance.evals.task import Task
+    from askance.evals.values import Sample
+
+Control = Literal["swapped-image"]
+"""`swapped-image`: every sample is shown the picture of another one, and keeps all else."""
+CONTROLS: tuple[Control, ...] = get_args(Control)
+
+
+def limited(task: Task, count: int) -> Task:
+    """`task` with its first `count` samples.
+
+    Raises:
+        UsageError: that is none.
+    """
+    if count < 1:
+        raise UsageError(f"A limit of {count} leaves no sample.", hint="Give at least 1.")
+    if count >= len(task.samples):
+        return task
+    note = f"The first {count:,} of {len(task.samples):,} samples."
+    return replace(task, samples=task.samples[:count], notes=(*task.notes, note))
+
+
+def with_ids(task: Task, ids: Collection[str]) -> Task:
+    """`task` with the samples of these ids, in the task's order.
+
+    Raises:
+        UsageError: an id is that of no sample.
+    """
+    wanted = dict.fromkeys(ids)
+    there = {sample.id for sample in task.samples}
+    unknown = [name for name in wanted if name not in there]
+    if unknown:
+        raise UsageError(
+            f"{len(unknown):,} of {len(wanted):,} ids are those of no sample, such as {unknown[0]!r}.",
+            hint=f"The samples of {task.name!r} are called like {task.samples[0].id!r}." if task.samples else None,
+        )
+    note = f"{len(wanted):,} of {len(there):,} samples, by a list of ids."
+    samples = [sample for sample in task.samples if sample.id in wanted]
+    return replace(task, samples=samples, notes=(*task.notes, note))
+
+
+def read_ids(path: Path) -> tuple[str, ...]:
+    """The ids in a file: one a line, or a JSON list of texts.
+
+    Raises:
+        UsageError: it cannot be read, or holds none, or no texts.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"The ids {str(path)!r} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"The ids {str(path)!r} are not UTF-8 text.", hint="Save them as UTF-8.") from error
+    found: Any = [line.strip() for line in text.splitlines() if line.strip()]
+    if text.lstrip().startswith("["):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"The ids {str(path)!r} are no JSON list: {error}.", hint="Or write one a line."
+            ) from error
+    if not found or not all(isinstance(each, str) for each in found):
+        raise UsageError(
+            f"The file {str(path)!r} holds no list of ids.", hint="Write one a line, or a JSON list of texts."
+        )
+    return tuple(cast("list[str]", found))
+
+
+def controlled(task: Task, control: str, *, seed: int = 0) -> Task:
+    """`task` under a control, which is part of what tells its runs apart.
+
+    Raises:
+        UsageError: there is no such control, or it cannot be had with these samples.
+    """
+    if control not in CONTROLS:
+        raise UsageError(f"There is no control {control!r}.", hint=f"There is {', '.join(CONTROLS)}.")
+    note = "Control: every sample was shown the picture of another sample."
+    return replace(
+        task,
+        samples=swapped_images(task.samples, seed=seed),
+        options={**task.options, "control": control, "control_seed": seed},
+        label=f"{task.label}, {control}" if task.label else "",
+        notes=(*task.notes, note),
+    )
+
+
+def swapped_images(samples: Sequence[Sample], *, seed: int = 0) -> list[Sample]:
+    """`samples`, those of each group with the picture of another group; who gets whose is drawn by `seed`.
+
+    The order of `samples` changes nothing. What is given beside the picture stays.
+
+    Raises:
+        UsageError: there are not two pictures, or a sample has none.
+    """
+    pictures = {sample.cluster: sample.image for sample in sorted(samples, key=lambda sample: sample.id, reverse=True)}
+    if len(pictures) < 2 or not all(pictures.values()) or not all(sample.image for sample in samples):
+        raise UsageError(
+            "Pictures can be swapped among two samples or more, each with a picture.", hint="Leave the control out."
+        )
+    groups = sorted(pictures)
+    random.Random(f"swapped images {seed}").shuffle(groups)
+    # One long circle: nobody keeps a picture, and each is shown once.
+    shown = {group: pictures[other] for group, other in zip(groups, [*groups[1:], groups[0]], strict=True)}
+    return [replace(sample, image=shown[sample.cluster]) for sample in samples]
