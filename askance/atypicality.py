@@ -153,7 +153,7 @@ def statement_texts(objects: tuple[str, ...]) -> tuple[str, ...]:
     """
     pairs = permutations([name.strip() for name in distinct(objects)], 2)
     return tuple(
-        f"{head}{primary}{middle}{secondary}{tail}" for primary, secondary in pairs for head, middle, tail in _WORDS
+        [f"{head}{primary}{middle}{secondary}{tail}" for primary, secondary in pairs for head, middle, tail in _WORDS]
     )
 
 
@@ -172,6 +172,7 @@ def distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(seen.values())
 
 
+@lru_cache(maxsize=1024)
 def _folded(name: str) -> str:
     """`name` in the form in which names are compared."""
     words = unicodedata.normalize("NFC", name).casefold().split()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
-from json.encoder import encode_basestring as _quoted
+from json.encoder import encode_basestring
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import override
@@ -30,6 +30,17 @@ Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "content_filter", "refusal", "tool_calls"]
 FINISHES: tuple[FinishReason, ...] = get_args(FinishReason)
 Detail = Literal["auto", "low", "high", "original"]
+
+
+_PLAIN_ASCII = bytes([10, *range(32, 127)])
+
+
+def _quoted(text: str) -> str:
+    """`text` as a JSON string; most prompts are long, of plain ASCII, and have little in them to be escaped."""
+    if not text.isascii() or text.encode().translate(None, _PLAIN_ASCII):
+        return encode_basestring(text)
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 class _Written:
@@ -395,12 +406,12 @@ class ChatResponse:
             response = cls(
                 text=form.get("text", ""),
                 thinking=form.get("thinking", ""),
-                tool_calls=tuple(ToolCall(**call) for call in form.get("tool_calls", ())),
+                tool_calls=tuple([ToolCall(**call) for call in form["tool_calls"]]) if "tool_calls" in form else (),
                 finish=form.get("finish", "stop"),
                 refusal=form.get("refusal"),
-                usage=Usage(**form.get("usage", {})),
+                usage=Usage(**form["usage"]) if "usage" in form else _NO_USAGE,
                 model=form.get("model"),
-                logprobs=tuple(form.get("logprobs", ())),
+                logprobs=tuple(form["logprobs"]) if "logprobs" in form else (),
                 meta=meta or CallMeta(),
             )
         except TypeError as error:
@@ -410,16 +421,17 @@ class ChatResponse:
 
     def _check(self) -> None:
         """Refuse values that no response can have: whoever wrote a record may have written anything."""
-        texts = [self.text, self.thinking, self.refusal or "", self.model or ""]
+        texts = {type(self.text), type(self.thinking), type(self.refusal or ""), type(self.model or "")}
         for call in self.tool_calls:
-            texts += call.id, call.name, call.arguments
+            texts |= {type(call.id), type(call.name), type(call.arguments)}
         use = self.usage
         counts = {type(use.input), type(use.output), type(use.cached), type(use.image), type(use.thinking)}
-        if not (set(map(type, texts)) <= _TEXT and counts <= _COUNT and self.finish in FINISHES):
+        if not (texts <= _TEXT and counts <= _COUNT and self.finish in FINISHES):
             msg = "these values are no response"
             raise ValueError(msg)
 
 
+_NO_USAGE = Usage()
 _TEXT: frozenset[type] = frozenset({str})
 _COUNT: frozenset[type] = frozenset({int, type(None)})
 

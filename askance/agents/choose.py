@@ -100,7 +100,7 @@ class Chooser(Node[Asked, Choice]):
         return Choice(numbers=read_answer(text, subject.options, single=self.mode == "single"))
 
     def _wanted(self, subject: Asked) -> dict[str, Any]:
-        values: dict[str, Any] = {"options": list(check_options(subject.options))}
+        values: dict[str, Any] = {"options": check_options(subject.options)}
         if self.mode == "multi":
             values["count"] = min(self.count, len(subject.options))
         if subject.statement is not None:

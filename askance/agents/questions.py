@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from askance.errors import BadOptions, UsageError
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from askance.tools import Objects, SceneText
 
 Asked = TypeVar("Asked")
+
+_HINT = "Give at least two different options, one a line or as a JSON list."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +89,25 @@ def check_options(options: Iterable[Any]) -> tuple[str, ...]:
     Raises:
         BadOptions: fewer than two, one that is blank or no text, or one that stands twice.
     """
-    hint = "Give at least two different options, one a line or as a JSON list."
     if isinstance(options, str):
-        raise BadOptions("The options are one text, not a list.", hint=hint)
-    given = list(options)
+        raise BadOptions("The options are one text, not a list.", hint=_HINT)
+    given = tuple(options)
+    try:
+        return _checked(given)
+    except TypeError:  # one of them is no text, and cannot be looked up
+        return _checked.__wrapped__(given)
+
+
+@lru_cache(maxsize=64)
+def _checked(given: tuple[Any, ...]) -> tuple[str, ...]:
+    """The options of many pictures are the same ones."""
     if len(given) < 2:
-        raise BadOptions(f"There {'is one option' if given else 'are no options'} to choose from.", hint=hint)
+        raise BadOptions(f"There {'is one option' if given else 'are no options'} to choose from.", hint=_HINT)
     for number, option in enumerate(given, start=1):
         if not isinstance(option, str) or not option.strip():
-            raise BadOptions(f"Option {number} is blank or no text: {option!r}.", hint=hint)
+            raise BadOptions(f"Option {number} is blank or no text: {option!r}.", hint=_HINT)
     if len(set(given)) < len(given):
         option = next(option for option, times in Counter(given).items() if times > 1)
         same = " and ".join(str(number) for number, other in enumerate(given, start=1) if other == option)
         raise BadOptions(f"Options {same} are the same: {option!r}.", hint="Remove all but one of them.")
-    return tuple(given)
+    return given

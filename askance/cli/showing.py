@@ -119,10 +119,15 @@ def _console(*, stderr: bool) -> Console:
 
 def json_text(line: Mapping[str, Any]) -> str:
     """`line` as one line of JSON in which nothing can reach a terminal's controls or break an encoding."""
-    text = json.dumps(line, ensure_ascii=not _speaks_unicode())
+    text = (_encode if _speaks_unicode() else _encode_ascii)(line)
+    if text.isascii() and "\x7f" not in text:  # other controls are escaped already
+        return text
     if visible(text) == text:
         return text
     return "".join(json.dumps(mark)[1:-1] if visible(mark) != mark else mark for mark in text)
+
+
+_encode, _encode_ascii = (json.JSONEncoder(ensure_ascii=ascii_only).encode for ascii_only in (False, True))
 
 
 def _speaks_unicode() -> bool:

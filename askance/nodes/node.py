@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from typing_extensions import override
 
@@ -304,18 +304,25 @@ def json_object(text: str) -> Mapping[str, Any]:
     Raises:
         Unreadable: there is none.
     """
-    for candidate in _candidates(text):
-        try:
-            found, _ = _DECODER.raw_decode(candidate.strip())
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict):
-            return found  # pyright: ignore[reportUnknownVariableType]
-    raise Unreadable("the reply is not one JSON object")
+    found = _object(text)
+    if found is None:
+        found = next((data for part in _parts(text) if (data := _object(part)) is not None), None)
+    if found is None:
+        raise Unreadable("the reply is not one JSON object")
+    return found
 
 
-def _candidates(text: str) -> Iterator[str]:
-    yield text
+def _object(text: str) -> Mapping[str, Any] | None:
+    """The JSON object that `text` begins with."""
+    try:
+        found, _ = _DECODER.raw_decode(text.strip())
+    except (ValueError, RecursionError):
+        return None
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What may be an object within `text`."""
     fenced = _FENCED_JSON.search(text)
     if fenced is not None:
         yield fenced.group(1)

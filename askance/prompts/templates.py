@@ -139,7 +139,7 @@ class Template:
         from jinja2 import UndefinedError
 
         try:
-            return budget.join(template.root_render_func(template.new_context(values))).strip()
+            return budget.join(template.root_render_func(template.new_context(values, shared=True))).strip()
         except UndefinedError as error:
             frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename == str(self.path)]
             line = template.get_corresponding_lineno(frames[-1].lineno or 1) if frames else 1
@@ -197,10 +197,8 @@ def _fenced(text: object, label: str) -> str:
     return fence(str(text), label)
 
 
-def _numbered(texts: Sequence[object]) -> str:
-    return numbered(
-        [str(text) for text in texts[:]]
-    )  # the slice is the list itself: its rounds are bounded by its size
+def _numbered(texts: Sequence[str]) -> str:
+    return numbered(texts[:])  # the slice is the list itself: its rounds are bounded by its size
 
 
 def _oneline(text: object) -> str:

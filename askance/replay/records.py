@@ -138,17 +138,19 @@ def response_in(text: str, *, key: str, asked: str) -> JsonObject | None:
     Raises:
         ValueError: a part that is decoded is no JSON.
     """
-    middle = f'"key":"{key}","kind":"chat","request":{asked},"response":'
-    place = text.find(middle)
-    if place < 0:
+    # A search for the whole of it would take longer than to decode it.
+    place = text.find(_BEFORE) + len(_BEFORE)
+    end = place + len(asked)
+    if not (text.startswith(asked, place) and text.startswith(_AFTER, end)):
         return None
-    found, end = _decode(text, place + len(middle))
-    before = f'{text[:place]}"":0}}'
+    found, last = _decode(text, end + len(_AFTER))
+    before = text[: place - len(',"request":')] + "}"
     head, head_end = _decode(before)
-    if type(found) is not dict or type(head) is not dict or text[end:] != "}" or head_end != len(before):
+    if type(found) is not dict or type(head) is not dict or text[last:] != "}" or head_end != len(before):
         return None
-    images = cast("JsonObject", head).get("images", {})
-    return cast("JsonObject", found) if type(images) is dict else None
+    known = cast("JsonObject", head)
+    sound = known.get("key") == key and type(known.get("images", {})) is dict
+    return cast("JsonObject", found) if sound else None
 
 
 @runtime_checkable
@@ -227,6 +229,7 @@ def plain_object(form: Mapping[str, Any]) -> JsonObject:
     return cast("JsonObject", _plain(form, MAX_DEPTH))
 
 
+_BEFORE, _AFTER = '"kind":"chat","request":', ',"response":'
 _decode = json.JSONDecoder().raw_decode
 _encode, _encode_ascii = (
     json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, sort_keys=True, separators=(",", ":")).encode

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 Out = TypeVar("Out", bound="Value")
+_TEXT = frozenset({str})
 Text = TypeVar("Text", bound="TextValue")
 
 
@@ -109,7 +110,11 @@ def as_texts(values: object) -> tuple[str, ...]:
     if isinstance(values, str) or not isinstance(values, Sequence):
         msg = f"{values!r} is no list of texts"
         raise TypeError(msg)
-    return tuple(as_text(value) for value in cast("Sequence[object]", values))
+    texts = tuple(cast("Sequence[str]", values))
+    if not _TEXT.issuperset(map(type, texts)):
+        for text in texts:
+            as_text(text)
+    return texts
 
 
 def text_field(data: Mapping[str, Any], field: str) -> str:
