@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from askance import __version__
-from askance.cli import cache, data, demo, models, packs, prompts, run, upkeep
+from askance.cli import cache, compare, data, demo, models, packs, prompts, run, upkeep
+from askance.cli import eval as evaluation
 from askance.cli.alone import Process
 from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, USAGE, code_of, complain
 from askance.errors import AskanceError
@@ -43,6 +44,8 @@ def common(
 
 app.command("run", epilog=HELP)(run.run)
 app.command("demo")(demo.demo)
+app.add_typer(evaluation.app, name="eval")
+app.command("compare")(compare.compare)
 app.command("pack")(packs.pack)
 app.command("replay")(packs.replay)
 app.add_typer(models.app, name="models")

@@ -133,8 +133,8 @@ def run(
         step_by_step=step_by_step or None,
         as_json=as_json,
         out=out,
-        mode=_mode(replay, mode),
-        retry=_outcomes(retry),
+        mode=mode_of(replay, mode),
+        retry=outcomes_of(retry),
         plan=plan,
         budget=budget,
         batch=batch,
@@ -149,7 +149,12 @@ def run(
     raise typer.Exit(run_job(job))
 
 
-def _mode(replay: bool, mode: ModeName | None) -> str:
+def mode_of(replay: bool, mode: ModeName | None) -> str:
+    """The mode that two options name.
+
+    Raises:
+        UsageError: they contradict each other.
+    """
     from askance.errors import UsageError
 
     if replay and mode not in {None, ModeName.replay}:
@@ -159,5 +164,6 @@ def _mode(replay: bool, mode: ModeName | None) -> str:
     return "replay" if replay else (mode or ModeName.auto).value
 
 
-def _outcomes(names: str | None) -> frozenset[str]:
+def outcomes_of(names: str | None) -> frozenset[str]:
+    """Outcomes in a text with commas between them."""
     return frozenset(name.strip() for name in names.split(",") if name.strip()) if names else frozenset()

@@ -69,6 +69,8 @@ def definition_of(run: Run, task: str | None = None) -> Definition:
     """
     place = str(task or run.origin.get("task") or run.task)
     try:
+        if task is None:
+            _check_place(place, run)
         return find_task(place)
     except UsageError as error:
         declaration: Any = run.origin.get("declaration")
@@ -78,6 +80,20 @@ def definition_of(run: Run, task: str | None = None) -> Definition:
             f"The task of the run {str(run.path)!r} is not found: {error.message}",
             hint="Say where it is: `--task FILE`." if "task" in run.origin else error.hint,
         ) from error
+
+
+def _check_place(place: str, run: Run) -> None:
+    """Refuses to run Python that a run's folder brings along, or that lies elsewhere: a stranger may have made it.
+
+    Raises:
+        UsageError: it does.
+    """
+    file = Path(place.partition("@")[0])
+    if file.suffix.lower() not in PYTHON:
+        return
+    inside, here = file.resolve().is_relative_to(run.path.resolve()), file.resolve().is_relative_to(Path.cwd())
+    if inside or not here:
+        raise UsageError(f"{place!r} is Python that only the run names, and it is not run unasked.")
 
 
 def _in_python(path: Path, which: str) -> Definition:

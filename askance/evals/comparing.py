@@ -185,7 +185,7 @@ def differences(run_a: Run, run_b: Run) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
+    if isinstance(value, Mapping):
         for name, inner in cast("Mapping[str, Any]", value).items():
             yield from _flat(inner, f"{place}.{name}" if place else str(name))
     else:

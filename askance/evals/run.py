@@ -98,9 +98,13 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What tells it from other runs of the task, in a line: its label, else its models, else its folder."""
+        """What tells it from other runs of the task, in a line: its label, else models and control, else its folder."""
         label = self.configuration.get("label")
-        return str(label or " + ".join(self.models) or self.path.name)
+        if label:
+            return str(label)
+        control = self.configuration.get("options", {}).get("control")
+        parts = (" + ".join(self.models), *([str(control)] if control else []))
+        return ", ".join(part for part in parts if part) or self.path.name
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -1,0 +1,191 @@
+"""`askance eval`: tasks over data, their runs, and tables of runs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askance.cli.alone import Process
+from askance.cli.exits import HELP
+from askance.cli.run import ModeName
+
+app = typer.Typer(
+    help="Evaluations: tasks over data, their runs, and tables of runs.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+class ConventionName(StrEnum):
+    """What becomes of samples without an answer."""
+
+    wrong = "wrong"
+    answered = "answered"
+
+
+class ControlName(StrEnum):
+    """Controls that go for any task with pictures."""
+
+    swapped_image = "swapped-image"
+
+
+class FormatName(StrEnum):
+    """Forms of a table."""
+
+    markdown = "markdown"
+    csv = "csv"
+    latex = "latex"
+    json = "json"
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+TaskPlace = Annotated[
+    str | None, typer.Option("--task", help="Where the task is, if not where the run says: a name or a file.")
+]
+ConventionOption = Annotated[
+    ConventionName | None,
+    typer.Option(help="Samples without an answer count as wrong (the default), or are left out: answered."),
+]
+
+
+@app.command("list")
+def list_tasks(as_json: AsJson = False) -> None:
+    """List the tasks that ship."""
+    from askance.cli.evaluated import print_tasks
+
+    print_tasks(as_json=as_json)
+
+
+@app.command("run", epilog=HELP)
+def run(
+    context_: typer.Context,
+    task: Annotated[
+        str,
+        typer.Argument(help="A name from `eval list`, or a file of your own: my_task.py, my_task.py@NAME, my.yaml."),
+    ],
+    data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None,
+    vlm: Annotated[
+        str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
+    ] = None,
+    llm: Annotated[str | None, typer.Option(help="The model that reads words; by default the VLM.")] = None,
+    context: Annotated[
+        str | None, typer.Option(help="What the description is made of, for tasks that have one: T_V, V+T, IN, UH, …")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Run so many samples, the first ones of the task.")] = None,
+    ids: Annotated[Path | None, typer.Option(help="Run the samples of these ids: a file, one a line or JSON.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of all that is drawn; by default 0.")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="How often each sample is answered.")] = 1,
+    option: Annotated[
+        list[str] | None, typer.Option("-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.")
+    ] = None,
+    control: Annotated[
+        ControlName | None, typer.Option(help="swapped-image: every sample is shown another sample's picture.")
+    ] = None,
+    convention: ConventionOption = None,
+    label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
+    ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="The most that the run may spend, all starts together: 5.00 (dollars), 20000tokens, 100calls."
+        ),
+    ] = None,
+    batch: Annotated[
+        bool,
+        typer.Option("--batch", help="Ask by the provider's batch interface: half the price, an answer within a day."),
+    ] = False,
+    replay: Annotated[bool, typer.Option("--replay", help="Short for --mode replay: nothing is asked.")] = False,
+    mode: Annotated[
+        ModeName | None, typer.Option(help="auto: answers on record, else ask. refresh asks always.")
+    ] = None,
+    retry: Annotated[
+        str | None, typer.Option(help="Ask again for answers on record that are: invalid,refused,filtered,truncated.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Calls to one endpoint at a time; by default as many as it takes well.")
+    ] = None,
+    rpm: Annotated[
+        float | None, typer.Option(help="Calls to one endpoint per minute; by default as many as it lets through.")
+    ] = None,
+    tpm: Annotated[float | None, typer.Option(help="Tokens per minute, in and out, likewise.")] = None,
+    prompts: Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; by default runs/TASK-…, named by what decides the answers.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a task and score it; the same command goes on with a run that was interrupted."""
+    if not task.partition("@")[0].lower().endswith(".py"):  # somebody's own code may compose with LangChain
+        Process.of(context_).without_langchain()
+    from askance.cli.evaluating import Evaluation, evaluate_by
+    from askance.cli.run import mode_of, outcomes_of
+
+    asked = Evaluation(
+        task=task,
+        given={"data": data, "vlm": vlm, "llm": llm, "context": context},
+        limit=limit,
+        ids=ids,
+        seed=seed,
+        epochs=epochs,
+        own=option or [],
+        control=control.value if control else None,
+        convention=convention.value if convention else "wrong",
+        label=label,
+        plan=plan,
+        budget=budget,
+        batch=batch,
+        mode=mode_of(replay, mode),
+        retry=outcomes_of(retry),
+        concurrency=concurrency,
+        rpm=rpm,
+        tpm=tpm,
+        prompts=prompts,
+        store=store,
+        out=out,
+        as_json=as_json,
+    )
+    raise typer.Exit(evaluate_by(asked))
+
+
+@app.command()
+def score(
+    context_: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read the run's own records again first: a mended parser takes effect.")
+    ] = False,
+    task: TaskPlace = None,
+    convention: ConventionOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score a run again, without asking any model: after a change of the scoring, or of a parser."""
+    from askance.cli.evaluated import score_again
+
+    Process.of(context_).without_langchain()
+    raise typer.Exit(
+        score_again(
+            folder, reread=reread, task=task, convention=convention.value if convention else None, as_json=as_json
+        )
+    )
+
+
+@app.command()
+def table(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="A column; may be repeated. By default all.")
+    ] = None,
+    form: Annotated[FormatName, typer.Option("--format", help="How the table is written.")] = FormatName.markdown,
+) -> None:
+    """Print a table of runs: one row each, a column a metric, with intervals."""
+    from askance.evals.reports import table_of_runs
+    from askance.evals.run import Run
+    from askance.evals.tables import rendered
+
+    print(rendered(table_of_runs([Run.open(folder) for folder in folders], metrics=metric), form.value), end="")

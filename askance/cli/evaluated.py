@@ -1,0 +1,118 @@
+"""What is said of tasks and of runs that are there: lists, figures, scores made anew."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from askance.cli.exits import OK
+from askance.evals.catalog import definition_of, packaged
+from askance.evals.reports import conventions_of
+from askance.evals.rescoring import rescore
+from askance.evals.run import Run
+from askance.evals.tables import NONE, shown_value
+from askance.replay import visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from askance.evals import Figure
+    from askance.evals.rescoring import Rescored
+
+_SHOWN = 3
+"""Examples that are named at most."""
+
+
+def print_tasks(*, as_json: bool) -> None:
+    """Prints the packaged tasks, with what each takes."""
+    tasks = packaged()
+    if as_json:
+        forms = [{"name": each.name, "summary": each.summary, "takes": [*each.takes]} for each in tasks.values()]
+        print(json.dumps(forms))
+        return
+    width = max((len(name) for name in tasks), default=0)
+    for name, definition in tasks.items():
+        print(f"{name:<{width}}  {definition.summary}")
+        print(f"{'':<{width}}  takes {', '.join(definition.takes)}")
+    print("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.")
+
+
+def figures_text(run: Run) -> str:
+    """The figures of a run as a table, its outcomes, and what a reader has to know."""
+    lines = [*_table(run), ""] if run.figures else []
+    outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())
+    left = f"; {run.left:,} left" if run.left else ""
+    lines.append(f"{run.totals.get('samples', 0):,} samples: {outcomes or 'none'}{left}.")
+    lines += [f"Convention: {words}." for words in conventions_of(run.figures)]
+    lines += [f"· {note}" for note in run.notes]
+    return visible("\n".join(lines))
+
+
+def _table(run: Run) -> Iterator[str]:
+    head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
+    rows = [head, *(_row(figure) for figure in run.figures)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
+    for row in rows:
+        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    def shown(value: float | None) -> str:
+        return shown_value(value, percent=figure.percent)
+
+    interval = figure.interval
+    return (
+        figure.metric,
+        shown(figure.value),
+        NONE if interval is None else f"{shown(interval.low)} – {shown(interval.high)}",
+        f"{figure.samples:,}",
+        f"{figure.answered:,}",
+        shown(figure.if_wrong),
+        shown(figure.if_right),
+    )
+
+
+def run_form(run: Run) -> dict[str, Any]:
+    """A run as one JSON object."""
+    return {
+        "run": run.path.as_posix(),
+        "task": run.task,
+        "name": run.name,
+        "finished": run.finished,
+        "samples": run.totals.get("samples", 0),
+        "left": run.left,
+        "outcomes": dict(run.totals.get("outcomes", {})),
+        "figures": [figure.form() for figure in run.figures],
+        "notes": list(run.notes),
+    }
+
+
+def score_again(folder: Path, *, reread: bool, task: str | None, convention: Any, as_json: bool) -> int:
+    """Scores a run anew and prints it; returns the exit code."""
+    run = Run.open(folder)
+    found = asyncio.run(rescore(run, definition_of(run, task), reread=reread, convention=convention))
+    if as_json:
+        form = {**run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
+        print(json.dumps(form))
+    else:
+        print("\n".join([figures_text(found.run), *_reread(found)]))
+    return OK
+
+
+def _reread(found: Rescored) -> Iterator[str]:
+    if found.reread:
+        changed = f"{len(found.changed):,} are answered otherwise now{_like(found.changed)}"
+        yield f"{found.reread:,} samples read again: {changed}."
+    if found.kept:
+        yield (
+            f"{len(found.kept):,} keep what they had, since a call of theirs is not among the run's records"
+            f"{_like(found.kept)}."
+        )
+
+
+def _like(names: tuple[str, ...]) -> str:
+    shown = ", ".join(repr(visible(name)) for name in names[:_SHOWN])
+    return f", such as {shown}" if shown else ""
