@@ -51,7 +51,10 @@ def demonstrate(*, as_json: bool) -> int:
 
 
 def copy_demo(folder: Path) -> int:
-    """Copies the pictures, and `options.json` with their options; returns the exit code.
+    """Copies the pictures, `options.json` with their options, and `samples.jsonl` with what is true of them as well.
+
+    Returns:
+        The exit code.
 
     Raises:
         UsageError: a file of that name with another content is there.
@@ -60,6 +63,7 @@ def copy_demo(folder: Path) -> int:
     options = {entry.path.name: list(entry.options) for entry in entries}
     files = {entry.path.name: entry.path.read_bytes() for entry in entries}
     files["options.json"] = (json.dumps(options, ensure_ascii=False, indent=1) + "\n").encode()
+    files["samples.jsonl"] = "".join(f"{_sample(entry)}\n" for entry in entries).encode()
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         target = folder / name
@@ -67,9 +71,21 @@ def copy_demo(folder: Path) -> int:
             raise UsageError(f"{str(target)!r} is there already and differs.", hint="Name another folder.")
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    print(f"{len(entries)} pictures and options.json are in {folder}. Now with a model of yours:")
+    print(f"{len(entries)} pictures, options.json and samples.jsonl are in {folder}. Now with a model of yours:")
     print(f"  askance run action-reason {folder} --options {folder / 'options.json'} --vlm openai:gpt-4o")
     return OK
+
+
+def _sample(entry: Entry) -> str:
+    """The row of a picture in data of one's own: what can be chosen from, and the numbers of what is true."""
+    row = {
+        "id": entry.name,
+        "image": entry.path.name,
+        "options": list(entry.options),
+        "target": sorted(entry.right),
+        "tags": {"odd": bool(entry.statements)},
+    }
+    return json.dumps(row, ensure_ascii=False)
 
 
 def demo_chain(*observers: Any) -> Chain:

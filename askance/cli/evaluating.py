@@ -19,7 +19,8 @@ from askance.cli.taking import options_of
 from askance.cli.tally import Tally
 from askance.errors import UsageError
 from askance.evals.catalog import find_task
-from askance.evals.choosing import controlled, limited, read_ids, with_ids
+from askance.evals.choosing import limited, read_ids, with_ids
+from askance.evals.controls import controlled
 from askance.evals.evaluate import LEDGER, aevaluate, configuration_of, place_of
 from askance.evals.predicting import Batching, Turn, planned
 from askance.models import Config, Engine

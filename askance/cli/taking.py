@@ -38,8 +38,9 @@ def options_of(
     if asked.seed is not None and "seed" in takes:
         options["seed"] = asked.seed
     for role in ROLES:
-        if role not in options and role in takes and _wanted(takes[role], asked) and getattr(config, role) is not None:
-            options[role] = getattr(config, role)
+        default = getattr(config, role, None)
+        if role not in options and role in takes and default is not None and _wanted(takes[role], asked):
+            options[role] = default
     options |= dict(_models(options, engine, config))
     if "prompts" in takes:
         options["prompts"] = library(asked.prompts, config)

@@ -1,23 +1,17 @@
-"""Which samples of a task are run, and with which pictures: a number of them, a list of ids, a control."""
+"""Which samples of a task are run: a number of them, or a list of ids."""
 
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import UsageError
 
 if TYPE_CHECKING:
     from askance.evals.task import Task
-    from askance.evals.values import Sample
-
-Control = Literal["swapped-image"]
-"""`swapped-image`: every sample is shown the picture of another one, and keeps all else."""
-CONTROLS: tuple[Control, ...] = get_args(Control)
 
 
 def limited(task: Task, count: int) -> Task:
@@ -78,41 +72,3 @@ def read_ids(path: Path) -> tuple[str, ...]:
             f"The file {str(path)!r} holds no list of ids.", hint="Write one a line, or a JSON list of texts."
         )
     return tuple(cast("list[str]", found))
-
-
-def controlled(task: Task, control: str, *, seed: int = 0) -> Task:
-    """`task` under a control, which is part of what tells its runs apart.
-
-    Raises:
-        UsageError: there is no such control, or it cannot be had with these samples.
-    """
-    if control not in CONTROLS:
-        raise UsageError(f"There is no control {control!r}.", hint=f"There is {', '.join(CONTROLS)}.")
-    note = "Control: every sample was shown the picture of another sample."
-    return replace(
-        task,
-        samples=swapped_images(task.samples, seed=seed),
-        options={**task.options, "control": control, "control_seed": seed},
-        label=f"{task.label}, {control}" if task.label else "",
-        notes=(*task.notes, note),
-    )
-
-
-def swapped_images(samples: Sequence[Sample], *, seed: int = 0) -> list[Sample]:
-    """`samples`, those of each group with the picture of another group; who gets whose is drawn by `seed`.
-
-    The order of `samples` changes nothing. What is given beside the picture stays.
-
-    Raises:
-        UsageError: there are not two pictures, or a sample has none.
-    """
-    pictures = {sample.cluster: sample.image for sample in sorted(samples, key=lambda sample: sample.id, reverse=True)}
-    if len(pictures) < 2 or not all(pictures.values()) or not all(sample.image for sample in samples):
-        raise UsageError(
-            "Pictures can be swapped among two samples or more, each with a picture.", hint="Leave the control out."
-        )
-    groups = sorted(pictures)
-    random.Random(f"swapped images {seed}").shuffle(groups)
-    # One long circle: nobody keeps a picture, and each is shown once.
-    shown = {group: pictures[other] for group, other in zip(groups, [*groups[1:], groups[0]], strict=True)}
-    return [replace(sample, image=shown[sample.cluster]) for sample in samples]

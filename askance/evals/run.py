@@ -103,8 +103,8 @@ class Run:
         if label:
             return str(label)
         control = self.configuration.get("options", {}).get("control")
-        parts = (" + ".join(self.models), *([str(control)] if control else []))
-        return ", ".join(part for part in parts if part) or self.path.name
+        models = " + ".join(self.models) or self.path.name
+        return f"{models} ({control})" if control else models
 
     @property
     def models(self) -> tuple[str, ...]:
