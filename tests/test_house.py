@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -170,6 +171,16 @@ def test_a_face_shows_what_it_says(name: str) -> None:
     assert shown == sorted(shown, key=reading_order)
     assert [entry for entry in shown if not hasattr(face, entry)] == []
     assert {entry for entry in borrowed if not entry.startswith("_")} - set(shown) == set()
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_no_module_stands_in_the_place_of_what_a_face_shows(name: str) -> None:
+    for module in MODULES:
+        if module.rpartition(".")[0] == name:
+            importlib.import_module(module)
+    face = importlib.import_module(name)
+
+    assert [entry for entry in face.__all__ if isinstance(getattr(face, entry), ModuleType)] == []
 
 
 def reading_order(name: str) -> tuple[int, str]:

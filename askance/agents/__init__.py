@@ -2,34 +2,128 @@
 
 from __future__ import annotations
 
-from askance.agents.answers import read_answer
-from askance.agents.blind import choose_blind
-from askance.agents.categories import LABELS, Atypicalities, Label, read_categories
-from askance.agents.choose import Choice, Mode, choose_action_reasons, choose_from_picture
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+# These are named like their modules, which would stand in their places.
 from askance.agents.choose_statement import choose_statement, choose_statement_from_picture
-from askance.agents.classify import classify_atypicality, classify_from_picture
 from askance.agents.combine import Description, combine
-from askance.agents.detect import detect_statement
-from askance.agents.fill import FillQuestion, PictureFillQuestion, fill_from_picture, fill_statement, read_filled
-from askance.agents.judge import EquivalenceQuestion, JudgeForm, judge_equivalence
-from askance.agents.judging import VERDICTS, Judge, Verdict, VerdictValue
-from askance.agents.negatives import (
-    KINDS,
-    Domain,
-    Negative,
-    NegativeKind,
-    NegativeQuestion,
-    Negatives,
-    write_negative,
-)
-from askance.agents.questions import (
-    OptionsQuestion,
-    PictureQuestion,
-    StatementQuestion,
-    Verbalizations,
-    check_options,
-)
-from askance.agents.stepwise import choose_step_by_step
+
+if TYPE_CHECKING:
+    from askance.agents.answers import read_answer
+    from askance.agents.blind import choose_blind
+    from askance.agents.categories import LABELS, Atypicalities, Label, read_categories
+    from askance.agents.choose import Choice, Mode, choose_action_reasons, choose_from_picture
+    from askance.agents.classify import classify_atypicality, classify_from_picture
+    from askance.agents.detect import detect_statement
+    from askance.agents.fill import FillQuestion, PictureFillQuestion, fill_from_picture, fill_statement, read_filled
+    from askance.agents.judge import EquivalenceQuestion, JudgeForm, judge_equivalence
+    from askance.agents.judging import VERDICTS, Judge, Verdict, VerdictValue, canonical_judge
+    from askance.agents.negatives import (
+        KINDS,
+        Domain,
+        Negative,
+        NegativeKind,
+        NegativeQuestion,
+        Negatives,
+        write_negative,
+    )
+    from askance.agents.panel import Panel, PanelAgreement, PanelVerdict, judge_panel, panel_agreement
+    from askance.agents.preference import Preference, PreferenceQuestion, Preferred, Said, judge_preference
+    from askance.agents.questions import (
+        OptionsQuestion,
+        PictureQuestion,
+        StatementQuestion,
+        Verbalizations,
+        check_options,
+    )
+    from askance.agents.references import ReferencesVerdict, judge_references
+    from askance.agents.stepwise import choose_step_by_step
+
+_HOMES = {
+    "answers": ("read_answer",),
+    "blind": ("choose_blind",),
+    "categories": (
+        "LABELS",
+        "Atypicalities",
+        "Label",
+        "read_categories",
+    ),
+    "choose": (
+        "Choice",
+        "Mode",
+        "choose_action_reasons",
+        "choose_from_picture",
+    ),
+    "choose_statement": (
+        "choose_statement",
+        "choose_statement_from_picture",
+    ),
+    "classify": (
+        "classify_atypicality",
+        "classify_from_picture",
+    ),
+    "combine": (
+        "Description",
+        "combine",
+    ),
+    "detect": ("detect_statement",),
+    "fill": (
+        "FillQuestion",
+        "PictureFillQuestion",
+        "fill_from_picture",
+        "fill_statement",
+        "read_filled",
+    ),
+    "judge": (
+        "EquivalenceQuestion",
+        "JudgeForm",
+        "judge_equivalence",
+    ),
+    "judging": (
+        "VERDICTS",
+        "Judge",
+        "Verdict",
+        "VerdictValue",
+        "canonical_judge",
+    ),
+    "negatives": (
+        "KINDS",
+        "Domain",
+        "Negative",
+        "NegativeKind",
+        "NegativeQuestion",
+        "Negatives",
+        "write_negative",
+    ),
+    "panel": (
+        "Panel",
+        "PanelAgreement",
+        "PanelVerdict",
+        "judge_panel",
+        "panel_agreement",
+    ),
+    "preference": (
+        "Preference",
+        "PreferenceQuestion",
+        "Preferred",
+        "Said",
+        "judge_preference",
+    ),
+    "questions": (
+        "OptionsQuestion",
+        "PictureQuestion",
+        "StatementQuestion",
+        "Verbalizations",
+        "check_options",
+    ),
+    "references": (
+        "ReferencesVerdict",
+        "judge_references",
+    ),
+    "stepwise": ("choose_step_by_step",),
+}
+"""Modules and what is shown of them; each is loaded when something of it is first asked for."""
 
 __all__ = [
     "KINDS",
@@ -50,12 +144,21 @@ __all__ = [
     "NegativeQuestion",
     "Negatives",
     "OptionsQuestion",
+    "Panel",
+    "PanelAgreement",
+    "PanelVerdict",
     "PictureFillQuestion",
     "PictureQuestion",
+    "Preference",
+    "PreferenceQuestion",
+    "Preferred",
+    "ReferencesVerdict",
+    "Said",
     "StatementQuestion",
     "Verbalizations",
     "Verdict",
     "VerdictValue",
+    "canonical_judge",
     "check_options",
     "choose_action_reasons",
     "choose_blind",
@@ -70,8 +173,20 @@ __all__ = [
     "fill_from_picture",
     "fill_statement",
     "judge_equivalence",
+    "judge_panel",
+    "judge_preference",
+    "judge_references",
+    "panel_agreement",
     "read_answer",
     "read_categories",
     "read_filled",
     "write_negative",
 ]
+
+
+def __getattr__(name: str) -> object:
+    for home, shown in _HOMES.items():
+        if name in shown:
+            return getattr(import_module(f"askance.agents.{home}"), name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

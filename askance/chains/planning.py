@@ -24,7 +24,7 @@ from askance.models.spread import NOTHING, Spread
 from askance.models.tokens import UNSEEN_ANSWER, answer_limit, listed_limit, size_of, text_tokens
 from askance.models.walk import Pending, current_walk
 from askance.nodes import Node, Result
-from askance.tools.ocr import RapidOcr
+from askance.tools.rapid_ocr import RapidOcr
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

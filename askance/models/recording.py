@@ -24,11 +24,12 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from askance import replay
 from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, BadRecord, DamagedRecord
 from askance.models.leases import Leases
 from askance.models.limits import kept
-from askance.replay import DAMAGED_HINT, Mode, Record, Store, explain_miss
+from askance.replay import DAMAGED_HINT, Mode, Record, Store
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
@@ -199,7 +200,7 @@ class Shelf:
 
     def miss(self, request: ChatRequest) -> Exception:
         """The error that says what is on record instead."""
-        return explain_miss(request.canonical(), "chat", self.records)
+        return replay.explain_miss(request.canonical(), "chat", self.records)
 
     async def keep(self, request: ChatRequest, response: ChatResponse) -> bool:
         """Records an answer; returns whether it stands in the records."""

@@ -6,18 +6,63 @@ from machine to machine. `explain_miss` says why a request is not on record.
 
 from __future__ import annotations
 
-from askance.replay.cassette import ImportCounts, export_cassette, import_cassette
-from askance.replay.lines import Picture
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from askance.replay.location import STORE_VARIABLE, find_store
-from askance.replay.memory import MemoryStore
-from askance.replay.miss import Difference, differences, explain_difference, explain_miss
-from askance.replay.reading import MAX_LINE, read_cassette, read_pictures
 from askance.replay.records import KINDS, Mode, Record, RecordKind, Records
-from askance.replay.selection import Stats, select, stats
 from askance.replay.store import DAMAGED_HINT, Store, sound
-from askance.replay.upkeep import Change, Pruned, Worth, diff, merge, prune, worth
-from askance.replay.verify import Problem, verify
 from askance.replay.visible import visible
+
+if TYPE_CHECKING:
+    from askance.replay.cassette import ImportCounts, export_cassette, import_cassette
+    from askance.replay.lines import Picture
+    from askance.replay.memory import MemoryStore
+    from askance.replay.miss import Difference, differences, explain_difference, explain_miss
+    from askance.replay.reading import MAX_LINE, read_cassette, read_pictures
+    from askance.replay.selection import Stats, select, stats
+    from askance.replay.upkeep import Change, Pruned, Worth, diff, merge, prune, worth
+    from askance.replay.verifying import Problem, verify
+
+_HOMES = {
+    "cassette": (
+        "ImportCounts",
+        "export_cassette",
+        "import_cassette",
+    ),
+    "lines": ("Picture",),
+    "memory": ("MemoryStore",),
+    "miss": (
+        "Difference",
+        "differences",
+        "explain_difference",
+        "explain_miss",
+    ),
+    "reading": (
+        "MAX_LINE",
+        "read_cassette",
+        "read_pictures",
+    ),
+    "selection": (
+        "Stats",
+        "select",
+        "stats",
+    ),
+    "upkeep": (
+        "Change",
+        "Pruned",
+        "Worth",
+        "diff",
+        "merge",
+        "prune",
+        "worth",
+    ),
+    "verifying": (
+        "Problem",
+        "verify",
+    ),
+}
+"""Modules and what is shown of them; each is loaded when something of it is first asked for."""
 
 __all__ = [
     "DAMAGED_HINT",
@@ -56,3 +101,11 @@ __all__ = [
     "visible",
     "worth",
 ]
+
+
+def __getattr__(name: str) -> object:
+    for home, shown in _HOMES.items():
+        if name in shown:
+            return getattr(import_module(f"askance.replay.{home}"), name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -14,7 +14,7 @@ from askance.replay.lines import check_form
 from askance.replay.records import Record, Records, check_key, plain_object
 from askance.replay.selection import moment, name_pattern
 from askance.replay.store import Store, sound
-from askance.replay.verify import verify
+from askance.replay.verifying import verify
 
 
 @dataclass(frozen=True, slots=True)
