@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from typing_extensions import override
 
 from askance.agents.judging import VERDICTS, Verdict, VerdictValue, verdict_of
+from askance.agents.neutral import neutral
 from askance.agents.questions import question_of
+from askance.agents.replies import last_line, plain_lines, reason_in, whole_object
 from askance.nodes import Node, Result, Unreadable, skipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from askance.chat import JsonObject
     from askance.models import ModelLike, Rung
     from askance.prompts import PromptLibrary
 
@@ -27,11 +29,7 @@ QUESTION = "What is unusual in this image?"
 
 _PROMPTS: Mapping[JudgeForm, str] = {"short": "judge_equivalence", "rubric": "judge_equivalence_rubric"}
 _SAID: Mapping[JudgeForm, tuple[VerdictValue, ...]] = {"short": ("true", "false"), "rubric": VERDICTS}
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
-_MARKUP = re.compile(r"[*_`]+")
 _WORD = re.compile(r"(?:(?:final\s+)?answer\s*:\s*)?[\"']?(true|false)[\"']?\s*[.!]?", re.IGNORECASE)
-_LINE = re.compile(r"verdict\s*:\s*(.*)", re.IGNORECASE)
-_REASON = re.compile(r"^\s*reason\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +44,9 @@ class EquivalenceQuestion:
 class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
     """Judges whether two texts mean the same: `true`, `false` or `unclear`, with a reason.
 
-    Both texts are fenced and stand where nothing instructs. The verdict is read only from its place: the field of the
-    one JSON object that the reply is; in the text forms the line that is its own. A reply with anything else there is
-    `invalid`, so that its candidate is unscored.
+    Both texts are fenced, stand where nothing instructs, and hold no marks of chat templates. The verdict is read only
+    from its place: the field of the one JSON object that the reply is; in the text forms the line that is its own. A
+    reply with anything else there is `invalid`, so that its candidate is unscored.
 
     Args:
         form: which of the two prompts is asked.
@@ -74,6 +72,18 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
         asked = EquivalenceQuestion(reference=reference, candidate=candidate, question=question)
         return verdict_of(await self.ask(asked))
 
+    def canonical(self) -> JsonObject:
+        """Everything that decides its verdicts, as JSON."""
+        return {
+            "judge": "equivalence",
+            "form": self.form,
+            "model": self.model.form(),
+            "prompts": {prompt.path.name: prompt.digest for prompt in self.prompts_in_use},
+        }
+
+    def __str__(self) -> str:
+        return f"{self.model.id} ({self.form})"
+
     @override
     def accept(self, given: Any) -> EquivalenceQuestion:
         return question_of(EquivalenceQuestion, given)
@@ -83,11 +93,14 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
         for what, text in (("reference", subject.reference), ("candidate", subject.candidate)):
             if not text.strip():
                 return skipped(f"the {what} is empty, so there is nothing to compare")
+        if _folded(subject.candidate) == _folded(subject.question):
+            return skipped("the candidate is the question itself, so it answers nothing")
         return None
 
     @override
     def variables(self, subject: EquivalenceQuestion) -> Mapping[str, Any]:
-        return {"question": subject.question, "reference": subject.reference, "candidate": subject.candidate}
+        texts = {"question": subject.question, "reference": subject.reference, "candidate": subject.candidate}
+        return {name: neutral(text) for name, text in texts.items()}
 
     @override
     def schema(self, subject: EquivalenceQuestion) -> Mapping[str, Any]:
@@ -107,7 +120,7 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
         """As any node's, but JSON counts only as the whole reply: an object within prose may be the candidate's."""
         if rung == "paper" or not text.strip():
             return super()._read(text, subject, rung)
-        return self.read_json(_whole_object(text), subject)
+        return self.read_json(whole_object(text), subject)
 
     @override
     def read_json(self, data: Mapping[str, Any], subject: EquivalenceQuestion) -> Verdict:
@@ -116,16 +129,11 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
 
     @override
     def read_text(self, text: str, subject: EquivalenceQuestion) -> Verdict:
-        lines = [line.strip() for line in _MARKUP.sub("", text).splitlines() if line.strip()]
+        lines = plain_lines(text)
         if self.form == "short":
             return self._read_short(lines)
-        said = [found[1].strip(" .!") for line in lines if (found := _LINE.fullmatch(line))]
-        if not said or not _LINE.fullmatch(lines[-1]):
-            raise Unreadable("the last line must be `Verdict:` with true, false or unclear")
-        if len({each.lower() for each in said}) > 1:
-            raise Unreadable("there is more than one line `Verdict:`")
-        reason = _REASON.search(_MARKUP.sub("", text))
-        return Verdict(value=self._value(said[0].lower()), reason=reason[1].strip() if reason else "")
+        said = last_line(lines, "Verdict", "true, false or unclear")
+        return Verdict(value=self._value(said), reason=reason_in(lines))
 
     def _read_short(self, lines: list[str]) -> Verdict:
         """The verdict on the first line; what follows is the reason, unless it is another verdict."""
@@ -143,28 +151,8 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
         return word
 
 
-def _whole_object(text: str) -> Mapping[str, Any]:
-    """The object that a reply is, with or without one code fence around it; no field of it stands twice.
-
-    Raises:
-        Unreadable: it is anything else.
-    """
-    fenced = _FENCED.fullmatch(text.strip())
-    try:
-        found: Any = json.loads(fenced[1] if fenced else text, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
-        raise Unreadable("the reply is not one JSON object and nothing else") from error
-    if not isinstance(found, dict):
-        raise Unreadable("the reply is not one JSON object and nothing else")
-    return cast("Mapping[str, Any]", found)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        msg = "a field stands twice"
-        raise ValueError(msg)
-    return found
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 judge_equivalence = EquivalenceJudge

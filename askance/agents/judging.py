@@ -13,7 +13,9 @@ from askance.errors import UsageError
 from askance.tools import Value
 
 if TYPE_CHECKING:
-    from askance.chat import Outcome
+    from collections.abc import Callable
+
+    from askance.chat import JsonObject, Outcome
     from askance.nodes import Result
 
 VerdictValue: TypeAlias = Literal["true", "false", "unclear"]
@@ -68,3 +70,9 @@ def verdict_of(result: Result[Verdict]) -> Verdict:
     if result.value is None:
         return Verdict(outcome=result.outcome, reason=result.reason or "", calls=calls)
     return Verdict(value=result.value.value, reason=result.value.reason, calls=calls)
+
+
+def canonical_judge(judge: object) -> JsonObject:
+    """Everything that decides a judge's verdicts, as JSON; of one that does not say so, the name of its class."""
+    canonical: Callable[[], JsonObject] | None = getattr(judge, "canonical", None)
+    return {"judge": type(judge).__qualname__} if canonical is None else canonical()

@@ -34,9 +34,11 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "end_to_end_multi": (("options",), ("description", "statement", "count", "step_by_step")),
     "fill_statement": (("description", "relation", "definition", "template", "example"), ()),
     "fill_from_picture": (("relation", "definition", "template", "example"), ()),
+    "ask_about_picture": (("question",), ("labels", "several")),
     "choose_blind": (("options",), ("count",)),
     **dict.fromkeys([f"negative_{kind}" for kind in NEGATIVES], (("statement",), ("count",))),
     **dict.fromkeys(("judge_equivalence", "judge_equivalence_rubric"), (("question", "reference", "candidate"), ())),
+    "judge_preference": (("question", "first", "second"), ()),
     "reask": (("error",), ()),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}
@@ -274,6 +276,8 @@ def test_what_the_tools_share_stands_first(form: Form) -> None:
             for name in ("judge_equivalence", "judge_equivalence_rubric")
             for text in ("reference", "candidate")
         ),
+        ("judge_preference", "first"),
+        ("judge_preference", "second"),
     ],
 )
 @pytest.mark.parametrize("form", FORMS)
