@@ -124,9 +124,9 @@ def _labels(labels: tuple[str, ...]) -> Scoring:
     return Scoring(
         score=score,
         metrics=metrics,
-        if_wrong=lambda sample: worth(sample.target, () if sample.target else labels),
+        if_wrong=lambda sample: worth(sample.target, [label for label in labels if label not in sample.target]),
         if_right=lambda sample: worth(sample.target, sample.target),
-        notes=("A wrong answer is one without labels, or with all of them where none is true.",),
+        notes=("A wrong answer, which a non-answer counts as, gives exactly the labels that are not true.",),
     )
 
 
