@@ -12,8 +12,9 @@ from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
 from askance.models.allowance import hand_on
 from askance.models.complaints import Complaint, clean, headers_of, read, read_body
 from askance.models.encoding import EncodedImages
+from askance.models.openai_again import Again
 from askance.models.openai_chat import from_chat, to_chat
-from askance.models.openai_client import build_client, is_own, key_variable, secrets_of
+from askance.models.openai_client import build_client, http_client, is_own, key_variable, secrets_of
 from askance.models.openai_habits import Habits
 from askance.models.openai_replies import LARGEST_REPLY, TOO_LARGE, Secrets
 from askance.models.openai_responses import from_responses, to_responses
@@ -56,6 +57,7 @@ class OpenAIModel:
             name everywhere else, and the other one where the endpoint says so.
         key_variable: name of the variable that the client's key came from, for messages.
         secrets: what is blanked out of replies; None is the client's key.
+        again: sends what the client has sent, with another body; None has the client build every request.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class OpenAIModel:
         token_field: TokenField | None = None,
         key_variable: str | None = None,
         secrets: Secrets | None = None,
+        again: Again | None = None,
     ) -> None:
         address = shown(str(client.base_url))
         own = is_own(address)
@@ -75,6 +78,7 @@ class OpenAIModel:
         self._asked = Asked(where=address, model=model, key_variable=key_variable)
         self._habits = Habits(token_field or ("max_completion_tokens" if own else "max_tokens"))
         self._secrets = Secrets((client.api_key,)) if secrets is None else secrets
+        self._again = again
         self._images = EncodedImages()
         self._served: list[str] | None = None
 
@@ -133,13 +137,12 @@ class OpenAIModel:
         return "/chat/completions", body
 
     async def _post(self, path: str, body: JsonObject) -> bytes:
-        import httpx2
-        from openai import AsyncStream
-
+        again = self._again
         try:
-            response: Any = await self._client.post(
-                path, cast_to=httpx2.Response, body=body, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any]
-            )
+            if again is not None and again.knows(path):
+                response = await again.send(path, _text(body))
+            else:
+                response = await self._first(path, body)
         except Exception as cause:
             hand_on(headers_of(cause))
             raise
@@ -148,6 +151,20 @@ class OpenAIModel:
             return self._secrets.blanked(await _limited(response, self._asked))
         finally:
             await response.aclose()
+
+    async def _first(self, path: str, body: JsonObject) -> Any:
+        """The reply to a request that the client builds."""
+        import httpx2
+        from openai import AsyncStream
+
+        # A client for Azure finds the deployment in the body, and so has to see it.
+        given: Any = {"body": body} if self._again is None else {"content": _text(body)}
+        response: Any = await self._client.post(
+            path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **given
+        )
+        if self._again is not None:
+            self._again.learn(path, response.request)
+        return response
 
     def _response(self, data: bytes, asked: Asked) -> ChatResponse:
         try:
@@ -186,15 +203,24 @@ def from_settings(settings: ModelSettings) -> OpenAIModel:
         AuthError: the key's variable is not set.
         ConfigError: a header's variable is not set, or an Azure model has no address.
     """
-    azure = settings.azure
+    azure, http = settings.azure, http_client(settings)
     return OpenAIModel(
-        build_client(settings),
+        build_client(settings, http),
         (azure.deployment if azure is not None else None) or settings.id.model,
         api=settings.id.api,
         token_field=settings.token_field,
         key_variable=key_variable(settings),
         secrets=secrets_of(settings),
+        again=Again(http) if azure is None else None,
     )
+
+
+def _text(body: JsonObject) -> bytes:
+    """`body` as JSON; a lone half of a surrogate pair, which has no UTF-8 form, goes escaped, and all else with it."""
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
 
 
 async def _limited(response: Any, asked: Asked) -> bytes:

@@ -19,6 +19,7 @@ from askance.models.openai_lanes import lanes
 from askance.models.openai_replies import PACKINGS, Secrets, bounding
 
 if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Timeout
     from openai import AsyncOpenAI
 
     from askance.models.settings import ModelSettings
@@ -37,28 +38,37 @@ CONNECT_TIMEOUT = 10.0
 LOCAL_EXAMPLE = "openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"
 
 
-def build_client(settings: ModelSettings) -> AsyncOpenAI:
+def http_client(settings: ModelSettings) -> AsyncClient:
+    """What requests to the endpoint that `settings` names are sent with; opens no connection."""
+    from openai import DefaultAsyncHttpxClient
+
+    return DefaultAsyncHttpxClient(
+        timeout=_timeout(),
+        headers={"Accept-Encoding": PACKINGS},
+        follow_redirects=False,
+        event_hooks={"response": [bounding(secrets_of(settings))]},
+        transport=lanes(),
+    )
+
+
+def build_client(settings: ModelSettings, http: AsyncClient | None = None) -> AsyncOpenAI:
     """The client for the endpoint that `settings` names; opens no connection.
+
+    Args:
+        settings: of the model.
+        http: what it sends with; None is one of its own.
 
     Raises:
         AuthError: the key's variable is not set.
         ConfigError: a header's variable is not set, or an Azure model has no address.
     """
-    import httpx2
-    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+    from openai import AsyncOpenAI
 
-    timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
     headers = resolved(settings.headers)
     common: dict[str, Any] = {
         "max_retries": 0,
-        "timeout": timeout,
-        "http_client": DefaultAsyncHttpxClient(
-            timeout=timeout,
-            headers={"Accept-Encoding": PACKINGS},
-            follow_redirects=False,
-            event_hooks={"response": [bounding(secrets_of(settings))]},
-            transport=lanes(),
-        ),
+        "timeout": _timeout(),
+        "http_client": http_client(settings) if http is None else http,
     }
     if settings.azure is not None:
         return _azure(settings, headers, common)
@@ -85,6 +95,12 @@ def build_client(settings: ModelSettings) -> AsyncOpenAI:
         },
         **common,
     )
+
+
+def _timeout() -> Timeout:
+    from httpx2 import Timeout
+
+    return Timeout(None, connect=CONNECT_TIMEOUT)
 
 
 def is_own(endpoint: str | None) -> bool:
