@@ -8,30 +8,45 @@ tables:
   table-3:
     title: Action-reason retrieval
     task: pittads/arr-multi
-    columns: {"P@1": p@1, "P@3": p@3}
+    columns: {"P@1": p@1, "P@3": p@3, "single": {task: pittads/arr-single, metric: accuracy}}
     rows:
       - {label: "LLaVA, I", vlm: LLaVA, context: I}
       - {label: "GPT-4, T_V", vlm: LLaVA, llm: GPT-4, context: T_V}
 ```
 
-Rows that ask for the same are one run, in whatever tables they stand; and calls that rows share are made once.
+A cell is a metric of the run that its row and its column ask for: the options of the grid, the table, the row and the
+column, each going before those in front of it. Cells that ask for the same are one run, in whatever tables they stand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.task import ROLES
 from askance.evals.yaml_files import read_yaml
 
 
+class Column(BaseModel):
+    """One column of a table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+    metric: str
+    task: str | None = None
+    """None is the row's, or else the table's."""
+    options: Mapping[str, Any] = {}
+    """Go before those of the row. In a text, `{name}` stands for what the row's `let` says."""
+
+
 class Row(BaseModel):
-    """One run of a table; what is no field here is an option of its task, with models by their names in the grid."""
+    """One row of a table; what is no field here is an option of its task, with models by their names in the grid."""
 
     model_config = ConfigDict(frozen=True, extra="allow", coerce_numbers_to_str=True)
 
@@ -40,6 +55,8 @@ class Row(BaseModel):
     """None is the table's."""
     published: tuple[str, ...] | None = None
     """The row of the published table that stands beside it."""
+    let: Mapping[str, str] = {}
+    """What `{name}` stands for in the options of columns."""
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -54,14 +71,45 @@ class TableSpec(BaseModel):
 
     title: str
     task: str | None = None
-    columns: Annotated[Mapping[str, str], Field(min_length=1)]
-    """Heads, and the metrics under them; published figures stand under the same heads."""
+    columns: Annotated[Mapping[str, Column], Field(min_length=1)]
+    """By their heads; published figures stand under the same heads. A text is a metric."""
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]
     options: Mapping[str, Any] = {}
-    """Of all rows; a row's own go before them."""
+    """Of all rows."""
     published: str | None = None
     """The published table that it stands beside, such as `pittads/3`."""
     notes: tuple[str, ...] = ()
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _metrics(cls, columns: Any) -> Any:
+        if not isinstance(columns, dict):
+            return columns
+        named = cast("dict[str, Any]", columns)
+        return {head: {"metric": column} if isinstance(column, str) else column for head, column in named.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellSpec:
+    """One cell of a grid: a metric of the run of a task with options."""
+
+    table: str
+    row: int
+    """Place of the row in its table, from 0."""
+    head: str
+    """Of the column."""
+    label: str
+    """Of the row."""
+    metric: str
+    task: str
+    """Empty where nobody names one."""
+    options: Mapping[str, Any]
+    """Models by their names in the grid."""
+
+    @property
+    def asked(self) -> str:
+        """Equal for cells that one run is behind."""
+        return key_of("grid", {"task": self.task, "options": dict(self.options)})
 
 
 class Grid(BaseModel):
@@ -98,26 +146,28 @@ class Grid(BaseModel):
             raise UsageError(f"The grid has no model {unknown[0]!r}.", hint=f"It has {', '.join(self.models)}.")
         return self.model_copy(update={"models": {**self.models, **models}})
 
-    def task_of(self, table: TableSpec, row: Row) -> str:
-        """Name of the task behind a row.
+    @property
+    def cells(self) -> Iterator[CellSpec]:
+        """Every cell, table by table and row by row."""
+        for name, table in self.tables.items():
+            for number, row in enumerate(table.rows):
+                for head, column in table.columns.items():
+                    yield CellSpec(
+                        table=name,
+                        row=number,
+                        head=head,
+                        label=row.label,
+                        metric=column.metric,
+                        task=column.task or row.task or table.task or "",
+                        options={**self.options, **table.options, **row.options, **_filled(column.options, row)},
+                    )
+
+    def with_specs(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """`options` with the specs of models in place of their names.
 
         Raises:
-            UsageError: neither the row nor its table names one.
+            UsageError: nothing stands for a model.
         """
-        name = row.task or table.task
-        if name is None:
-            raise UsageError(
-                f"Nothing says which task the row {row.label!r} is of.", hint="Give it, or its table, a `task`."
-            )
-        return name
-
-    def options_of(self, table: TableSpec, row: Row) -> Mapping[str, Any]:
-        """Options of a row's task, with the specs of its models.
-
-        Raises:
-            UsageError: it names a model that nothing stands for.
-        """
-        options = {**self.options, **table.options, **row.options}
         return {name: self._spec(value) if name in ROLES else value for name, value in options.items()}
 
     def _spec(self, name: Any) -> Any:
@@ -130,6 +180,15 @@ class Grid(BaseModel):
                 hint=f"Set it under `models` in the file, or with `--model {name}=openai:…`.",
             )
         return spec
+
+
+def _filled(options: Mapping[str, Any], row: Row) -> dict[str, Any]:
+    """`options` with what the row lets names in braces be."""
+    filled = dict(options)
+    for name, value in options.items():
+        for own, text in row.let.items() if isinstance(value, str) else ():
+            filled[name] = filled[name].replace(f"{{{own}}}", text)
+    return filled
 
 
 def read_grid(path: Path) -> Grid:

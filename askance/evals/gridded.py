@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,7 +18,7 @@ from askance.models import Model, get_model
 
 if TYPE_CHECKING:
     from askance.evals.figures import Convention
-    from askance.evals.grid import Grid, Row, TableSpec
+    from askance.evals.grid import CellSpec, Grid, Row, TableSpec
     from askance.evals.run import Run
     from askance.evals.task import Definition, Task
     from askance.models import Engine
@@ -27,47 +28,57 @@ Published = Callable[[str, tuple[str, ...], str], float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowRun:
-    """One row of a grid, and the run behind it."""
+class Found:
+    """The run behind one or more cells."""
 
-    table: str
-    row: Row
     run: Run | None = None
-    reason: str | None = None
-    """Why there is no run."""
+    reason: str = ""
+    """Why there is none."""
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class GridRun:
     """A grid that was run."""
 
     grid: Grid
-    rows: list[RowRun] = field(default_factory=list[RowRun])
+    found: Mapping[str, Found] = field(default_factory=dict[str, Found])
+    """By what cells ask for (`CellSpec.asked`)."""
 
     @property
     def runs(self) -> list[Run]:
         """The runs, each once."""
-        return list({run.path: run for row in self.rows if (run := row.run) is not None}.values())
+        return [found.run for found in self.found.values() if found.run is not None]
 
     @property
     def whole(self) -> bool:
-        """Whether every row has a run that is finished."""
-        return all(row.run is not None and row.run.finished and not row.run.left for row in self.rows)
+        """Whether there is a finished run behind every cell."""
+        return all(found.run and found.run.finished and not found.run.left for found in self.found.values())
 
 
-Told = Callable[[str, int, int, Progress], None]
-"""Hears of every sample: label of the row, its place among the runs, how many runs there are, and where it stands."""
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the running of a grid stands."""
+
+    cell: CellSpec
+    """The first one that the run is behind."""
+    number: int
+    """Of the run, counted from 1."""
+    runs: int
+
+
+Told = Callable[[Place, Progress], None]
+"""Hears of every sample."""
 
 
 class GridRunner:
-    """Runs the rows of a grid one after the other; within a row, samples run side by side.
+    """Runs what a grid asks for, one run after the other; within a run, samples go side by side.
 
     Args:
         grid: with its models filled in.
         out: folder for the runs; those that are in it are finished or taken over.
-        engine: of all runs, so that calls which rows share are made once.
+        engine: of all runs, so that calls which they share are made once.
         find: the definition of a task, by name.
-        options: of all rows, where a task takes them, such as `data` and `limit`; they go before the grid's.
+        options: of all tasks that take them, such as `data` and `limit`; they go before the grid's.
     """
 
     def __init__(
@@ -87,38 +98,49 @@ class GridRunner:
         self.models: dict[str, Model] = {}
         """By spec, made when they are first needed."""
 
+    @property
+    def wanted(self) -> Mapping[str, CellSpec]:
+        """The runs that are asked for, each by the first cell that it is behind."""
+        cells: dict[str, CellSpec] = {}
+        for cell in self._grid.cells:
+            cells.setdefault(cell.asked, cell)
+        return cells
+
     async def run(self, *, convention: Convention = "wrong", seed: int = 0, told: Told | None = None) -> GridRun:
-        """Every row; one that cannot be run says why and stops no other.
+        """Makes every run; one that cannot be made says why and stops no other.
 
         Raises:
             StoreError: records or folders cannot be read or written.
         """
-        result = GridRun(grid=self._grid)
-        rows = [(name, table, row) for name, table in self._grid.tables.items() for row in table.rows]
-        for place, (name, table, row) in enumerate(rows, start=1):
-
-            def tell(progress: Progress, row: Row = row, place: int = place) -> None:
-                if told is not None:
-                    told(row.label, place, len(rows), progress)
-
+        found: dict[str, Found] = {}
+        for number, (asked, cell) in enumerate(self.wanted.items(), start=1):
+            place = Place(cell=cell, number=number, runs=len(self.wanted))
             try:
-                task = self.task(table, row)
-                out = self._out / place_of(configuration_of(task, epochs=1)).name
-                run = await aevaluate(task, out=out, engine=self._engine, convention=convention, seed=seed, told=tell)
-                result.rows.append(RowRun(table=name, row=row, run=run))
+                task = self.task(cell)
+                run = await aevaluate(
+                    task,
+                    out=self._out / place_of(configuration_of(task, epochs=1)).name,
+                    engine=self._engine,
+                    convention=convention,
+                    seed=seed,
+                    told=None if told is None else partial(told, place),
+                )
+                found[asked] = Found(run=run)
             except (UsageError, CallError) as error:
-                result.rows.append(RowRun(table=name, row=row, reason=error.message))
-        return result
+                found[asked] = Found(reason=error.message)
+        return GridRun(grid=self._grid, found=found)
 
-    def task(self, table: TableSpec, row: Row) -> Task:
-        """The task behind a row.
+    def task(self, cell: CellSpec) -> Task:
+        """The task behind a cell.
 
         Raises:
             UsageError: there is no such task, it lacks something, or a model of it is not set.
         """
-        definition = self._find(self._grid.task_of(table, row))
+        if not cell.task:
+            raise UsageError(f"Nothing says which task the row {cell.label!r} is of.", hint="Give its table a `task`.")
+        definition = self._find(cell.task)
         general = {name: value for name, value in self._options.items() if name in definition.takes}
-        options = {**self._grid.options_of(table, row), **general}
+        options = {**self._grid.with_specs(cell.options), **general}
         for role in ROLES:
             if isinstance(options.get(role), str):
                 options[role] = self._model(options[role])
@@ -150,33 +172,48 @@ def tables_of(result: GridRun, *, published: Published = published_figure) -> di
     Raises:
         UsageError: the grid names a published table that there is not.
     """
-    tables: dict[str, Table] = {}
-    for name, spec in result.grid.tables.items():
-        rows = [row for row in result.rows if row.table == name]
-        runs = [row.run for row in rows if row.run is not None]
-        notes = [f"{row.row.label}: {row.reason}" for row in rows if row.reason is not None]
-        beside = [f"{head} †" for head in spec.columns] if spec.published is not None else []
-        if beside:
-            notes.append("Columns marked † are published figures, not ours.")
-        tables[name] = Table(
-            title=spec.title,
-            columns=("run", "samples", "answered", *spec.columns, *beside),
-            rows=tuple((*_ours(row, spec), *(_theirs(row.row, spec, published) if beside else ())) for row in rows),
-            notes=(*spec.notes, *notes, *notes_of(runs)),
-        )
-    return tables
+    return {name: _table(name, spec, result, published=published) for name, spec in result.grid.tables.items()}
 
 
-def _ours(row: RowRun, spec: TableSpec) -> Iterator[Cell]:
-    yield row.row.label
-    outcomes: Mapping[str, int] = {} if row.run is None else row.run.totals.get("outcomes", {})
-    yield None if row.run is None else sum(outcomes.values())
-    yield None if row.run is None else outcomes.get("answered", 0)
-    figures = {} if row.run is None else {figure.metric: figure for figure in row.run.figures}
-    yield from (figures.get(metric) for metric in spec.columns.values())
+def _table(name: str, spec: TableSpec, result: GridRun, *, published: Published) -> Table:
+    cells = [cell for cell in result.grid.cells if cell.table == name]
+    found = [result.found[cell.asked] for cell in cells]
+    beside = [f"{head} †" for head in spec.columns] if spec.published is not None else []
+    rows: list[tuple[Cell, ...]] = []
+    for number, row in enumerate(spec.rows):
+        own = [cell for cell in cells if cell.row == number]
+        theirs = _published(row, spec, published) if beside else ()
+        rows.append((row.label, *_counts(own, result), *(_figure(cell, result) for cell in own), *theirs))
+    reasons = {f"{cell.label}: {each.reason}" for cell, each in zip(cells, found, strict=True) if each.run is None}
+    runs = {each.run.path: each.run for each in found if each.run is not None}
+    marked = ("Columns marked † are published figures, not ours.",) if beside else ()
+    return Table(
+        title=spec.title,
+        columns=("", "samples", "answered", *spec.columns, *beside),
+        rows=tuple(rows),
+        notes=(*spec.notes, *marked, *sorted(reasons), *notes_of([*runs.values()])),
+    )
 
 
-def _theirs(row: Row, spec: TableSpec, published: Published) -> Iterator[Cell]:
+def _figure(cell: CellSpec, result: GridRun) -> Cell:
+    run = result.found[cell.asked].run
+    return None if run is None else next((each for each in run.figures if each.metric == cell.metric), None)
+
+
+def _counts(cells: list[CellSpec], result: GridRun) -> tuple[Cell, Cell]:
+    """Samples and answers of a row: one number, or those of each of its runs."""
+    runs = {found.run.path: found.run for cell in cells if (found := result.found[cell.asked]).run is not None}
+    outcomes: list[Mapping[str, int]] = [run.totals.get("outcomes", {}) for run in runs.values()]
+    return _once([sum(each.values()) for each in outcomes]), _once([each.get("answered", 0) for each in outcomes])
+
+
+def _once(counts: list[int]) -> Cell:
+    if len(set(counts)) == 1:
+        return counts[0]
+    return " / ".join(map(str, counts)) or None
+
+
+def _published(row: Row, spec: TableSpec, published: Published) -> Iterator[Cell]:
     for head in spec.columns:
         if spec.published is None or row.published is None:
             yield None

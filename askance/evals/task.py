@@ -75,8 +75,8 @@ class Task:
 
 Made = TypeVar("Made")
 
-ROLES = ("vlm", "llm")
-"""Options of a task that are models: what sees the picture, and what reasons over words."""
+ROLES = ("vlm", "llm", "combiner")
+"""Options of a task that are models: what sees the picture, what reasons over words, and what makes T_V."""
 
 MakeScoring: TypeAlias = "Scoring | Callable[..., Scoring]"
 

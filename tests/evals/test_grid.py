@@ -33,6 +33,9 @@ tables:
 """
 
 
+NOBODY = "Nothing stands for the model 'Three' of the grid."
+
+
 def written(folder: Path, text: str = GRID) -> Path:
     path = folder / "grid.yaml"
     path.write_text(text, encoding="utf-8")
@@ -52,20 +55,16 @@ async def test_rows_that_ask_for_the_same_are_one_run(tmp_path: Path) -> None:
     result = await runner.run()
     tables = tables_of(result, published=published)
 
-    one, six, nobody, again = result.rows
-    assert one.run is not None
-    assert again.run is not None
-    assert (one.run.path, len(result.runs)) == (again.run.path, 2)
-    assert nobody.reason == "Nothing stands for the model 'Three' of the grid."
+    one, six = result.runs
+    assert [found.reason for found in result.found.values()] == ["", "", NOBODY]
     assert not result.whole
     first, second = tables["first"], tables["second"]
-    assert first.columns == ("run", "samples", "answered", "accuracy", "accuracy †")
+    assert first.columns == ("", "samples", "answered", "accuracy", "accuracy †")
     assert [row[:3] for row in first.rows] == [("two", 3, 3), ("two of six", 6, 6), ("nobody", None, None)]
     assert [row[4] for row in first.rows] == [41.5, None, None]
-    assert second.rows[0][3:] == (one.run.figure("accuracy"), None)
-    assert six.run is not None
-    assert six.run.figure("accuracy").value == pytest.approx(1 / 3)
-    assert "nobody: Nothing stands for the model 'Three' of the grid." in first.notes
+    assert second.rows[0][3:] == (one.figure("accuracy"), None)
+    assert six.figure("accuracy").value == pytest.approx(1 / 3)
+    assert f"nobody: {NOBODY}" in first.notes
 
 
 async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:
@@ -88,9 +87,13 @@ async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:
             "rows: []\ntables: {a: {title: a, columns: {b: c}, rows: [{label: d}]}}",
             "rows: Extra inputs are not permitted",
         ),
+        (
+            "tables: {a: {title: a, columns: {b: {task: c}}, rows: [{label: d}]}}",
+            "tables.a.columns.b.metric: Field required",
+        ),
         ("tables: {a: {title: a, columns: {b: c}, rows: [{vlm: d}]}}", "tables.a.rows.0.label: Field required"),
     ],
-    ids=["no tables", "unknown key", "no label"],
+    ids=["no tables", "unknown key", "no metric", "no label"],
 )
 def test_what_no_grid_says_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError) as error:
@@ -110,11 +113,28 @@ def test_what_is_no_yaml_is_refused(tmp_path: Path, text: str, said: str) -> Non
 
 def test_models_and_tables_are_known_by_name(tmp_path: Path) -> None:
     grid = read_grid(written(tmp_path)).with_models({"Three": "openai:three"})
-    table = grid.tables["first"]
+    nobody = [cell for cell in grid.cells if cell.label == "nobody"]
 
-    assert grid.options_of(table, table.rows[2]) == {"count": 3, "vlm": "openai:three"}
+    assert [grid.with_specs(cell.options) for cell in nobody] == [{"count": 3, "vlm": "openai:three"}]
     assert Grid.model_validate(grid.model_dump()).tables.keys() == grid.tables.keys()
     with pytest.raises(UsageError, match=r"^The grid has no model 'Four'\. It has Two, One, Three\.$"):
         grid.with_models({"Four": "x:y"})
     with pytest.raises(UsageError, match=r"^The grid has no table 'third'\. It has first, second\.$"):
         grid.only(["third"])
+
+
+def test_a_column_may_have_a_task_and_options_of_its_own(tmp_path: Path) -> None:
+    text = """
+    tables:
+      a:
+        title: a
+        task: tests/odd
+        columns:
+          one: accuracy
+          two: {task: tests/other, metric: m, options: {context: "{view}+s"}}
+        rows: [{label: x, vlm: "p:q", context: IN, let: {view: I}}]
+    """
+    one, two = read_grid(written(tmp_path, text)).cells
+
+    assert (one.task, one.metric, one.options) == ("tests/odd", "accuracy", {"vlm": "p:q", "context": "IN"})
+    assert (two.task, two.metric, two.options) == ("tests/other", "m", {"vlm": "p:q", "context": "I+s"})
