@@ -1,0 +1,236 @@
+"""Baselines that ask no model: chance, the longest option, what is most often true.
+
+They answer samples whose options stand in `inputs["options"]`, counted from 1; an answer is a list of numbers, the best
+first, as of any other solver. What is true of a sample is its target: a list of numbers, or a mapping with `true`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import permutations
+from math import comb, perm
+from random import Random
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.errors import UsageError
+from askance.evals.figures import Figure, Scored, figure
+from askance.evals.values import Score
+from askance.models.within import current_draw
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.task import Scoring
+    from askance.evals.values import Sample
+
+COUNT = 3
+"""Options that an answer has, where the task does not say."""
+
+MOST_ANSWERS = 50_000
+"""Answers to one sample that are tried one by one at most, to say exactly what chance gives."""
+
+
+class RandomSolver:
+    """Chooses at random; which options depends on the seed, the sample's id and the epoch alone.
+
+    Args:
+        count: options of an answer.
+        seed: of the choice.
+    """
+
+    def __init__(self, *, count: int = COUNT, seed: int = 0) -> None:
+        self.count = count
+        self.seed = seed
+
+    def __call__(self, sample: Sample) -> list[int]:
+        """The chosen numbers."""
+        options = options_of(sample)
+        numbers = range(1, len(options) + 1)
+        drawn = Random(f"{self.seed}\n{current_draw.get()}\n{sample.id}")
+        return drawn.sample(numbers, min(self.count, len(options)))
+
+    def form(self) -> JsonObject:
+        """What decides the answers."""
+        return {"baseline": "random", "count": self.count, "seed": self.seed}
+
+
+class LongestOption:
+    """Chooses the longest options, in characters; of equally long ones the first.
+
+    Args:
+        count: options of an answer.
+    """
+
+    def __init__(self, *, count: int = COUNT) -> None:
+        self.count = count
+
+    def __call__(self, sample: Sample) -> list[int]:
+        """The chosen numbers."""
+        lengths = {number: len(option) for number, option in enumerate(options_of(sample), start=1)}
+        return sorted(lengths, key=lambda number: -lengths[number])[: self.count]
+
+    def form(self) -> JsonObject:
+        """What decides the answers."""
+        return {"baseline": "longest option", "count": self.count}
+
+
+class MajoritySolver:
+    """Gives every sample the numbers that are true most often, of equally frequent ones the lowest.
+
+    It knows the targets of the very samples that it is scored on, so that it bounds what any constant answer gets.
+
+    Args:
+        samples: those that it counts in.
+        count: numbers of an answer.
+    """
+
+    def __init__(self, samples: Iterable[Sample], *, count: int = COUNT) -> None:
+        counts = Counter(number for sample in samples for number in true_of(sample))
+        self.numbers = sorted(counts, key=lambda number: (-counts[number], number))[:count]
+        if not self.numbers:
+            raise UsageError("Nothing is true of any sample, so nothing is most often.", hint="Give samples.")
+
+    def __call__(self, sample: Sample) -> list[int]:
+        """The same numbers, as far as the sample has them."""
+        given = sample.inputs.get("options")
+        most = len(given) if given is not None else max(self.numbers)
+        return [number for number in self.numbers if number <= most] or [1]
+
+    def form(self) -> JsonObject:
+        """What decides the answers."""
+        return {"baseline": "majority", "numbers": self.numbers}
+
+
+def chance(options: int, true: int, *, count: int = COUNT) -> dict[str, float]:
+    """What a random answer of `count` different options gets on average, exactly: `p@1` … and `acc@1` … `acc@count`.
+
+    Precision@k is min(k, true ones in the answer) / k, top-k accuracy whether one of the first k is true. The number of
+    true ones in the answer is hypergeometric.
+
+    Args:
+        options: how many there are.
+        true: how many of them are true.
+        count: options of an answer; fewer where there are fewer.
+
+    Raises:
+        UsageError: no options, or more true ones than options.
+    """
+    if not 0 <= true <= options or options < 1 or count < 1:
+        raise UsageError(f"There cannot be {true} true ones among {options} options, of which {count} are chosen.")
+    drawn = min(count, options)
+    ways = {hits: comb(true, hits) * comb(options - true, drawn - hits) for hits in range(drawn + 1)}
+    all_ways = comb(options, drawn)
+    figures: dict[str, float] = {}
+    for k in range(1, count + 1):
+        hits = sum(Fraction(min(k, hits) * number, k * all_ways) for hits, number in ways.items())
+        first = min(k, drawn)
+        figures[f"p@{k}"] = float(hits)
+        figures[f"acc@{k}"] = float(1 - Fraction(comb(options - true, first), comb(options, first)))
+    return figures
+
+
+def expected_score(sample: Sample, scoring: Scoring, *, count: int = COUNT) -> Score:
+    """What a random answer to `sample` is worth on average, exactly: the mean over every answer that there could be.
+
+    Of a value that only some answers have, it is the mean over those.
+
+    Args:
+        sample: with options.
+        scoring: how an answer is scored; it must ask nobody.
+        count: options of an answer.
+
+    Raises:
+        UsageError: there are too many possible answers, or scoring them asks somebody.
+    """
+    total = len(options_of(sample))
+    answers = perm(total, min(count, total))
+    if answers > MOST_ANSWERS:
+        raise UsageError(
+            f"The sample {sample.id!r} has {answers:,} possible answers, more than can be tried.",
+            hint=f"At most {MOST_ANSWERS:,}: draw some with `RandomSolver`.",
+        )
+    sums, seen = Counter[str](), Counter[str]()
+    for numbers in permutations(range(1, total + 1), min(count, total)):
+        for name, value in _scored(scoring.score, sample, list(numbers)).values.items():
+            sums[name] += value  # pyright: ignore[reportArgumentType]  # a Counter adds up any numbers
+            seen[name] += 1
+    return Score(values={name: sums[name] / seen[name] for name in sums})
+
+
+def _scored(score: Callable[[Sample, Any], Any], sample: Sample, value: list[int]) -> Score:
+    found = score(sample, value)
+    if not isinstance(found, Score):
+        found.close()
+        raise UsageError("An answer whose score asks somebody has no exact expectation.", hint="Use `RandomSolver`.")
+    return found
+
+
+def expected_figures(
+    samples: Sequence[Sample],
+    scoring: Scoring,
+    *,
+    count: int = COUNT,
+    alike: Callable[[Sample], Hashable] | None = None,
+    seed: int = 0,
+) -> tuple[Figure, ...]:
+    """The figures of chance: each sample with the score that a random answer to it has on average.
+
+    A metric that is no mean of a value is left out, since the expectation of it is not the metric of the expectations.
+
+    Args:
+        samples: with options.
+        scoring: of the task.
+        count: options of an answer.
+        alike: gives equal values for samples whose expectations are equal, so that each is worked out once.
+        seed: of the bootstraps.
+
+    Raises:
+        UsageError: as `expected_score`.
+    """
+    known: dict[Hashable, Score] = {}
+    rows: list[Scored] = []
+    for sample in samples:
+        name = sample.id if alike is None else alike(sample)
+        if name not in known:
+            known[name] = expected_score(sample, scoring, count=count)
+        rows.append(_row(sample, known[name], scoring))
+    metrics = [metric for metric in scoring.metrics if metric.statistic is None and metric.of_sums is None]
+    return tuple(figure(metric, rows, seed=seed) for metric in metrics)
+
+
+def _row(sample: Sample, score: Score, scoring: Scoring) -> Scored:
+    return Scored(
+        cluster=sample.cluster,
+        score=score,
+        if_wrong=scoring.if_wrong(sample),
+        if_right=scoring.if_right(sample),
+    )
+
+
+def options_of(sample: Sample) -> Sequence[str]:
+    """The options of a sample.
+
+    Raises:
+        UsageError: it has none.
+    """
+    options: Any = sample.inputs.get("options")
+    if not options:
+        raise UsageError(f"The sample {sample.id!r} has no options to choose from.", hint="Put them into its inputs.")
+    return options
+
+
+def true_of(sample: Sample) -> Iterator[int]:
+    """The numbers that are true of a sample.
+
+    Raises:
+        UsageError: its target does not say so.
+    """
+    target: Any = sample.target
+    numbers = cast("Mapping[str, Any]", target).get("true") if isinstance(target, Mapping) else target
+    if not isinstance(numbers, list):
+        raise UsageError(
+            f"The target of the sample {sample.id!r} does not say which numbers are true.",
+            hint="It is a list of them, or a mapping with `true`.",
+        )
+    return iter(cast("list[int]", numbers))

@@ -1,0 +1,129 @@
+"""Answers that look at nothing, over the very samples of `pittads/arr-multi` and `pittads/arr-single`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from askance.agents import Mode
+from askance.errors import UsageError
+from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver, expected_figures
+from askance.evals.pittads.ads import Source, taken
+from askance.evals.pittads.arr import TrueShown, samples_of
+from askance.evals.pittads.contexts import TEXT_ONLY, view_of
+from askance.evals.pittads.kinds import NEGATIVE_KINDS, kinds_of
+from askance.evals.pittads.retrieval import COUNT, kinds_in, multi_scoring, single_scoring
+from askance.evals.task import Scoring, Task, task
+
+if TYPE_CHECKING:
+    from askance.evals.figures import Figure
+    from askance.evals.pittads.ads import Taken
+    from askance.evals.pittads.selection import Which
+    from askance.evals.solving import Solver
+    from askance.evals.values import Sample
+
+Baseline: TypeAlias = Literal["random", "longest", "majority"]
+"""What looks at nothing: lots, the longest options, the numbers that are true most often."""
+
+
+def scoring(*, mode: Mode = "multi", orders: int = 1) -> Scoring:
+    """How answers are scored: as those of `pittads/arr-multi` or `pittads/arr-single`."""
+    return multi_scoring(orders) if mode == "multi" else single_scoring(NEGATIVE_KINDS, orders=orders)
+
+
+def count_of(mode: Mode) -> int:
+    """Options of an answer."""
+    return COUNT if mode == "multi" else 1
+
+
+@task("pittads/arr-baseline", scoring=scoring)
+def arr_baseline(  # noqa: PLR0913  # the options of a task
+    data: Path,
+    *,
+    baseline: Baseline = "random",
+    mode: Mode = "multi",
+    true: TrueShown | None = None,
+    ids: Path | None = None,
+    small: bool = False,
+    limit: int | None = None,
+    seed: int = 0,
+    orders: int = 1,
+    which: Which = "usable",
+    qa: Path | None = None,
+) -> Task:
+    """What answers get that look neither at the picture nor at what is said of it.
+
+    Args:
+        data: folder of the data set.
+        baseline: `random` options, the `longest` ones, or the numbers that are true most often (`majority`).
+        mode: `multi` gives three options, `single` one.
+        true: whether `one` of the true statements stands among the options, or `all`; by default as in the tasks.
+        ids: file that lists the images.
+        small: 250 images, drawn by the seed.
+        limit: images at most.
+        seed: of the lots, of the order of options, of the true one, and of the drawn set.
+        orders: 2 asks each sample again with its options the other way round.
+        which: of the annotated images the `usable`, the `labelled` or the `typical` ones.
+        qa: file of statements, such as one of hard negatives; by default the data set's own.
+
+    Raises:
+        BadData: the data lack what the task needs.
+        UsageError: an option that cannot be.
+    """
+    source = Source(data=data, ids=ids, small=small, seed=seed, which=which, qa=qa)
+    asked = {"mode": mode, "orders": orders, "true": true or shown_in(mode)}
+    found, samples = samples_from(source, TEXT_ONLY, looks=False, limit=limit, asked=asked)
+    return Task(
+        samples=samples,
+        solver=_solver(baseline, samples, count=count_of(mode), seed=seed),
+        label=baseline,
+        options={**source.form(), **asked, "baseline": baseline},
+        notes=found.notes,
+    )
+
+
+def shown_in(mode: Mode) -> TrueShown:
+    """How many true statements stand among the options of `pittads/arr-multi` or `pittads/arr-single` by default."""
+    return "all" if mode == "multi" else "one"
+
+
+def _solver(baseline: Baseline, samples: Sequence[Sample], *, count: int, seed: int) -> Solver:
+    if baseline not in get_args(Baseline):
+        raise UsageError(f"There is no baseline {baseline!r}.", hint=f"Choose one of {', '.join(get_args(Baseline))}.")
+    if baseline == "random":
+        return RandomSolver(count=count, seed=seed)
+    return LongestOption(count=count) if baseline == "longest" else MajoritySolver(samples, count=count)
+
+
+def samples_from(
+    source: Source, context: str, *, looks: bool, limit: int | None, asked: Mapping[str, Any]
+) -> tuple[Taken, list[Sample]]:
+    """The ads, and their samples as the other tasks have them."""
+    if asked["mode"] not in get_args(Mode) or asked["true"] not in get_args(TrueShown):
+        raise UsageError(
+            f"There is no mode {asked['mode']!r} with {asked['true']!r} of the true statements.",
+            hint="The mode is `multi` or `single`; true statements are `one` or `all`.",
+        )
+    view = view_of(context)
+    found = taken(
+        source,
+        view,
+        looks=looks,
+        limit=limit,
+        needs=("options", "true"),
+        usable={"with no true and no wrong option": lambda ad: bool(ad.true and ad.negatives)},
+    )
+    kinds = kinds_of(found.data)
+    each = (samples_of(ad, found, view, kinds=kinds, seed=source.seed, asked=asked) for ad in found.ads)
+    return found, [sample for samples in each for sample in samples]
+
+
+def chance_figures(samples: Sequence[Sample], *, mode: Mode = "multi", seed: int = 0) -> tuple[Figure, ...]:
+    """What random answers get on average, exactly, in the figures of the tasks."""
+    return expected_figures(samples, scoring(mode=mode), count=count_of(mode), alike=_kinds, seed=seed)
+
+
+def _kinds(sample: Sample) -> tuple[str, ...]:
+    """How many options there are of each kind: all that the expectation depends on."""
+    return tuple(sorted(kinds_in(sample)))
