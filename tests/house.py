@@ -59,7 +59,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "ray": (),
     "rich": ("askance.cli*",),
     "scipy": ("askance.statistics*",),
-    "sklearn": (),
+    "sklearn": ("askance.evals.negatives*",),
     "statsmodels": (),
     "tenacity": ("askance.models*",),
     "torch": ("askance.models.*sentence*",),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from askance.evals.negatives.audit import Asked, Embeds, aaudit
+from askance.evals.negatives.audited import Audit, Audited
+from askance.evals.negatives.blind import Blind, BlindImage
 from askance.evals.negatives.files import (
     HardNegative,
     OptionSet,
@@ -10,16 +13,36 @@ from askance.evals.negatives.files import (
     read_sources,
 )
 from askance.evals.negatives.generate import Written, agenerate, generate
+from askance.evals.negatives.giveaways import GiveAways, Tell
+from askance.evals.negatives.lengths import Lengths
 from askance.evals.negatives.recipe import Recipe
+from askance.evals.negatives.report import apply, audit_form, audit_text
+from askance.evals.negatives.rules import Rules, Thresholds, read_rules
 
 __all__ = [
+    "Asked",
+    "Audit",
+    "Audited",
+    "Blind",
+    "BlindImage",
+    "Embeds",
+    "GiveAways",
     "HardNegative",
+    "Lengths",
     "OptionSet",
     "Recipe",
+    "Rules",
     "Source",
+    "Tell",
+    "Thresholds",
     "Written",
+    "aaudit",
     "agenerate",
+    "apply",
+    "audit_form",
+    "audit_text",
     "generate",
     "read_negatives",
+    "read_rules",
     "read_sources",
 ]

@@ -125,7 +125,8 @@ def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSe
 
     Args:
         path: the file.
-        sidecar: what is known of the negatives; by default `negatives.jsonl` beside the file, where it is there.
+        sidecar: what is known of the negatives; by default the file's own (`FILE.negatives.jsonl`, without its ending),
+            else `negatives.jsonl` beside it, where there is one.
 
     Raises:
         BadData: no such file, one of another shape, or a sidecar that is none.
@@ -136,13 +137,14 @@ def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSe
             f"The file {str(path)!r} has no options to choose from: {file.release}.",
             hint='A value reads like [["a true statement"], ["an option", "a true statement"]].',
         )
-    there = path.parent / SIDECAR
-    known = read_sidecar(sidecar or there) if sidecar is not None or there.is_file() else {}
+    there = next((each for each in (own_sidecar(path), path.parent / SIDECAR) if each.is_file()), None)
+    found = sidecar or there
+    known = {} if found is None else read_sidecar(found)
     named = cast("NegativeKind | None", file.hard) if file.hard in _KINDS else None
     return tuple(
         OptionSet(
             key=record.key,
-            true=_once(record.true),
+            true=tuple(dict.fromkeys(record.true)),
             options=record.options,
             negatives=tuple(
                 known.get((record.key, text)) or _guessed(record.key, text, record.true, kind=named)
@@ -151,6 +153,11 @@ def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSe
         )
         for record in file.records.values()
     )
+
+
+def own_sidecar(path: Path) -> Path:
+    """The sidecar that is of one file alone."""
+    return path.with_name(f"{path.stem}.{SIDECAR}")
 
 
 def _guessed(key: str, text: str, true: Sequence[str], *, kind: NegativeKind | None) -> HardNegative:

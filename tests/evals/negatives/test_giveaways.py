@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+from askance.errors import MissingExtra
+from askance.evals.negatives.giveaways import GiveAways, Tell, features, give_aways, statements_of
+from tests.evals.negatives.sets import longer, option_set, symmetrical
+
+
+def tells(found: GiveAways) -> dict[str, Tell]:
+    return {tell.look: tell for tell in found.tells if tell.kind is None}
+
+
+def test_longer_negatives_are_found_by_every_look() -> None:
+    found = give_aways(longer())
+
+    assert {look: tell.accuracy for look, tell in tells(found).items()} == {"words": 1.0, "form": 1.0, "all": 1.0}
+    assert found.found
+    assert {"like", "very", "much"} & {*found.wrong_words}
+    assert found.lengths.difference.value == found.lengths.wrong - found.lengths.true == 8.0
+    assert (found.lengths.longest_true.value, found.lengths.chance) == (0.0, 0.5)
+
+
+def test_a_symmetrical_set_gives_nothing_away() -> None:
+    found = give_aways(symmetrical())
+
+    assert not found.found
+    assert [tell.above_chance for tell in found.tells] == [False] * 3
+    assert found.lengths.difference.value == 0.0
+
+
+def test_marks_alone_give_away_too() -> None:
+    sets = [
+        option_set(each.key, [text.replace("because", "Because") for text in each.true], [(one.text, "action")])
+        for each in symmetrical()
+        for one in each.negatives
+    ]
+    found = tells(give_aways(sets))
+
+    assert not found["words"].above_chance
+    assert found["form"].accuracy == 1.0
+
+
+def test_no_twin_of_a_statement_is_among_its_examples() -> None:
+    """Words of one image alone say nothing of another: what is learnt by heart counts for nothing."""
+    names = [f"word{place}" for place in range(30)]
+    sets = [option_set(name, [f"I buy {name} here"], [(f"I sell {name} here", "verb")]) for name in names]
+    own = [option_set(name, [f"I buy {name} yes{name}"], [(f"I buy {name} no{name}", "verb")]) for name in names]
+
+    assert tells(give_aways(sets))["words"].accuracy == 1.0
+    assert not give_aways(own).found
+
+
+def test_each_kind_is_looked_at_alone() -> None:
+    sets = [
+        option_set(each.key, each.true, [(each.negatives[0].text, "object"), (f"{one.text} because", "reason")])
+        for each in symmetrical()
+        for one in each.negatives
+    ]
+    by_kind = {tell.kind: tell for tell in give_aways(sets).tells if tell.kind}
+
+    assert by_kind["reason"].accuracy == 1.0
+    assert not by_kind["object"].above_chance
+    assert (by_kind["object"].statements, by_kind["object"].images) == (72, 36)
+
+
+def test_every_statement_has_its_probability_from_other_images() -> None:
+    sets = longer()
+    found = give_aways(sets)
+
+    assert len(found.probability) == len(statements_of(sets)) == 72
+    assert all(found.probability[each.key, each.negatives[0].text] > 0.5 for each in sets)
+
+
+def test_the_seed_decides() -> None:
+    assert give_aways(symmetrical(), seed=3) == give_aways(symmetrical(), seed=3)
+
+
+def test_few_images_train_nothing() -> None:
+    found = give_aways(longer(9))
+
+    assert (found.tells, found.reason, found.found) == ((), "there are 9 images, and it takes 10", False)
+    assert found.lengths.difference.value == 8.0
+
+
+def test_without_scikit_learn_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "sklearn", None)
+
+    with pytest.raises(MissingExtra, match=r"askance\[audit\]"):
+        give_aways(longer())
+    assert give_aways(longer(), train=False).reason == "it was not asked for"
+
+
+def test_what_is_seen_of_a_statement() -> None:
+    assert features("Buy  Tea!", "words") == {"word buy": 1.0, "word tea": 1.0, "word buy tea": 1.0}
+    assert features("Buy  Tea!", "form") == {
+        "mark !": 1.0,
+        "words": 0.2,
+        "letters": 0.18,
+        "capitals": 1.0,
+        "blanks": 1.0,
+        "end !": 1.0,
+    }
