@@ -51,7 +51,6 @@ def swapped_images(task: Task, *, seed: int = 0) -> Task:
     Raises:
         UsageError: a sample has no picture, all have the same one, or the chain would not ask for what is dropped.
     """
-    _check_links(task)
     lacking = [sample.id for sample in task.samples if sample.image is None]
     if lacking:
         raise UsageError(
@@ -59,6 +58,7 @@ def swapped_images(task: Task, *, seed: int = 0) -> Task:
             f"{lacking[0]!r}.",
             hint="Give the task data with pictures, and a context that looks at them.",
         )
+    _check_links(task)
     pictures = {_digest(sample): sample.image for sample in task.samples}
     if len(pictures) < 2:
         raise UsageError(f"The samples of {task.name!r} all have one picture, which cannot be swapped.")

@@ -36,6 +36,7 @@ NOTES = (
     "'Without NA' leaves NA out of the labels; the samples are the same",
     "Macro averages unless micro is said; AUC-PR is average precision",
     "A wrong answer, which a non-answer counts as, gives exactly the labels that are not true",
+    "AUC-PR alone can fall below its lower bound: a true label among many wrong ones costs more than none",
 )
 
 Counts: TypeAlias = tuple[float, float, float, float]
