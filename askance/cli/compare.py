@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -72,12 +72,14 @@ def _print_differences(differing: list[tuple[str, Any, Any]]) -> None:
         return
     print("What differs:")
     for place, one, other in differing[:SHOWN]:
-        print(visible(f"  {place}: {_short(one)} → {_short(other)}"))
+        print(visible(f"  {place}: {'–' if one is None else _short(one)} → {'–' if other is None else _short(other)}"))
     if len(differing) > SHOWN:
         print(f"  … and {len(differing) - SHOWN:,} more; `--json` has them all")
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, dict) and "id" in value:  # of a model, who it is
+        value = cast("dict[str, Any]", value)["id"]
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) == 64 and set(text) <= set("0123456789abcdef"):
         return text[:12]

@@ -178,15 +178,13 @@ def _compared(metric: Metric, rows: Sequence[_Row], *, seed: int) -> MetricCompa
 
 def differences(run_a: Run, run_b: Run) -> Iterator[tuple[str, Any, Any]]:
     """Where the configurations of two runs differ: the place, and what stands there; None where nothing does."""
-    flat_a, flat_b = (dict(_flat(run.configuration, "")) for run in (run_a, run_b))
-    for place in dict.fromkeys([*flat_a, *flat_b]):
-        if flat_a.get(place) != flat_b.get(place):
-            yield place, flat_a.get(place), flat_b.get(place)
+    yield from _differing(run_a.configuration, run_b.configuration, "")
 
 
-def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for name, inner in cast("Mapping[str, Any]", value).items():
-            yield from _flat(inner, f"{place}.{name}" if place else str(name))
-    else:
-        yield place, value
+def _differing(a: Any, b: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        one, other = cast("Mapping[str, Any]", a), cast("Mapping[str, Any]", b)
+        for name in dict.fromkeys([*one, *other]):
+            yield from _differing(one.get(name), other.get(name), f"{place}.{name}" if place else name)
+    elif a != b:
+        yield place, a, b
