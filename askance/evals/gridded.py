@@ -166,6 +166,13 @@ def published_figure(table: str, row: tuple[str, ...], column: str) -> float | N
     return found.value(*row, column=column) if column in found.columns else None
 
 
+def runs_of(result: GridRun, table: str) -> list[Run]:
+    """The runs behind one table, each once."""
+    cells = [cell for cell in result.grid.cells if cell.table == table]
+    found = [result.found[cell.asked].run for cell in cells]
+    return [*{run.path: run for run in found if run is not None}.values()]
+
+
 def tables_of(result: GridRun, *, published: Published = published_figure) -> dict[str, Table]:
     """The tables of a grid, by name: our figures, and in columns of their own the published ones.
 
@@ -185,13 +192,12 @@ def _table(name: str, spec: TableSpec, result: GridRun, *, published: Published)
         theirs = _published(row, spec, published) if beside else ()
         rows.append((row.label, *_counts(own, result), *(_figure(cell, result) for cell in own), *theirs))
     reasons = {f"{cell.label}: {each.reason}" for cell, each in zip(cells, found, strict=True) if each.run is None}
-    runs = {each.run.path: each.run for each in found if each.run is not None}
     marked = ("Columns marked † are published figures, not ours.",) if beside else ()
     return Table(
         title=spec.title,
         columns=("", "samples", "answered", *spec.columns, *beside),
         rows=tuple(rows),
-        notes=(*spec.notes, *marked, *sorted(reasons), *notes_of([*runs.values()])),
+        notes=(*spec.notes, *marked, *sorted(reasons), *notes_of(runs_of(result, name))),
     )
 
 
