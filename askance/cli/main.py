@@ -5,26 +5,30 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from askance import __version__
-from askance.cli import cache, compare, data, demo, models, packs, prompts, run, upkeep
-from askance.cli import eval as evaluation
 from askance.cli.alone import Process
 from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, USAGE, code_of, complain
 from askance.errors import AskanceError
 
-app = typer.Typer(
-    name="askance",
-    help="What is odd about an image, and what it argues for: agents that reason over verbalized images.",
-    epilog=HELP,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_COMMANDS: Mapping[str, str] = {
+    "run": "run:run",
+    "demo": "demo:demo",
+    "eval": "grid:app",  # the commands of `eval`, and with them `grid`
+    "compare": "compare:compare",
+    "pack": "packs:pack",
+    "replay": "packs:replay",
+    "models": "models:app",
+    "prompts": "prompts:app",
+    "cache": "upkeep:app",  # the commands of `cache`, and with them those of `upkeep`
+    "data": "data:app",
+}
+"""Module and name of every command, or group of commands, in the order in which help lists them."""
 
 
 def _version(wanted: bool) -> None:
@@ -33,7 +37,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
@@ -42,18 +45,26 @@ def common(
     """What every command takes."""
 
 
-app.command("run", epilog=HELP)(run.run)
-app.command("demo")(demo.demo)
-app.add_typer(evaluation.app, name="eval")
-app.command("compare")(compare.compare)
-app.command("pack")(packs.pack)
-app.command("replay")(packs.replay)
-app.add_typer(models.app, name="models")
-app.add_typer(prompts.app, name="prompts")
-for command in (upkeep.diff, upkeep.merge, upkeep.prune):
-    cache.app.command(command.__name__)(command)
-app.add_typer(cache.app, name="cache")
-app.add_typer(data.app, name="data")
+def command_line(words: Sequence[str]) -> typer.Typer:
+    """The command line, with all commands, or with none but the one that `words` begin with, which loads sooner."""
+    app = typer.Typer(
+        name="askance",
+        help="What is odd about an image, and what it argues for: agents that reason over verbalized images.",
+        epilog=HELP,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(common)
+    for name in words[:1] if words and words[0] in _COMMANDS else _COMMANDS:
+        module, _, shown = _COMMANDS[name].partition(":")
+        command: Any = getattr(import_module(f"askance.cli.{module}"), shown)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name, epilog=HELP if name == "run" else None)(command)
+    return app
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -72,6 +83,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _ended(arguments: list[str] | None, process: Process) -> int:
     """Runs the command; the exit code, once all is said."""
     try:
+        app = command_line(sys.argv[1:] if arguments is None else arguments)
         code = app(args=arguments, prog_name="askance", standalone_mode=False, obj=process)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED

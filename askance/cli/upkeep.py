@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.cli.cache import StorePath, opened
+from askance.cli.cache import StorePath, app, opened
 
 if TYPE_CHECKING:
     from askance.models import Config
     from askance.replay import Record
 
 
+@app.command("diff")
 def diff(
     first: Annotated[Path, typer.Argument(help="Folder of a store, or a cassette.")],
     second: Annotated[Path, typer.Argument(help="Another one.")],
@@ -34,6 +35,7 @@ def diff(
     print(f"{counts['first']:,} only in the first, {counts['second']:,} only in the second, {counts['both']:,} differ.")
 
 
+@app.command("merge")
 def merge(
     other: Annotated[Path, typer.Argument(help="Folder of a store; it is only read.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Where both answer, take the other's answer.")] = False,
@@ -47,6 +49,7 @@ def merge(
         print(taken_in(take_in(theirs, records, overwrite=overwrite)))
 
 
+@app.command("prune")
 def prune(
     older_than: Annotated[
         str | None, typer.Option(help="Records older than a date, 2026-01-31, or an age: 30d, 2w, 12h.")
