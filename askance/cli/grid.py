@@ -74,12 +74,13 @@ def grid(
         raise typer.Exit(OK)
     Process.of(context).without_langchain()
     hear_warnings()
-    asked, how, tally = _chosen(read_grid(path), table, model), mode_of(replay, mode), Tally()
+    asked, tally = _chosen(read_grid(path), table, model), Tally()
+    how: Any = mode_of(replay, mode)
     with closing(open_store(store, Config.find(), read_only=how == "replay")) as records, ExitStack() as closed:
         purse = _purse(budget, out)
         if purse is not None:
             closed.callback(purse.close)
-        engine: Any = Engine(mode=how, records=records, concurrency=concurrency, purse=purse, observers=[tally])
+        engine = Engine(mode=how, records=records, concurrency=concurrency, purse=purse, observers=[tally])
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
         runner = GridRunner(asked, out=out / "runs", engine=engine, find=find_task, options=options)
         telling = _Telling(tally)
