@@ -11,12 +11,15 @@ from askance.cli.eval import ConventionOption, app
 from askance.cli.run import ModeName
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from askance.cli.tally import Tally
     from askance.evals.evaluate import Progress
     from askance.evals.grid import Grid
     from askance.evals.gridded import GridRun, Place
+    from askance.evals.tables import Format
 
-FORMATS = {"markdown": "md", "csv": "csv", "latex": "tex"}
+FORMATS: Mapping[Format, str] = {"markdown": "md", "csv": "csv", "latex": "tex"}
 """Forms that tables are written in, and the suffixes of their files."""
 
 
@@ -139,7 +142,7 @@ def _write(result: GridRun, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, made in tables_of(result).items():
         for form, suffix in FORMATS.items():
-            (folder / f"{name}.{suffix}").write_text(rendered(made, form), encoding="utf-8")  # pyright: ignore[reportArgumentType]
+            (folder / f"{name}.{suffix}").write_text(rendered(made, form), encoding="utf-8")
         whole = rendered(table_of_runs(runs_of(result, name)), "csv")
         (folder / f"{name}-all.csv").write_text(whole, encoding="utf-8")
         print(rendered(made, "markdown"))
