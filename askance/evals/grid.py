@@ -33,6 +33,10 @@ from askance.evals.task import ROLES
 from askance.evals.yaml_files import read_yaml
 
 
+NAMED = (*ROLES, "scorer", "embedder")
+"""Options whose values may be names of the grid's models."""
+
+
 class Column(BaseModel):
     """One column of a table."""
 
@@ -57,6 +61,8 @@ class Row(BaseModel):
     """The row of the published table that stands beside it."""
     let: Mapping[str, str] = {}
     """What `{name}` stands for in the options of columns."""
+    columns: Mapping[str, Column] = {}
+    """By their heads, those that are something else in this row."""
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -151,7 +157,8 @@ class Grid(BaseModel):
         """Every cell, table by table and row by row."""
         for name, table in self.tables.items():
             for number, row in enumerate(table.rows):
-                for head, column in table.columns.items():
+                for head, general in table.columns.items():
+                    column = row.columns.get(head, general)
                     yield CellSpec(
                         table=name,
                         row=number,
@@ -168,7 +175,7 @@ class Grid(BaseModel):
         Raises:
             UsageError: nothing stands for a model.
         """
-        return {name: self._spec(value) if name in ROLES else value for name, value in options.items()}
+        return {name: self._spec(value) if name in NAMED else value for name, value in options.items()}
 
     def _spec(self, name: Any) -> Any:
         if not isinstance(name, str) or (name not in self.models and ":" in name):

@@ -14,11 +14,11 @@ from askance.evals.reference import Suite, reference_table
 from askance.evals.reports import notes_of
 from askance.evals.tables import Cell, Table
 from askance.evals.task import ROLES
-from askance.models import Model, get_model
+from askance.models import get_model
 
 if TYPE_CHECKING:
     from askance.evals.figures import Convention
-    from askance.evals.grid import CellSpec, Grid, Row, TableSpec
+    from askance.evals.grid import NAMED, CellSpec, Grid, Row, TableSpec
     from askance.evals.run import Run
     from askance.evals.task import Definition, Task
     from askance.models import Engine
@@ -95,8 +95,8 @@ class GridRunner:
         self._engine = engine
         self._find = find
         self._options = {name: value for name, value in (options or {}).items() if value is not None}
-        self.models: dict[str, Model] = {}
-        """By spec, made when they are first needed."""
+        self.models: dict[str, Any] = {}
+        """By spec: models, made when they are first needed, and whatever else is to stand for a spec."""
 
     @property
     def wanted(self) -> Mapping[str, CellSpec]:
@@ -141,15 +141,18 @@ class GridRunner:
         definition = self._find(cell.task)
         general = {name: value for name, value in self._options.items() if name in definition.takes}
         options = {**self._grid.with_specs(cell.options), **general}
-        for role in ROLES:
-            if isinstance(options.get(role), str):
-                options[role] = self._model(options[role])
+        for name in NAMED:
+            if isinstance(options.get(name), str):
+                options[name] = self._named(options[name], as_model=name in ROLES)
+        if "engine" in definition.takes:
+            options["engine"] = self._engine
         return definition(**options)
 
-    def _model(self, spec: str) -> Model:
-        if spec not in self.models:
+    def _named(self, spec: str, *, as_model: bool) -> Any:
+        """What stands for a spec; scorers and embedders are made by their tasks."""
+        if spec not in self.models and as_model:
             self.models[spec] = get_model(spec, engine=self._engine)
-        return self.models[spec]
+        return self.models.get(spec, spec)
 
 
 def published_figure(table: str, row: tuple[str, ...], column: str) -> float | None:
