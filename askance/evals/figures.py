@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance import statistics
@@ -56,7 +57,11 @@ class Metric:
 
     def covers(self, score: Score) -> bool:
         """Whether `score` has what the metric is made of."""
-        return all(name in score.values for name in self.columns)
+        return self._needed <= score.values.keys()
+
+    @cached_property
+    def _needed(self) -> frozenset[str]:
+        return frozenset(self.columns)
 
     def matrix(self, scores: Sequence[Score]) -> Matrix:
         """The columns of `scores`, samples × columns."""

@@ -7,6 +7,7 @@ milliseconds. Counts are added exactly, in whatever order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
     Figure = Callable[[Floats], Floats]
     """From sums of shape (…, columns) to figures of shape (…); NaN where there is none."""
+
+
+_KEPT = 2_500_000
+"""Counts that are kept for the next figure at most: 20 MB."""
 
 
 def bootstrap_totals(
@@ -73,7 +78,20 @@ def drawn_totals(sums: Floats, *, seed: int, draws: int) -> Floats:
     import numpy as np
 
     size = len(sums)
+    if draws * size <= _KEPT:
+        return _kept_times(seed, draws, size) @ sums
     return np.concatenate([times_drawn(places, size=size) @ sums for places in resamples(seed, draws=draws, size=size)])
+
+
+@lru_cache(maxsize=2)
+def _kept_times(seed: int, draws: int, size: int) -> Floats:
+    """The many figures of one run are resampled alike, and counting costs more than adding up."""
+    import numpy as np
+
+    times = [times_drawn(places, size=size) for places in resamples(seed, draws=draws, size=size)]
+    kept = np.concatenate(times)
+    kept.setflags(write=False)
+    return kept
 
 
 def times_drawn(places: npt.NDArray[np.int32], *, size: int) -> Floats:
