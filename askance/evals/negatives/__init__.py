@@ -15,9 +15,11 @@ from askance.evals.negatives.files import (
 from askance.evals.negatives.generate import Written, agenerate, generate
 from askance.evals.negatives.giveaways import GiveAways, Tell
 from askance.evals.negatives.lengths import Lengths
+from askance.evals.negatives.ratings import Rater, Validation, read_ratings, validate, validation_text
 from askance.evals.negatives.recipe import Recipe
 from askance.evals.negatives.report import apply, audit_form, audit_text
 from askance.evals.negatives.rules import Rules, Thresholds, read_rules
+from askance.evals.negatives.sheet import Item, Sheet, draw_sheet, read_key, write_sheet
 
 __all__ = [
     "Asked",
@@ -28,21 +30,31 @@ __all__ = [
     "Embeds",
     "GiveAways",
     "HardNegative",
+    "Item",
     "Lengths",
     "OptionSet",
+    "Rater",
     "Recipe",
     "Rules",
+    "Sheet",
     "Source",
     "Tell",
     "Thresholds",
+    "Validation",
     "Written",
     "aaudit",
     "agenerate",
     "apply",
     "audit_form",
     "audit_text",
+    "draw_sheet",
     "generate",
+    "read_key",
     "read_negatives",
+    "read_ratings",
     "read_rules",
     "read_sources",
+    "validate",
+    "validation_text",
+    "write_sheet",
 ]

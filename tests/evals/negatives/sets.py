@@ -40,3 +40,8 @@ def longer(count: int = 36) -> list[OptionSet]:
         )
         for each in symmetrical(count)
     ]
+
+
+def hostile_set(text: str) -> list[OptionSet]:
+    """One image whose negative is `text`."""
+    return [option_set("0/10.jpg", ["I should drink tea"], [(text, None)])]
