@@ -12,7 +12,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from askance.atypicality import Statement
+from askance.evals import aevaluate
+from askance.evals.pittads.aor import aor
 from askance.models import cosine
+from askance.replay import Store
+from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
+from tests.scripted import PICTURE, model_of, scripted
 from tests.slow.environments import HERE, ROOT, TORCH, Recipe, checked, environment, make_once, packages_into
 
 pytestmark = pytest.mark.slow
@@ -84,6 +90,24 @@ def test_statements_of_the_same_objects_are_more_alike_than_others(embed: Embed,
     true, same, other, _ = embed(f"st:{minilm}", TEXTS)["vectors"]
 
     assert cosine(true, same) > 0.9 > 0.5 > cosine(true, other)
+
+
+async def test_object_recognition_is_scored_with_the_real_encoder(embed: Embed, minilm: Path, tmp_path: Path) -> None:
+    ad = key_of(11)
+    true, filled = Statement("TR1", "beer", "feather"), Statement("TR1", "glass of beer", "feathers")
+    release_b(tmp_path / "data", {ad: record(ad)})
+    write_csv(tmp_path / "data" / "final_csv.csv", [row(ad, "1", true.primary, true.secondary)])
+    write(tmp_path / "data" / "train_images" / ad, PICTURE.read_bytes())
+    said, meant = embed(f"st:{minilm}", [filled.text, true.text], str(minilm))["reference"]
+    script = scripted(fill_from_picture={"primary": filled.primary, "secondary": filled.secondary})
+
+    with Store.open("records") as store:
+        task = aor(data=tmp_path / "data", vlm=model_of(script, store), embedder=f"st:{minilm}")
+        run = await aevaluate(task, out=tmp_path / "run")
+
+    assert run.figure("similarity").value == pytest.approx(cosine(said, meant), abs=1e-5)
+    assert run.figure("> 0.7").value == 1
+    assert "torch" not in sys.modules
 
 
 def test_long_texts_and_batches_change_nothing_that_counts(embed: Embed, tiny: Callable[[str], Path]) -> None:

@@ -78,7 +78,7 @@ def fusion_solver(  # noqa: PLR0913  # each is part of what decides the answers
         texts=texts,
         weight=weight,
         count=count_of(mode),
-        engine=engine or (roles.see.engine if chain else None),
+        engine=engine or (roles.see.engine if vlm or llm else None),
     )
 
 
