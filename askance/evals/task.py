@@ -187,13 +187,13 @@ def task(
         solver: makes the solver from models by role and options; with it a run can be run again without its data.
 
     Raises:
-        UsageError: there is another task of that name.
+        UsageError: a packaged task has that name. One of another file may have it: a file says which is meant.
     """
 
     def define(make: Callable[..., Task]) -> Definition:
         there = _defined.get(name)
-        if there is not None and _place(there.make) != _place(make):
-            raise UsageError(f"There are two tasks of the name {name!r}.", hint="Give one of them another name.")
+        if there is not None and not there.origin and _place(there.make) != _place(make):
+            raise UsageError(f"There is a task {name!r} already.", hint="Give yours another name.")
         summary = (inspect.getdoc(make) or "").partition("\n")[0]
         _defined[name] = Definition(
             name=name, make=make, scoring=scoring, solver=solver, summary=summary, origin=_origin(name, make)
