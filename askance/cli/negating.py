@@ -1,0 +1,137 @@
+"""The work of `askance negatives generate`, and what asks models in all of its commands."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
+from askance.cli.places import library, open_store
+from askance.cli.showing import json_text
+from askance.cli.tally import Tally
+from askance.errors import UsageError
+from askance.evals.evaluate import LEDGER
+from askance.evals.negatives import (
+    agenerate,
+)
+from askance.models import Config, Engine, get_model
+from askance.models.budget import Budget
+from askance.models.budgeted import Purse
+from askance.replay import visible
+
+if TYPE_CHECKING:
+    from askance.evals.negatives import Recipe, Source, Written
+    from askance.prompts import PromptLibrary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    """How models are asked; None is not given."""
+
+    mode: Any
+    retry: frozenset[Any]
+    budget: str | None
+    concurrency: int | None
+    rpm: float | None
+    tpm: float | None
+    prompts: Path | None
+    paper: bool
+    store: Path | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """What is shared by the models of one command."""
+
+    engine: Engine
+    config: Config
+    prompts: PromptLibrary
+    tally: Tally
+
+
+@contextmanager
+def asking(calls: Calls, ledger: Path | None = None) -> Generator[Asking]:
+    """The records and the engine of a command, and its budget in the file `ledger`."""
+    hear_warnings()
+    config, tally = Config.find(), Tally()
+    with closing(open_store(calls.store, config, read_only=calls.mode == "replay")) as records, ExitStack() as closed:
+        purse = None
+        if calls.budget is not None:
+            from askance.models.ledger import Ledger
+
+            place = ledger or records.folder / "budgets" / "negatives.db"
+            purse = Purse(Ledger(place, Budget.parse(calls.budget)))
+            closed.callback(purse.close)
+        engine = Engine(
+            mode=calls.mode,
+            records=records,
+            retry=calls.retry,
+            concurrency=calls.concurrency,
+            rpm=calls.rpm,
+            tpm=calls.tpm,
+            purse=purse,
+            protocol="paper" if calls.paper else None,
+            observers=[tally],
+        )
+        yield Asking(engine=engine, config=config, prompts=library(calls.prompts, config), tally=tally)
+
+
+def generate_by(
+    sources: Sequence[Source], llm: str | None, *, out: Path, recipe: Recipe, calls: Calls, as_json: bool
+) -> int:
+    """Writes the negatives; returns the exit code."""
+    with asking(calls, out / LEDGER) as shared, progress() as told:
+        name = llm or shared.config.llm
+        if name is None and recipe.kinds != ("random",):
+            raise UsageError(
+                "No model is named that writes the negatives.",
+                hint="Give --llm openai:gpt-4o, or set `llm` in askance.toml; --kinds random asks none.",
+            )
+        model = None if name is None else get_model(name, engine=shared.engine, config=shared.config)
+        try:
+            written = asyncio.run(agenerate(sources, model, out=out, recipe=recipe, prompts=shared.prompts, told=told))
+        except KeyboardInterrupt:
+            print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
+            return INTERRUPTED
+    _say_written(written, shared.tally, as_json=as_json)
+    return OK if written.complete else SOME
+
+
+def _say_written(written: Written, tally: Tally, *, as_json: bool) -> None:
+    if as_json:
+        print(json_text({**asdict(written), "folder": str(written.folder), "outcomes": dict(written.outcomes)}))
+    else:
+        for name, images in written.files.items():
+            print(visible(f"{written.folder / name}  {images:,} images"))
+    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(written.outcomes.items()))
+    print(
+        f"{written.done:,} of {written.total:,} calls: {counts or 'none'}; {written.negatives:,} different negatives.\n"
+        f"{tally}",
+        file=sys.stderr,
+    )
+    if written.left:
+        print(
+            f"The budget had nothing left for {written.left:,} calls. The same command with a larger --budget goes on.",
+            file=sys.stderr,
+        )
+    elif not written.complete:
+        print("What has no answer is asked again by the same command with --retry.", file=sys.stderr)
+
+
+@contextmanager
+def progress() -> Generator[Callable[[Written], None] | None]:
+    """What is told of each call: a bar where a terminal watches, else nobody."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task("negatives", total=None)
+        yield lambda written: bar.update(task, total=written.total, completed=written.done)

@@ -1,0 +1,247 @@
+"""`askance negatives`: writing hard negatives, auditing them, and putting them before people."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askance.cli.alone import Process
+from askance.cli.exits import HELP
+from askance.cli.run import ModeName, Protocol, mode_of, outcomes_of
+
+app = typer.Typer(
+    help="Hard negatives: write them for true statements, audit them, put them before people.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+class DomainName(StrEnum):
+    """What the statements are."""
+
+    ads = "ads"
+    explanations = "explanations"
+
+
+class JudgeName(StrEnum):
+    """Prompts of the judge."""
+
+    rubric = "rubric"
+    short = "short"
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+Sidecar = Annotated[
+    Path | None,
+    typer.Option(help="What is known of each negative; by default negatives.jsonl beside the file, where it is there."),
+]
+Replay = Annotated[bool, typer.Option("--replay", help="Short for --mode replay: nothing is asked.")]
+Mode = Annotated[ModeName | None, typer.Option(help="auto: answers on record, else ask. refresh asks always.")]
+Retry = Annotated[
+    str | None, typer.Option(help="Ask again for answers on record that are: invalid,refused,filtered,truncated.")
+]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(help="The most that may be spent, all starts together: 5.00 (dollars), 20000tokens, 100calls."),
+]
+Concurrency = Annotated[
+    int | None, typer.Option(min=1, help="Calls to one endpoint at a time; by default as many as it takes well.")
+]
+Rpm = Annotated[float | None, typer.Option(help="Calls to one endpoint per minute.")]
+Tpm = Annotated[float | None, typer.Option(help="Tokens per minute, in and out, likewise.")]
+Prompts = Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")]
+ProtocolOption = Annotated[Protocol, typer.Option(help="paper asks in the text form of the paper.")]
+StorePath = Annotated[Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")]
+
+
+@app.command(epilog=HELP)
+def generate(
+    context_: typer.Context,
+    data: Annotated[
+        Path,
+        typer.Argument(help="A file of true statements (a release of PittAds, or one of its shapes), or a folder."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the files, and for the run; the same command finishes it.")],
+    llm: Annotated[
+        str | None,
+        typer.Option(help="The model that writes: a spec such as openai:gpt-4o, or a name; random needs none."),
+    ] = None,
+    domain: Annotated[
+        DomainName, typer.Option(help="ads: action-reasons. explanations: of what is unusual, as in WHOOPS!.")
+    ] = DomainName.ads,
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            help="Some kinds alone, with commas. Ads: action,reason,adjective,object,statement. "
+            "Explanations: verb,object,adjective,causal,random."
+        ),
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="True statements of an image that negatives are made from.")] = 3,
+    count: Annotated[int, typer.Option(min=1, help="Negatives of each kind for each true statement.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the order of options, and of what `random` draws.")] = 0,
+    draw: Annotated[int, typer.Option(min=0, help="Another number asks all anew, for other negatives.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many images, the first ones.")] = None,
+    ids: Annotated[Path | None, typer.Option(help="The images of a list: lines, JSON or CSV.")] = None,
+    replay: Replay = False,
+    mode: Mode = None,
+    retry: Retry = None,
+    budget: BudgetOption = None,
+    concurrency: Concurrency = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
+    prompts: Prompts = None,
+    protocol: ProtocolOption = Protocol.auto,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
+    Process.of(context_).without_langchain()
+    from askance.agents.negatives import kinds_of
+    from askance.cli.negating import Calls, generate_by
+    from askance.evals.negatives import Recipe, read_sources
+
+    named = None if kinds is None else [kind.strip() for kind in kinds.split(",") if kind.strip()]
+    recipe = Recipe(
+        domain=domain.value, kinds=kinds_of(domain.value, named), most=most, count=count, seed=seed, draw=draw
+    )
+    calls = Calls(
+        mode=mode_of(replay, mode),
+        retry=outcomes_of(retry),
+        budget=budget,
+        concurrency=concurrency,
+        rpm=rpm,
+        tpm=tpm,
+        prompts=prompts,
+        paper=protocol is Protocol.paper,
+        store=store,
+    )
+    sources = read_sources(data, ids=ids, limit=limit)
+    raise typer.Exit(generate_by(sources, llm, out=out, recipe=recipe, calls=calls, as_json=as_json))
+
+
+@app.command(epilog=HELP)
+def audit(
+    context_: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A file of options: [true statements, options] by image.")],
+    judge: Annotated[
+        str | None, typer.Option(help="A model that says whether a negative means the same as a true statement.")
+    ] = None,
+    judge_form: Annotated[JudgeName, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
+        JudgeName.rubric
+    ),
+    question: Annotated[str | None, typer.Option(help="What the statements answer, as the judge is told.")] = None,
+    blind: Annotated[
+        str | None, typer.Option(help="A model that chooses among the options without knowing the image.")
+    ] = None,
+    orders: Annotated[int, typer.Option(min=1, help="Orders of the options in which it is asked.")] = 4,
+    embedder: Annotated[
+        str | None, typer.Option(help="How similar a negative is to its source: st:FOLDER, a sentence encoder.")
+    ] = None,
+    wording: Annotated[
+        bool, typer.Option("--wording/--no-wording", help="Whether classifiers look for what wording gives away.")
+    ] = True,
+    rules: Annotated[Path | None, typer.Option(help="What is dropped and flagged: JSON, as `rules` prints it.")] = None,
+    seed: Annotated[int, typer.Option(help="Of orders, folds and bootstraps.")] = 0,
+    sidecar: Sidecar = None,
+    apply: Annotated[
+        Path | None, typer.Option("--apply", help="Write the options without what is dropped to this file.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the audit as JSON to this file, every column.")] = None,
+    replay: Replay = False,
+    mode: Mode = None,
+    retry: Retry = None,
+    budget: BudgetOption = None,
+    concurrency: Concurrency = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
+    prompts: Prompts = None,
+    protocol: ProtocolOption = Protocol.auto,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Audit negatives: are they wrong, do they change what they say, can they be told without the image?
+
+    Exit code 1 where something should be dropped and --apply is not given.
+    """
+    Process.of(context_).without_langchain()
+    from askance.cli.auditing import Auditing, audit_by
+    from askance.cli.negating import Calls
+
+    asked = Auditing(
+        file=file,
+        judge=judge,
+        judge_form=judge_form.value,
+        question=question,
+        blind=blind,
+        orders=orders,
+        embedder=embedder,
+        wording=wording,
+        rules=rules,
+        seed=seed,
+        sidecar=sidecar,
+        apply=apply,
+        report=report,
+        as_json=as_json,
+    )
+    calls = Calls(
+        mode=mode_of(replay, mode),
+        retry=outcomes_of(retry),
+        budget=budget,
+        concurrency=concurrency,
+        rpm=rpm,
+        tpm=tpm,
+        prompts=prompts,
+        paper=protocol is Protocol.paper,
+        store=store,
+    )
+    raise typer.Exit(audit_by(asked, calls))
+
+
+@app.command()
+def rules() -> None:
+    """Print the rules and thresholds of audits as JSON, to be edited and given to --rules."""
+    import json
+
+    from askance.evals.negatives import Rules
+
+    print(json.dumps(Rules().form(), indent=2))
+
+
+@app.command()
+def sample(
+    context_: typer.Context,
+    file: Annotated[Path | None, typer.Argument(help="A file of options to draw images from.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for sheet.html, sheet.csv and key.json.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder with the images, in any layout.")] = None,
+    count: Annotated[int, typer.Option(min=1, help="Images of the sheet.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of what is drawn and of every order; reading: of the bootstraps.")] = 0,
+    question: Annotated[str | None, typer.Option(help="Asked of every statement.")] = None,
+    sidecar: Sidecar = None,
+    key: Annotated[Path | None, typer.Option(help="Read answers back: the sheet's key.json.")] = None,
+    answers: Annotated[
+        list[Path] | None, typer.Option(help="Read answers back: a filled CSV file; once for each rater.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a blind validation sheet for people, or read their answers back: share of true negatives, agreement."""
+    Process.of(context_).without_langchain()
+    from askance.cli.auditing import read_back, write_by
+    from askance.errors import UsageError
+
+    if key is not None or answers:
+        if file is not None or key is None or not answers:
+            raise UsageError(
+                "Answers are read back with --key and --answers alone.",
+                hint="askance negatives sample --key sheet/key.json --answers ann.csv --answers ben.csv",
+            )
+        read_back(key, answers, seed=seed, as_json=as_json)
+        return
+    if file is None or out is None or images is None:
+        raise UsageError(
+            "A sheet needs a file of options, --images and --out.",
+            hint="askance negatives sample FILE --images DIR --out sheet; with --key and --answers it is read back.",
+        )
+    write_by(file, images, out, count=count, seed=seed, question=question, sidecar=sidecar, as_json=as_json)
