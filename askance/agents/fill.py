@@ -124,13 +124,13 @@ class PictureStatementFiller(StatementFiller[PictureFillQuestion]):
         return (subject.image,)
 
 
-_BRACKETED = re.compile(r"<+([^<>\n]+)>+")
+_BRACKETED = re.compile(r"<([^<>\n]+)>")
 _PLACE = re.compile(r"\s*object\s*[12]\s*", re.IGNORECASE)
-_LABELLED = re.compile(
-    r"(?:<?object\s*1>?|\bprimary(?:\s+object)?)\s*[:=]\s*(?P<primary>.+?)[\s,;]*"
-    r"(?:<?object\s*2>?|\bsecondary(?:\s+object)?)\s*[:=]\s*(?P<secondary>[^\n]+)",
-    re.IGNORECASE | re.DOTALL,
+_PRIMARY, _SECONDARY = (
+    re.compile(rf"(?:<?\bobject\s*{number}>?|\b{role}(?:\s+object)?)\s*[:=]", re.IGNORECASE)
+    for number, role in ((1, "primary"), (2, "secondary"))
 )
+_BETWEEN = r"[\s,.]"
 
 
 def read_filled(text: str, relation: Relation) -> Statement:
@@ -147,9 +147,9 @@ def read_filled(text: str, relation: Relation) -> Statement:
     filled = [names for names in _template(relation).findall(plain) if not any(map(_PLACE.fullmatch, names))]
     if filled:
         return _statement(relation, *filled[-1])
-    labelled = _LABELLED.search(plain)
+    labelled = _labelled(plain)
     if labelled is not None:
-        return _statement(relation, labelled["primary"], labelled["secondary"])
+        return _statement(relation, *labelled)
     named = [name for name in _BRACKETED.findall(plain) if not _PLACE.fullmatch(name)]
     if len(named) > 2:
         named = list(dict.fromkeys(named))
@@ -160,13 +160,27 @@ def read_filled(text: str, relation: Relation) -> Statement:
 
 def _template(relation: Relation) -> re.Pattern[str]:
     """The template with names in angular brackets, its blanks and commas free."""
-    words = re.split(r"(\{primary\}|\{secondary\})", TEMPLATES[relation])
-    loose = (r"<+([^<>\n]+)>+" if word.startswith("{") else _loose(word) for word in words)
-    return re.compile("".join(loose), re.IGNORECASE)
+    head, middle, tail = (_loose(part) for part in re.split(r"\{\w+\}", TEMPLATES[relation]))
+    name = _BRACKETED.pattern
+    parts = [*([head] if head else []), name, middle, name, tail]
+    return re.compile(f"{_BETWEEN}*".join(parts), re.IGNORECASE)
 
 
 def _loose(words: str) -> str:
-    return r"[\s,.]*" + r"[\s,.]+".join(map(re.escape, re.findall(r"[\w-]+", words))) + r"[\s,.]*"
+    return f"{_BETWEEN}+".join(map(re.escape, re.findall(r"[\w-]+", words)))
+
+
+def _labelled(text: str) -> tuple[str, str] | None:
+    """What stands behind the labels of the two objects, each up to the end of its line."""
+    first = _PRIMARY.search(text)
+    second = None if first is None else _SECONDARY.search(text, first.end())
+    if first is None or second is None:
+        return None
+    return _line(text[first.end() : second.start()]), _line(text[second.end() :])
+
+
+def _line(text: str) -> str:
+    return text.strip().partition("\n")[0]
 
 
 def _sentence(text: str, relation: Relation) -> Statement:

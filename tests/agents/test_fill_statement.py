@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -62,6 +63,25 @@ READ: dict[str, tuple[str, Relation, Statement]] = {
 @pytest.mark.parametrize(("text", "relation", "statement"), READ.values(), ids=READ)
 def test_the_objects_are_read_where_they_are_marked(text: str, relation: Relation, statement: Statement) -> None:
     assert read_filled(text, relation) == statement
+
+
+HOSTILE = [
+    "<" * 50_000,
+    "object1: " * 10_000,
+    "primary object = " * 5_000,
+    " ,." * 30_000,
+    "<a>" * 20_000,
+    "The surface of " * 9_000,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["brackets", "labels", "roles", "blanks", "names", "heads"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_long_reply_is_read_in_no_time(text: str, relation: Relation) -> None:
+    began = time.process_time()
+    with pytest.raises(Unreadable):
+        read_filled(text, relation)
+    assert time.process_time() - began < 1
 
 
 MARKED = "the two objects have to stand in angular brackets, such as <eleven> and <meat>"
