@@ -14,6 +14,7 @@ import typer
 from askance import __version__
 from askance.cli.alone import Process
 from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, USAGE, code_of, complain
+from askance.cli.words import PlainCommand
 from askance.errors import AskanceError
 
 _COMMANDS: Mapping[str, str] = {
@@ -26,7 +27,9 @@ _COMMANDS: Mapping[str, str] = {
     "models": "models:app",
     "prompts": "prompts:app",
     "cache": "upkeep:app",  # the commands of `cache`, and with them those of `upkeep`
+    "negatives": "negatives:app",
     "data": "data:app",
+    "judge": "judge:app",
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
@@ -47,23 +50,26 @@ def common(
 
 def command_line(words: Sequence[str]) -> typer.Typer:
     """The command line, with all commands, or with none but the one that `words` begin with, which loads sooner."""
+    names = [*words[:1]] if words and words[0] in _COMMANDS else [*_COMMANDS]
     app = typer.Typer(
         name="askance",
         help="What is odd about an image, and what it argues for: agents that reason over verbalized images.",
         epilog=HELP,
+        add_completion=len(names) > 1,  # these two are no words of a command
+        add_help_option=len(names) > 1,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(common)
-    for name in words[:1] if words and words[0] in _COMMANDS else _COMMANDS:
+    for name in names:
         module, _, shown = _COMMANDS[name].partition(":")
         command: Any = getattr(import_module(f"askance.cli.{module}"), shown)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            app.command(name, epilog=HELP if name == "run" else None)(command)
+            app.command(name, cls=PlainCommand, epilog=HELP if name == "run" else None)(command)
     return app
 
 
