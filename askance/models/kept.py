@@ -94,10 +94,10 @@ class Kept:
         if missing and shelf.mode == "replay":
             raise explain_miss(forms[min(missing.values())], self._kind, shelf.records)
         made = dict(zip(missing, await make(list(missing.values())), strict=True)) if missing else {}
-        for key, response in made.items():
-            if shelf.mode == "live" and shelf.look_up(key) is not None:
-                continue
-            written = await shelf.write(partial(Record.make, self._kind, forms[places[key]], response))
-            if written and shelf.mode == "refresh":
-                self._renewed.add(key)
+        kept = {key for key in made if shelf.mode == "live" and shelf.look_up(key) is not None}
+        fresh = [key for key in made if key not in kept]
+        makers = [partial(Record.make, self._kind, forms[places[key]], made[key]) for key in fresh]
+        written = await asyncio.gather(*map(shelf.write, makers))
+        if shelf.mode == "refresh":
+            self._renewed.update(key for key, done in zip(fresh, written, strict=True) if done)
         return made

@@ -43,7 +43,7 @@ def arr_baseline(  # noqa: PLR0913  # the options of a task
     *,
     baseline: Baseline = "random",
     mode: Mode = "multi",
-    true: TrueShown | None = None,
+    true: TrueShown = "all",
     ids: Path | None = None,
     small: bool = False,
     limit: int | None = None,
@@ -58,7 +58,7 @@ def arr_baseline(  # noqa: PLR0913  # the options of a task
         data: folder of the data set.
         baseline: `random` options, the `longest` ones, or the numbers that are true most often (`majority`).
         mode: `multi` gives three options, `single` one.
-        true: whether `one` of the true statements stands among the options, or `all`; by default as in the tasks.
+        true: whether `one` of the true statements stands among the options, or `all`.
         ids: file that lists the images.
         small: 250 images, drawn by the seed.
         limit: images at most.
@@ -72,7 +72,7 @@ def arr_baseline(  # noqa: PLR0913  # the options of a task
         UsageError: an option that cannot be.
     """
     source = Source(data=data, ids=ids, small=small, seed=seed, which=which, qa=qa)
-    asked = {"mode": mode, "orders": orders, "true": true or shown_in(mode)}
+    asked = {"mode": mode, "orders": orders, "true": true}
     found, samples = samples_from(source, TEXT_ONLY, looks=False, limit=limit, asked=asked)
     return Task(
         samples=samples,
@@ -81,11 +81,6 @@ def arr_baseline(  # noqa: PLR0913  # the options of a task
         options={**source.form(), **asked, "baseline": baseline},
         notes=found.notes,
     )
-
-
-def shown_in(mode: Mode) -> TrueShown:
-    """How many true statements stand among the options of `pittads/arr-multi` or `pittads/arr-single` by default."""
-    return "all" if mode == "multi" else "one"
 
 
 def _solver(baseline: Baseline, samples: Sequence[Sample], *, count: int, seed: int) -> Solver:

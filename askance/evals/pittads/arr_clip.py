@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from askance.chains import Chain, verbalize
 from askance.evals.fusion import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.pittads.ads import Source
-from askance.evals.pittads.arr_baselines import count_of, samples_from, scoring, shown_in
+from askance.evals.pittads.arr_baselines import count_of, samples_from, scoring
 from askance.evals.pittads.contexts import TOOLS, Roles
 from askance.evals.task import Task, task
 
@@ -103,7 +103,7 @@ def arr_clip(  # noqa: PLR0913  # the options of a task
     vlm: ModelLike | None = None,
     llm: ModelLike | None = None,
     combiner: ModelLike | None = None,
-    true: TrueShown | None = None,
+    true: TrueShown = "all",
     ids: Path | None = None,
     small: bool = False,
     limit: int | None = None,
@@ -127,7 +127,7 @@ def arr_clip(  # noqa: PLR0913  # the options of a task
         vlm: says what is not given of the picture.
         llm: makes T_V of it; by default the VLM does.
         combiner: makes T_V in place of the LLM.
-        true: whether `one` of the true statements stands among the options, or `all`; by default as in the tasks.
+        true: whether `one` of the true statements stands among the options, or `all`.
         ids: file that lists the images.
         small: 250 images, drawn by the seed.
         limit: images at most.
@@ -144,7 +144,7 @@ def arr_clip(  # noqa: PLR0913  # the options of a task
     """
     parts_of(context)
     source = Source(data=data, ids=ids, small=small, seed=seed, which=which, qa=qa, descriptions=descriptions or ())
-    asked = {"mode": mode, "orders": orders, "true": true or shown_in(mode)}
+    asked = {"mode": mode, "orders": orders, "true": true}
     found, samples = samples_from(source, DESCRIBED[context], looks=vlm is not None, limit=limit, asked=asked)
     answers = fusion_solver(
         scorer=scorer,

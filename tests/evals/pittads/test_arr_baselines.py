@@ -102,7 +102,7 @@ async def test_what_is_said_of_the_picture_is_asked_where_it_is_not_given(data: 
         lambda text: (1.0, 0.0) if text in {"A solid start.", true_of(TWO, 2)[1]} else (0.0, 1.0), identity="by hand"
     )
     task = arr_clip(
-        data=data, scorer=scorer, embedder=embedder, context="I+T", mode="single", true="all",
+        data=data, scorer=scorer, embedder=embedder, context="I+T", mode="single",
         vlm=model_of(script, records),
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ async def test_what_is_said_of_the_picture_is_asked_where_it_is_not_given(data: 
             UsageError,
             "There is no baseline 'best'. Choose one of random, ",
         ),
-        (arr_baseline, {"mode": "all"}, UsageError, "There is no mode 'all' with 'one' of the true statements."),
+        (arr_baseline, {"mode": "all"}, UsageError, "There is no mode 'all' with 'all' of the true statements."),
         (arr_clip, {"scorer": "eye", "context": "T"}, UsageError, "Options cannot be held against 'T'."),
         (arr_clip, {"scorer": "eye:x"}, ConfigError, "'eye:x' names no scorer."),
     ],
