@@ -28,7 +28,6 @@ _COMMANDS: Mapping[str, str] = {
     "prompts": "prompts:app",
     "cache": "upkeep:app",  # the commands of `cache`, and with them those of `upkeep`
     "negatives": "negatives:app",
-    "negatives": "negatives:app",
     "data": "data:app",
     "judge": "judge:app",
 }
