@@ -68,6 +68,9 @@ def definition_of(run: Run, task: str | None = None) -> Definition:
         UsageError: it is not there any more.
     """
     place = str(task or run.origin.get("task") or run.task)
+    known = defined().get(run.task)
+    if task is None and known is not None and known.origin.get("task") == run.origin.get("task"):
+        return known  # it has been defined in this process already
     try:
         if task is None:
             _check_place(place, run)

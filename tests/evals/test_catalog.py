@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -109,20 +108,23 @@ def test_a_run_says_where_its_task_is(run: Run) -> None:
     assert definition_of(run).name == "own/mine"
 
 
-def test_a_task_that_has_moved_is_named_anew(run: Run) -> None:
-    shutil.move("mine.py", "moved.py")
+def elsewhere(run: Run, place: str) -> Run:
+    """`run` of a task that this process knows nothing of."""
+    return Run(path=run.path, configuration={**run.configuration, "task": "own/else"}, origin={"task": place})
 
-    with pytest.raises(UsageError, match=r"of the run 'run' is not found: There is no file 'mine\.py'.*--task"):
-        definition_of(run)
+
+def test_a_task_that_has_moved_is_named_anew(run: Run) -> None:
+    with pytest.raises(UsageError, match=r"of the run 'run' is not found: There is no file 'gone\.py'.*--task"):
+        definition_of(elsewhere(run, "gone.py@own/else"))
+
+    assert definition_of(elsewhere(run, "gone.py@own/else"), "mine.py").name == "own/mine"
 
 
 def test_python_that_a_run_brings_along_is_not_run(run: Run) -> None:
     marker = Path("was-run").resolve()
     evil = write("run/evil.py", f"open({str(marker)!r}, 'w')\n")
-    stranger = Run(path=run.path, configuration=run.configuration, origin={"task": f"{evil}@x"})
-
     with pytest.raises(UsageError, match="is Python that only the run names, and it is not run unasked"):
-        definition_of(stranger)
+        definition_of(elsewhere(run, f"{evil}@own/else"))
     assert not marker.exists()
 
 

@@ -1,0 +1,151 @@
+"""Tables: cells of every kind in every form, and nothing in a name that means anything."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from askance.errors import Refused, UsageError
+from askance.evals import Figure, Run, Sample, Table, rendered, table_of_runs
+from askance.evals.tables import Cell
+from askance.statistics import Interval
+from tests.evals.numbers import run_of
+
+FIGURE = Figure(
+    metric="accuracy",
+    value=0.625,
+    interval=Interval(low=0.5, high=0.75, method="wilson"),
+    convention="wrong",
+    samples=8,
+    clusters=8,
+    answered=7,
+    among_answered=5 / 7,
+    if_wrong=0.625,
+    if_right=0.75,
+)
+TABLE = Table(
+    columns=("run", "n", "accuracy"),
+    rows=(("first", 8, FIGURE), ("second", None, None)),
+    notes=("Only a note.",),
+    title="A task",
+)
+
+MARKDOWN = """\
+**A task**
+
+| run | n | accuracy |
+| --- | ---: | ---: |
+| first | 8 | 62.50 [50.00, 75.00] |
+| second | – | – |
+
+- Only a note.
+"""
+LATEX = r"""% A task
+% Only a note.
+\begin{tabular}{lrr}
+\toprule
+run & n & accuracy \\
+\midrule
+first & 8 & 62.50 [50.00, 75.00] \\
+second & -- & -- \\
+\bottomrule
+\end{tabular}
+"""
+CSV = """\
+run,n,accuracy,accuracy low,accuracy high,accuracy samples,accuracy answered,accuracy if_wrong,accuracy if_right
+first,8,0.625,0.5,0.75,8,7,0.625,0.75
+second,,,,,,,,
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [("markdown", MARKDOWN), ("latex", LATEX), ("csv", CSV)],
+    ids=["markdown", "latex", "csv"],
+)
+def test_a_table_in_every_form(form: str, text: str) -> None:
+    assert rendered(TABLE, form) == text  # pyright: ignore[reportArgumentType]
+
+
+def test_as_json_figures_keep_all_that_they_hold() -> None:
+    form = json.loads(rendered(TABLE, "json"))
+
+    assert (form["title"], form["columns"], form["notes"]) == ("A task", ["run", "n", "accuracy"], ["Only a note."])
+    assert Figure.from_form(form["rows"][0][2]) == FIGURE
+
+
+HOSTILE = {
+    "pipe": ("a|b", r"a\|b", "a|b", "a|b"),
+    "markup": ("*_`<[~", r"\*\_\`\<\[\~", r"*\_`<[\textasciitilde{}", "*_`<[~"),
+    "TeX": (
+        r"\input{x} 5% $a_1^2 #&",
+        r"\\input{x} 5% $a\_1^2 #&",
+        r"\textbackslash{}input\{x\} 5\% \$a\_1\textasciicircum{}2 \#\&",
+        r"\input{x} 5% $a_1^2 #&",
+    ),
+    "terminal": ("\x1b[31mred", r"\\x1b\[31mred", r"\textbackslash{}x1b[31mred", r"\x1b[31mred"),
+    "lines": ("two\nlines", "two lines", "two lines", "two\nlines"),
+    "formula": ("=1+1", "=1+1", "=1+1", "'=1+1"),
+}
+
+
+@pytest.mark.parametrize(("name", "markdown", "latex", "field"), HOSTILE.values(), ids=HOSTILE)
+def test_what_stands_in_a_name_means_nothing(name: str, markdown: str, latex: str, field: str) -> None:
+    table = Table(columns=("run",), rows=((name,),))
+
+    assert rendered(table, "markdown").splitlines()[2] == f"| {markdown} |"
+    assert rendered(table, "latex").splitlines()[4] == rf"{latex} \\"
+    assert next(csv.reader(io.StringIO(rendered(table, "csv").partition("\n")[2]))) == [field]
+
+
+def test_a_comment_of_latex_ends_with_its_line() -> None:
+    table = Table(columns=("a",), rows=(), notes=("one\n\\input{x}",))
+
+    assert rendered(table, "latex").startswith("% one \\input{x}\n\\begin{tabular}")
+
+
+@pytest.mark.parametrize("row", [(), ("a", "b")], ids=["short", "long"])
+def test_a_row_that_does_not_fit_is_refused(row: tuple[Cell, ...]) -> None:
+    with pytest.raises(UsageError, match="does not fit a table of 1 columns"):
+        Table(columns=("run",), rows=(row,))
+
+
+# --- of runs ---
+
+
+def refusing(sample: Sample) -> bool:
+    if sample.id < "02":
+        raise Refused("no")
+    return True
+
+
+def test_runs_are_rows_and_metrics_columns() -> None:
+    runs = [run_of(out="one"), run_of(refusing, out="two")]
+
+    table = table_of_runs(runs)
+
+    assert table.columns == ("run", "samples", "answered", "accuracy")
+    assert table.rows == (("one", 6, 6, runs[0].figures[0]), ("two", 6, 4, runs[1].figures[0]))
+    assert table.notes == (
+        "Convention: samples without an answer count as wrong.",
+        "In brackets: 95 % intervals.",
+    )
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders() -> None:
+    runs = [Run(path=Path(f"runs/{name}"), configuration={"task": "t", "label": "same"}) for name in ("a", "b")]
+
+    assert [row[0] for row in table_of_runs(runs).rows] == ["same (a)", "same (b)"]
+    assert table_of_runs(runs).notes == ("a is not finished.", "b is not finished.")
+
+
+def test_columns_can_be_chosen() -> None:
+    run = run_of()
+
+    assert table_of_runs([run], metrics=["accuracy"]).columns[-1] == "accuracy"
+    with pytest.raises(UsageError, match=r"None of the runs has a metric 'f1'\. They have accuracy"):
+        table_of_runs([run], metrics=["f1"])
