@@ -1,7 +1,7 @@
 """What the README and the pages of `docs/` tell a reader to type works, and shows what they show.
 
 Specs such as `openai:gpt-4o` lead to an endpoint on this machine that gives the demo's answers wherever the demo asks
-the same, and a small valid answer elsewhere.
+the same, judges texts by the words that they share, and gives a small valid answer elsewhere.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.judges import verdict_by_words
 from tests.pages import Fence, Reader, compare, fences
 from tests.servers import FakeEndpoint, Seen
 
@@ -70,7 +71,9 @@ def endpoint() -> Iterator[FakeEndpoint]:
     answers = demo_answers()
 
     def answer(seen: Seen) -> str | None:
-        return answers.get(asked(seen.json["messages"])) if "messages" in seen.json else None
+        if "messages" not in seen.json:
+            return None
+        return answers.get(asked(seen.json["messages"])) or verdict_by_words(seen)
 
     with FakeEndpoint(answer, models=("gpt-4o",)) as running:
         yield running

@@ -1,0 +1,64 @@
+"""Judges whose verdicts are known: by the words that two texts share, or by chance with known errors."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+
+from askance.agents import Verdict, VerdictValue
+from tests.servers import Seen
+
+FENCED = re.compile(r"<<(reference|candidate) ([0-9a-f]{8,})\n(.*?)\n\2>>", re.DOTALL)
+WORD = re.compile(r"[a-z]{4,}")
+SHARED = 0.4
+"""Of the words of the shorter text, the share that has to be in the other one."""
+
+
+def by_words(reference: str, candidate: str) -> VerdictValue:
+    """Whether two texts share their longer words; unclear where one has none."""
+    first, second = (set(WORD.findall(text.lower())) for text in (reference, candidate))
+    fewer = min(len(first), len(second))
+    if not fewer:
+        return "unclear"
+    return "true" if len(first & second) / fewer >= SHARED else "false"
+
+
+def verdict_by_words(seen: Seen) -> str | None:
+    """The reply of an endpoint that judges by words; None where it is asked something else."""
+    form = seen.json.get("response_format") or {}
+    if form.get("json_schema", {}).get("name") != "judge_equivalence":
+        return None
+    texts = {name: text for name, _, text in FENCED.findall(seen.json["messages"][-1]["content"])}
+    verdict = by_words(texts["reference"], texts["candidate"])
+    asked = form["json_schema"]["schema"]["properties"]
+    said = {name: "" for name in asked if name != "verdict"}
+    return json.dumps({**said, "verdict": verdict if verdict in asked["verdict"]["enum"] else "false"})
+
+
+class Scripted:
+    """A judge that is a function of the two texts; None is a reply that cannot be read."""
+
+    def __init__(self, says: Callable[[str, str], VerdictValue | None], *, name: str = "scripted") -> None:
+        self.says = says
+        self.name = name
+        self.asked = 0
+
+    async def judge(self, reference: str, candidate: str, *, question: str) -> Verdict:
+        self.asked += 1
+        value = self.says(reference, candidate)
+        if value is None:
+            return Verdict(outcome="invalid", reason="the reply is not one JSON object and nothing else")
+        return Verdict(value=value, reason="so it is", calls=(f"{reference}/{candidate}",))
+
+    def canonical(self) -> dict[str, str]:
+        return {"judge": self.name}
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def erring(truth: bool, source: random.Random, *, sensitivity: float, specificity: float) -> bool:
+    """A verdict on what is true or not, by a judge of these errors."""
+    return source.random() < sensitivity if truth else source.random() >= specificity
