@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from askance.errors import CallError, UsageError
 from askance.evals.evaluate import Progress, aevaluate, configuration_of, place_of
+from askance.evals.grid import NAMED
 from askance.evals.reference import Suite, reference_table
 from askance.evals.reports import notes_of
 from askance.evals.tables import Cell, Table
@@ -18,7 +19,7 @@ from askance.models import get_model
 
 if TYPE_CHECKING:
     from askance.evals.figures import Convention
-    from askance.evals.grid import NAMED, CellSpec, Grid, Row, TableSpec
+    from askance.evals.grid import CellSpec, Grid, Row, TableSpec
     from askance.evals.run import Run
     from askance.evals.task import Definition, Task
     from askance.models import Engine

@@ -3,9 +3,9 @@
 How the paper is read where it leaves a choice:
 
 - *Multi* asks for the three best options, in order, and *Single* for the one best (caption of Table 12).
-- The options of *Single* hold one true statement (Listing 13 asks for "the index of the best statement", its caption
-  speaks of the "single correct option"); which one of an image's is a matter of the seed, and all wrong options stay.
-  The text can also be read so that all true ones stay: `true="all"`.
+- The options of *Single* are those of *Multi*: the two differ in how many outputs are asked for (caption of Table 12). The
+  caption of Listing 13 speaks of "the single correct option"; `true="one"` leaves one true statement of an image among its
+  options, which one by seed.
 - Options are shown in an order of their own for each image, which the seed decides.
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 TrueShown = Literal["one", "all"]
 """How many true statements are among the options of *Single*."""
 
-SINGLE_NOTE = "Each sample has one true statement among its options, unless `true` is `all`"
+SINGLE_NOTE = "All true statements of an image stand among its options, unless `true` is `one`"
 
 
 def solver(
@@ -143,7 +143,7 @@ def arr_single(  # noqa: PLR0913  # the options of a task
     combiner: ModelLike | None = None,
     context: str = "T_V+s_IN",
     step_by_step: bool = False,
-    true: TrueShown = "one",
+    true: TrueShown = "all",
     ids: Path | None = None,
     small: bool = False,
     limit: int | None = None,

@@ -377,11 +377,11 @@ async def test_scoring_needs_no_data(tmp_path: Path) -> None:
 # --- one true statement ---
 
 
-def test_single_has_one_true_statement_among_its_options(tmp_path: Path) -> None:
+def test_single_has_all_true_statements_among_its_options_or_one(tmp_path: Path) -> None:
     data = world(tmp_path, true=(1, 3, 5), wrong=10)
 
-    one = arr_single(data=data, vlm=model(), context="I")
-    all_of_them = arr_single(data=data, vlm=model(), context="I", true="all")
+    one = arr_single(data=data, vlm=model(), context="I", true="one")
+    all_of_them = arr_single(data=data, vlm=model(), context="I")
 
     assert [len(sample.inputs["options"]) for sample in one.samples] == [11, 11, 11]
     assert [_true(sample) for sample in one.samples] == [1, 1, 1]

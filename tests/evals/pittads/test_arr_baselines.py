@@ -11,6 +11,7 @@ from askance.evals.baselines import chance
 from askance.evals.pittads.arr import arr_multi, arr_single
 from askance.evals.pittads.arr_baselines import arr_baseline, chance_figures
 from askance.evals.pittads.arr_clip import arr_clip
+from askance.evals.rerunning import rerun
 from askance.evals.rescoring import rescored
 from askance.models import Engine, ScriptedEmbedder, ScriptedScorer
 from askance.replay import MemoryStore
@@ -32,7 +33,7 @@ def data(tmp_path: Path) -> Path:
 
 
 async def run_of(task: Task, data: Path) -> Run:
-    return await aevaluate(task, out=data.parent / "run", engine=getattr(task.solver, "engine", None))
+    return await aevaluate(task, out=data.parent / "run")
 
 
 def values(run: Run, *names: str) -> list[float | None]:
@@ -92,6 +93,7 @@ async def test_an_encoder_is_scored_as_any_other_solver_and_again_from_the_folde
     assert run.totals["records"] == 2 * 15
     assert figures == run.figures
     assert [answer.score for answer in answers] == [answer.score for answer in run.answers]
+    assert [each.change async for each in rerun(Run.open(run.path), arr_clip)] == ["same", "same"]
 
 
 async def test_what_is_said_of_the_picture_is_asked_where_it_is_not_given(data: Path) -> None:
