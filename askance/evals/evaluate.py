@@ -86,7 +86,7 @@ async def aevaluate(
     Args:
         task: made by a definition (`definition(data=…, vlm=…)`), or by hand.
         out: folder of the run; by default one in `runs/`, named by task and configuration.
-        engine: whose records and budget the run uses; by default that of the solver's models.
+        engine: whose records and budget the run uses; by default that of the solver, or of its models.
         epochs: how often each sample is answered; the answers are kept apart.
         convention: what becomes of non-answers in the figures.
         seed: of the bootstraps.
@@ -101,7 +101,8 @@ async def aevaluate(
     _check(task)
     configuration = configuration_of(task, epochs=epochs)
     models = models_of(task.solver)
-    engine = engine or (models[0].engine if models else default_engine())
+    own: Engine | None = getattr(task.solver, "engine", None)
+    engine = engine or own or (models[0].engine if models else default_engine())
     scoring = _scoring(task, engine)
     turns = [Turn(sample=sample, epoch=epoch) for sample in task.samples for epoch in range(epochs)]
     folder = RunFolder(

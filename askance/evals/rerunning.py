@@ -50,7 +50,7 @@ def solver_of(run: Run, definition: Definition) -> Solver:
     """
     engine = Engine(mode="replay", records=run.records)
     models = {role: described_model(form, engine) for role, form in run.configuration["models"].items()}
-    return definition.solved_by(models, run.configuration["options"])
+    return definition.solved_by(models, {**run.configuration["options"], "engine": engine})
 
 
 async def rerun(run: Run, definition: Definition) -> AsyncGenerator[Rerun, None]:
