@@ -49,7 +49,9 @@ class Leases:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
+        self._prefix = f"{self._folder}{os.sep}"
         self._batches = self._folder / "batches"
+        self._batches_path = str(self._batches)
         self._holder: Holder | None = None
         self._signs: dict[int, tuple[bytes, float]] = {}
         """By holder: the last sign of life, and when it was new to us."""
@@ -66,7 +68,7 @@ class Leases:
             yield
         finally:
             if held and holder is not None:
-                holder.release(self._folder / key)
+                holder.release(self._prefix + key)
 
     def entrust(self, name: str, keys: Iterable[str]) -> None:
         """Has `name`, such as a batch, hold the leases of `keys` until `let_go`, whatever becomes of this process.
@@ -101,7 +103,7 @@ class Leases:
 
     async def _taken(self, key: str, holder: Holder, done: Callable[[], bool]) -> bool:
         """Whether the lease was taken; not where that was in vain or cannot be done."""
-        file, look = self._folder / key, _FIRST_LOOK
+        file, look = self._prefix + key, _FIRST_LOOK
         while True:
             try:
                 if not self._with_a_batch(key) and (holder.take(file) or self._seized(file, holder)):
@@ -116,7 +118,7 @@ class Leases:
     def _with_a_batch(self, key: str) -> bool:
         """Whether a batch holds `key`; said once for each batch."""
         try:
-            changed = self._batches.stat().st_mtime_ns
+            changed = os.stat(self._batches_path).st_mtime_ns  # noqa: PTH116  # for every call, and quicker so
         except FileNotFoundError:
             return False
         if changed != self._read_at:
@@ -127,7 +129,7 @@ class Leases:
             _log.warning("Some calls wait for the batch %s, which has asked for them already.", name)
         return name is not None
 
-    def _seized(self, file: Path, holder: Holder) -> bool:
+    def _seized(self, file: str, holder: Holder) -> bool:
         """Takes a lease over from a holder that is gone, if it is."""
         found = _look(file)
         if found is None or self._lives(*found):
@@ -138,7 +140,8 @@ class Leases:
                 return False
             # Another one may have been quicker.
             if _inode(file) == found[0]:
-                file.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    Path(file).unlink()
             return holder.take(file)
         finally:
             os.close(lock)
@@ -176,7 +179,7 @@ class Holder:
         threading.Thread(target=self._beat, name="askance-leases", daemon=True).start()
         atexit.register(self.stop)
 
-    def take(self, lease: Path) -> bool:
+    def take(self, lease: str) -> bool:
         """Whether `lease` was free and now is held.
 
         Raises:
@@ -188,11 +191,11 @@ class Holder:
             return False
         return True
 
-    def release(self, lease: Path) -> None:
+    def release(self, lease: str) -> None:
         """Frees `lease`, unless another one has taken it over."""
-        if _inode(lease) == self._inode:
-            with suppress(OSError):
-                lease.unlink(missing_ok=True)
+        with suppress(OSError):
+            if _inode(lease) == self._inode:
+                Path(lease).unlink()
 
     def stop(self) -> None:
         atexit.unregister(self.stop)
@@ -210,7 +213,7 @@ class Holder:
                 os.pwrite(self._descriptor, f"{number}\n".encode(), 0)
 
 
-def _look(lease: Path) -> tuple[int, bytes | None] | None:
+def _look(lease: str | Path) -> tuple[int, bytes | None] | None:
     """Who holds a lease, and the last sign of life, None where the holder has died; None where it has been freed."""
     try:
         descriptor = os.open(lease, os.O_RDONLY | os.O_CLOEXEC)
@@ -234,9 +237,9 @@ def _locked(descriptor: int, *, shared: bool = False) -> bool:
     return True
 
 
-def _inode(file: Path) -> int | None:
+def _inode(file: str) -> int | None:
     try:
-        return file.stat().st_ino
+        return os.stat(file).st_ino  # noqa: PTH116
     except OSError:
         return None
 

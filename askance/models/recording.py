@@ -13,11 +13,8 @@ waiting, and what is on record since its own run began is no answer to ask for a
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,7 +26,9 @@ from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, BadRecord, DamagedRecord
 from askance.models.leases import Leases
 from askance.models.limits import kept
+from askance.models.scribe import Scribe
 from askance.replay import DAMAGED_HINT, Mode, Record, Store
+from askance.replay.records import plain_object
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
@@ -63,7 +62,7 @@ class Shelf:
         """What this run has recorded anew."""
         self._warned = False
         self._opening = Lock()
-        self._writer: tuple[int, ThreadPoolExecutor] | None = None
+        self._scribe = Scribe(self._put_all)
         self._writable = False
         self._leases: Leases | AbstractAsyncContextManager[None] | None = None
 
@@ -219,55 +218,69 @@ class Shelf:
 
         Whatever keeps it from being written is said once and loses no answer: it has been paid for.
         """
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread(), self._put, make)
-        except Exception as error:  # noqa: BLE001
-            self._warn(error)
-            return False
+        return await self._scribe.write(make)
 
     def write_soon(self, make: Callable[[], Record]) -> None:
         """Like `write`, without waiting for it."""
-
-        def put() -> None:
-            try:
-                self._put(make)
-            except Exception as error:  # noqa: BLE001
-                self._warn(error)
-
-        self._thread().submit(put)
+        self._scribe.write_soon(make)
 
     def flush(self) -> None:
         """Waits until everything is written."""
-        writer, self._writer = self._writer, None
-        if writer is not None and writer[0] == os.getpid():
-            writer[1].shutdown()
+        self._scribe.flush()
         if isinstance(self._leases, Leases):
             self._leases.close()
 
-    def _put(self, make: Callable[[], Record]) -> bool:
-        # To find that out takes several calls of the system; what changes later shows when it is written.
-        self._writable = self._writable or self.records.writable
-        if not self._writable:
-            self._warn(f"the store {self.records.name} is read-only")
+    def _put_all(self, makers: Sequence[Callable[[], Record]]) -> list[bool]:
+        """Writes several records together; of each, whether it is on record now."""
+        made = [self._made(make) for make in makers]
+        going = [record for record in made if record is not None]
+        records = self.records if going else None
+        if isinstance(records, Store) and len(going) > 1:
+            try:
+                records.put_all(going)
+            except Exception:  # noqa: BLE001  # which one it is shows one by one
+                return [record is not None and self._put(record) for record in made]
+            return [record is not None for record in made]
+        return [record is not None and self._put(record) for record in made]
+
+    def _made(self, make: Callable[[], Record]) -> Record | None:
+        """The record to write; None where it cannot be made or nothing is to be written."""
+        try:
+            # To find that out takes several calls of the system; what changes later shows when it is written.
+            self._writable = self._writable or self.records.writable
+            if not self._writable:
+                self._warn(f"the store {self.records.name} is read-only")
+                return None
+            record = make()
+            known = self.mode == "live" and record.kind == "chat" and self.records.get(record.key) is not None
+        except Exception as error:  # noqa: BLE001
+            self._warn(error)
+            return None
+        return None if known else record
+
+    def _put(self, record: Record) -> bool:
+        try:
+            self.records.put(record)
+        except Exception as error:  # noqa: BLE001
+            self._warn(error)
             return False
-        record = make()
-        if self.mode == "live" and record.kind == "chat" and self.records.get(record.key) is not None:
-            return False
-        self.records.put(record)
         return True
 
     def _record(self, request: ChatRequest, response: ChatResponse) -> Record:
-        return Record.make("chat", request.canonical(), response.canonical(), images=sent_images(request))
+        # Its key is known, and checked once more when it is written.
+        return Record(
+            kind="chat",
+            key=request.key,
+            request=plain_object(request.canonical()),
+            response=plain_object(response.canonical()),
+            images=plain_object(sent_images(request)),
+            at=_now(),
+        )
 
     def _warn(self, reason: object) -> None:
         if not self._warned:
             self._warned = True
             _log.warning("Answers are not recorded: %s. The run goes on.", str(reason).rstrip("."))
-
-    def _thread(self) -> ThreadPoolExecutor:
-        if self._writer is None or self._writer[0] != os.getpid():
-            self._writer = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="askance-records"))
-        return self._writer[1]
 
 
 def _now() -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,22 +80,19 @@ class Writer:
         self._cache = cache
         self._busy = busy
 
-    def set(self, key: str, text: str, *, kind: str) -> None:
-        """Write one row; it is on disk, whole, when this returns.
+    def set_all(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        """Write rows (key, text, kind), all of them or none; they are on disk, whole, when this returns.
 
         Raises:
-            sqlite3.Error: it cannot be written, or another process has held the file for `BUSY_SECONDS`.
+            sqlite3.Error: they cannot be written, or another process has held the file for `BUSY_SECONDS`.
         """
-        try:
-            self._cache.set(key, text, tag=kind)
-        except self._busy as error:
-            msg = f"another process has held it for {BUSY_SECONDS:.0f} s"
-            raise sqlite3.OperationalError(msg) from error
-        except sqlite3.OperationalError as error:
-            # On a full disk SQLite rolls back by itself, and diskcache's own attempt then hides the reason.
-            if isinstance(error.__context__, sqlite3.Error):
-                raise error.__context__ from None
-            raise
+        with self._said_plainly():
+            if len(rows) == 1:
+                self._set(rows[0])
+                return
+            with self._cache.transact():
+                for row in rows:
+                    self._set(row)
 
     def remove(self, keys: Sequence[str]) -> None:
         """Take rows out, many at a time, and give their room back to the disk.
@@ -103,14 +100,32 @@ class Writer:
         Raises:
             sqlite3.Error: it cannot be written, or another process has held the file for `BUSY_SECONDS`.
         """
-        try:
+        with self._said_plainly():
             for start in range(0, len(keys), TOGETHER):
                 with self._cache.transact():
                     for key in keys[start : start + TOGETHER]:
                         self._cache.delete(key)
+
+    def _set(self, row: tuple[str, str, str]) -> None:
+        key, text, kind = row
+        self._cache.set(key, text, tag=kind)
+
+    @contextmanager
+    def _said_plainly(self) -> Generator[None]:
+        """Raises what went wrong first, as SQLite says it."""
+        try:
+            yield
         except self._busy as error:
             msg = f"another process has held it for {BUSY_SECONDS:.0f} s"
             raise sqlite3.OperationalError(msg) from error
+        except sqlite3.OperationalError as error:
+            # On a full disk SQLite rolls back by itself, and diskcache's own attempt then hides the reason.
+            cause: BaseException = error
+            while isinstance(cause.__context__, sqlite3.Error):
+                cause = cause.__context__
+            if cause is not error:
+                raise cause from None
+            raise
 
     def close(self) -> None:
         self._cache.close()

@@ -156,15 +156,19 @@ class Store:
         Raises:
             StoreError: the store cannot be written, or the key is not that of the request.
         """
+        self.put_all((record,))
+
+    def put_all(self, records: Iterable[Record]) -> None:
+        """Keep all of the records or none; they are on disk, whole, when this returns.
+
+        Raises:
+            StoreError: the store cannot be written, or a key is not that of the request.
+        """
         self._refuse_to_change()
-        check_key(record)
-        text = record.to_json()
-        if len(text) > MAX_VALUE // 4 and len(text.encode()) > MAX_VALUE - _ROOM:
-            msg = f"The record {record.key[:12]!r} is longer than {MAX_VALUE} bytes."
-            raise StoreError(msg)
+        rows = [(record.key, _text(record), record.kind) for record in records]
         try:
             writer = self._writer or self._open_writer()
-            writer.set(record.key, text, kind=record.kind)
+            writer.set_all(rows)
         except (OSError, sqlite3.Error) as error:
             raise self._unwritten(error) from error
 
@@ -279,6 +283,20 @@ def sound(records: Records, kind: RecordKind | None = None) -> Iterator[Record]:
     if isinstance(records, Store):
         return records._sound(kind)  # pyright: ignore[reportPrivateUsage]
     return iter(records) if kind is None else records.of_kind(kind)
+
+
+def _text(record: Record) -> str:
+    """The record as it is written.
+
+    Raises:
+        StoreError: its key is not that of the request, or it is too long.
+    """
+    check_key(record)
+    text = record.to_json()
+    if len(text) > MAX_VALUE // 4 and len(text.encode()) > MAX_VALUE - _ROOM:
+        msg = f"The record {record.key[:12]!r} is longer than {MAX_VALUE} bytes."
+        raise StoreError(msg)
+    return text
 
 
 def _record(row: Row) -> Record:

@@ -324,3 +324,16 @@ async def test_a_damaged_record_is_this_call_s_failure_alone(ask: Ask) -> None:
         refreshed = await _answer(Engine(records=store, mode="refresh"), ask("one"), "anew")
         assert (miss.value.nearest, refreshed.text) == (ask("two").key, "anew")
         assert list(verify(store)) == []
+
+
+async def test_one_that_cannot_be_written_keeps_no_other_from_it(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
+    texts = [f"question {number}" for number in range(8)]
+    with Store.open() as store:
+        engine = Engine(records=store)
+        model = get_model(ScriptedModel(lambda _: "a cup", identity="scripted"), engine=engine)
+        bad = [ChatResponse(text="x", logprobs=({"token": "x", "logprob": float("nan")},))]
+        odd = get_model(ScriptedModel(bad, identity="scripted"), engine=engine)
+        await asyncio.gather(odd.generate(ask("odd")), *(model.generate(ask(text)) for text in texts))
+        await engine.aclose()
+        assert {record.key for record in store.of_kind("chat")} == {ask(text).key for text in texts}
+    assert caplog.text.count("Answers are not recorded") == 1

@@ -289,3 +289,14 @@ def test_reading_loads_no_vendor(store: Store) -> None:
     store.put(record())
     run = subprocess.run([sys.executable, "-c", LEAN, store.name], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == "1\n"
+
+
+def test_several_are_kept_together_or_not_at_all() -> None:
+    good, other = record("one"), record("two")
+    bad = Record(kind="chat", key=good.key, request=other.request, response=good.response)
+    with Store.open() as store:
+        with pytest.raises(StoreError, match=r"^The key '.*' is not that of the request beside it"):
+            store.put_all([other, bad])
+        assert list(store) == []
+        store.put_all([good, other, record("one", "another answer")])
+        assert {each.key: each.response["text"] for each in store} == {good.key: "another answer", other.key: "a cup"}
