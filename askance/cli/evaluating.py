@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from askance.cli.evaluated import figures_text, run_form
 from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
 from askance.cli.measuring import Watching
-from askance.cli.places import open_store
+from askance.cli.places import library, open_store
 from askance.cli.taking import options_of
 from askance.cli.tally import Tally
 from askance.errors import UsageError
@@ -26,6 +26,7 @@ from askance.evals.predicting import Batching, Turn, planned
 from askance.models import Config, Engine
 from askance.models.budget import Budget
 from askance.models.budgeted import Purse
+from askance.prompts import overlaid
 
 if TYPE_CHECKING:
     from askance.evals import Convention, Run, Task
@@ -177,7 +178,8 @@ class _Evaluating:
 def _task(asked: Evaluation, definition: Definition, engine: Engine, config: Config) -> Task:
     """The task with the samples that are asked for; what it takes itself is its own affair."""
     options, rest = options_of(asked, definition, engine, config)
-    task = definition(**options)
+    with overlaid(*library(asked.prompts, config).overlays):
+        task = definition(**options)
     if asked.label is not None:
         task = replace(task, label=asked.label)
     if "ids" in rest:

@@ -47,6 +47,7 @@ def grid(
         ModeName | None, typer.Option(help="auto: answers on record, else ask. refresh asks always.")
     ] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Calls to one endpoint at a time.")] = None,
+    prompts: Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")] = None,
     store: Annotated[
         Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")
     ] = None,
@@ -62,13 +63,14 @@ def grid(
 
     from askance.cli.alone import Process
     from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
-    from askance.cli.places import open_store
+    from askance.cli.places import library, open_store
     from askance.cli.run import mode_of
     from askance.cli.tally import Tally
     from askance.evals.catalog import find_task
     from askance.evals.grid import read_grid
     from askance.evals.gridded import GridRunner
     from askance.models import Config, Engine
+    from askance.prompts import overlaid
     from askance.replay import visible
 
     path = _place(file)
@@ -79,7 +81,8 @@ def grid(
     hear_warnings()
     asked, tally = _chosen(read_grid(path), table, model), Tally()
     how: Any = mode_of(replay, mode)
-    with closing(open_store(store, Config.find(), read_only=how == "replay")) as records, ExitStack() as closed:
+    config = Config.find()
+    with closing(open_store(store, config, read_only=how == "replay")) as records, ExitStack() as closed:
         purse = _purse(budget, out)
         if purse is not None:
             closed.callback(purse.close)
@@ -89,7 +92,8 @@ def grid(
         telling = _Telling(tally)
         chosen = convention.value if convention else "wrong"
         try:
-            result = asyncio.run(runner.run(convention=chosen, seed=seed or 0, told=telling))
+            with overlaid(*library(prompts, config).overlays):
+                result = asyncio.run(runner.run(convention=chosen, seed=seed or 0, told=telling))
         except KeyboardInterrupt:
             telling.close()
             print(f"{tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)

@@ -44,8 +44,6 @@ def options_of(
     options |= dict(_models(options, engine, config))
     if "prompts" in takes:
         options["prompts"] = library(asked.prompts, config)
-    elif asked.prompts is not None:
-        raise UsageError(f"The task {definition.name!r} takes no prompts of your own.", hint="Leave --prompts out.")
     if "engine" in takes:
         options["engine"] = engine
     return options, {name: value for name, value in general.items() if name not in takes}

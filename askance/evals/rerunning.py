@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from askance.chains.stream import in_order
+from askance.evals.run_folder import PROMPTS
 from askance.evals.solving import solved
 from askance.models import Engine, drawing
 from askance.models.described import described_model
+from askance.prompts import overlaid
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -53,15 +56,22 @@ def solver_of(run: Run, definition: Definition) -> Solver:
     return definition.solved_by(models, {**run.configuration["options"], "engine": engine})
 
 
-async def rerun(run: Run, definition: Definition) -> AsyncGenerator[Rerun, None]:
-    """Every sample of `run`, run again by the code and the prompts of today, in the order of `run.answers`.
+async def rerun(run: Run, definition: Definition, *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:
+    """Every sample of `run`, run again by the code of today, in the order of `run.answers`.
 
     Pictures are not needed: they are known by their digests.
+
+    Args:
+        run: with its records.
+        definition: of its task.
+        own_prompts: whether it is asked with the prompts that the run has kept, not with those of today.
 
     Raises:
         UsageError: the run cannot be run again without its data.
     """
-    solver = solver_of(run, definition)
+    kept = run.path / PROMPTS
+    with overlaid(kept) if own_prompts and kept.is_dir() else nullcontext():
+        solver = solver_of(run, definition)
 
     async def again(answer: Answer) -> Rerun:
         with drawing(answer.epoch):

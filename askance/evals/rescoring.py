@@ -57,7 +57,7 @@ async def rescore(
         changed: list[str] = []
         kept: list[str] = []
         if reread:
-            async with aclosing(rerun(run, definition)) as again:
+            async with aclosing(rerun(run, definition, own_prompts=True)) as again:
                 async for each in again:
                     fresh.append(each.was)
                     if each.change == "asked anew":

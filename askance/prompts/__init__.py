@@ -5,7 +5,7 @@ from __future__ import annotations
 from askance.prompts.fencing import fence, oneline
 from askance.prompts.files import FORMS, Form, TurnRole
 from askance.prompts.frontmatter import Input, InputKind, Value
-from askance.prompts.library import PromptLibrary
+from askance.prompts.library import PromptLibrary, overlaid
 from askance.prompts.problems import Problem
 from askance.prompts.prompt import Prompt, Turn
 
@@ -22,4 +22,5 @@ __all__ = [
     "Value",
     "fence",
     "oneline",
+    "overlaid",
 ]

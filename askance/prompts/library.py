@@ -10,7 +10,9 @@ So any file of the user's that can serve wins over every variant of the package'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -35,17 +37,40 @@ OVERLAY: Final = Path("prompts")
 """The overlay folder where none is named, if it exists."""
 
 
+_overlays: ContextVar[tuple[Path, ...] | None] = ContextVar("overlays", default=None)
+"""The overlay folders of a stretch of code, where none are named."""
+
+
+@contextmanager
+def overlaid(*folders: Path | str) -> Generator[None]:
+    """Within it whatever looks up a prompt and is given no library of its own has these overlay folders.
+
+    ```python
+    with overlaid("my-prompts"):
+        chain = action_reason("openai:gpt-4o")
+    ```
+    """
+    token = _overlays.set(tuple(map(Path, folders)))
+    try:
+        yield
+    finally:
+        _overlays.reset(token)
+
+
 class PromptLibrary:
     """The package's prompts under the user's own.
 
     Args:
-        overlays: Folders with the user's files, the first wins; None is `./prompts` if there is such a folder.
+        overlays: Folders with the user's files, the first wins; None is what `overlaid` says, and outside of it
+            `./prompts` if there is such a folder.
 
     Raises:
         PromptError: a folder that does not exist.
     """
 
     def __init__(self, overlays: Sequence[Path | str] | None = None) -> None:
+        if overlays is None:
+            overlays = _overlays.get()
         if overlays is None:
             overlays = [OVERLAY] if OVERLAY.is_dir() else []
         self.overlays = tuple(Path(folder) for folder in overlays)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askance.errors import PromptError
-from askance.prompts import PromptLibrary
+from askance.prompts import PromptLibrary, overlaid
 from askance.prompts.reading import LIBRARY
 
 from .conftest import Write
@@ -106,7 +106,7 @@ def test_an_overlay_that_is_named_must_exist(tmp_path: Path) -> None:
         ("unusal", "There is no prompt 'unusal'. Nearest: unusual."),
         (
             "choose_action",
-            "There is no prompt 'choose_action'. Nearest: choose_action_reason, choose_action_reasons, caption.",
+            "There is no prompt 'choose_action'. Nearest: choose_action_reason, choose_action_reasons, choose_blind.",
         ),
         ("unusual.text", "There is no prompt 'unusual.text'. Nearest: unusual."),
     ],
@@ -259,3 +259,14 @@ def test_no_package_prompt_loads_the_schema_checker() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_a_stretch_of_code_has_overlays_of_its_own(write: Write, overlay: Path) -> None:
+    path = write("user:\nOdd?", file="unusual.json.prompt")
+    with overlaid(overlay):
+        inside = PromptLibrary()
+
+    assert inside.find("unusual").path == path
+    assert PromptLibrary().find("unusual").path.is_relative_to(LIBRARY)
+    with overlaid():
+        assert PromptLibrary().overlays == ()
