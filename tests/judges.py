@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from typing import Any
 
 from askance.agents import Verdict, VerdictValue
 from tests.servers import Seen
@@ -27,12 +28,12 @@ def by_words(reference: str, candidate: str) -> VerdictValue:
 
 def verdict_by_words(seen: Seen) -> str | None:
     """The reply of an endpoint that judges by words; None where it is asked something else."""
-    form = seen.json.get("response_format") or {}
+    form: dict[str, Any] = seen.json.get("response_format") or {}
     if form.get("json_schema", {}).get("name") != "judge_equivalence":
         return None
-    texts = {name: text for name, _, text in FENCED.findall(seen.json["messages"][-1]["content"])}
+    texts = {found[1]: found[3] for found in FENCED.finditer(seen.json["messages"][-1]["content"])}
     verdict = by_words(texts["reference"], texts["candidate"])
-    asked = form["json_schema"]["schema"]["properties"]
+    asked: dict[str, Any] = form["json_schema"]["schema"]["properties"]
     said = {name: "" for name in asked if name != "verdict"}
     return json.dumps({**said, "verdict": verdict if verdict in asked["verdict"]["enum"] else "false"})
 
@@ -50,7 +51,7 @@ class Scripted:
         value = self.says(reference, candidate)
         if value is None:
             return Verdict(outcome="invalid", reason="the reply is not one JSON object and nothing else")
-        return Verdict(value=value, reason="so it is", calls=(f"{reference}/{candidate}",))
+        return Verdict(value=value, reason="so it is")
 
     def canonical(self) -> dict[str, str]:
         return {"judge": self.name}

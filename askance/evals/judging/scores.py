@@ -98,7 +98,8 @@ async def judged_score(
     found = await judge_references(judge, references, candidate, question=question)
     verdict = found.any_of
     if verdict.value is None:
-        Result[None](outcome=verdict.outcome, reason=verdict.reason).unwrap()
+        lost: Result[Score] = Result(outcome=verdict.outcome, reason=verdict.reason)
+        return lost.unwrap()
     return Score(
         values={JUDGED: float(verdict.value == "true"), PER_REFERENCE: found.share or 0.0},
         notes={
