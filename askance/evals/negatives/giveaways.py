@@ -106,7 +106,7 @@ def give_aways(sets: Sequence[OptionSet], *, seed: int = 0, train: bool = True) 
     if not train:
         return GiveAways(lengths=lengths, reason="it was not asked for")
     if len(sets) < LEAST:
-        return GiveAways(lengths=lengths, reason=f"there are {len(sets)} images, and it takes {LEAST}")
+        return GiveAways(lengths=lengths, reason=f"it takes at least {LEAST} images")
     statements = [*statements_of(sets)]
     kinds: list[NegativeKind] = sorted({each.kind for each in statements if each.kind is not None})
     tells: list[Tell] = []

@@ -238,7 +238,7 @@ async def test_the_report_says_it_all() -> None:
     assert form["negatives"][0]["verdicts"][0]["reason"] == "who knows"
     assert form["rules"]["actions"] == dict(DEFAULTS)
     assert "repeated                 1  drop  says what another negative of its image says" in text
-    assert "No classifier of wording was trained: there are 1 images, and it takes 10." in text
+    assert "No classifier of wording was trained: it takes at least 10 images." in text
 
 
 def test_an_audit_of_planted_give_aways_reads_so() -> None:

@@ -79,7 +79,7 @@ def test_the_seed_decides() -> None:
 def test_few_images_train_nothing() -> None:
     found = give_aways(longer(9))
 
-    assert (found.tells, found.reason, found.found) == ((), "there are 9 images, and it takes 10", False)
+    assert (found.tells, found.reason, found.found) == ((), "it takes at least 10 images", False)
     assert found.lengths.difference.value == 8.0
 
 
