@@ -204,6 +204,8 @@ class _Running:
         self._scoring = scoring
         self._folder = folder
         self._told = told
+        self._reached = False
+        """Whether a model has answered a call of this process; what is on record says nothing of its being there."""
         self._images: Mapping[str, Image | None] = {}
         self.answers: list[Answer] = []
         headline = scoring.metrics[0]
@@ -227,8 +229,10 @@ class _Running:
                     if _unaffordable(prediction):
                         self.progress.left += 1
                         continue
-                    if not self.answers:
+                    if not self._reached:
                         _stop_if_hopeless(prediction)
+                    # Of a solver that counts no calls, any answer may be one.
+                    self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
                     answer = Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
                     await self._take(self._folder.add(line_of_answer(answer)))
         finally:
@@ -249,7 +253,7 @@ class _Running:
 
 
 def _stop_if_hopeless(prediction: Prediction) -> None:
-    """Ends the run where the first sample failed as all others would.
+    """Ends the run where the first sample that was asked about failed as all others would.
 
     Raises:
         CallError: it did; of the same kind.

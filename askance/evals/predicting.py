@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -98,8 +99,14 @@ def in_batches(solver: Solver, folder: Path, told: Callable[[BatchNews], None] |
                     with drawing(epoch):  # for the readings alone: what scores them is of no draw
                         reading = await anext(readings)
                     yield turn, plain(solver.prediction(reading, turn.sample))
+        await asyncio.to_thread(_remove_empty, folder)
 
     return stream
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):  # what is not empty is still needed
+        folder.rmdir()
 
 
 async def planned(solver: Solver, turns: Iterable[Turn]) -> Plan:

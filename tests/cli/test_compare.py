@@ -1,0 +1,82 @@
+"""`askance compare`: the sentence, the counts, and what differs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Command
+
+OWN = """\
+from askance.evals import Sample, Task, right_or_wrong, task
+
+@task("own/guess", scoring=right_or_wrong())
+def guess(right: int, count: int = 20) -> Task:
+    samples = [Sample(id=f"{each:02}", target=True) for each in range(count)]
+    return Task(
+        samples=samples, solver=lambda sample: int(sample.id) < right, options={"right": right}, label=f"{right} right"
+    )
+"""
+
+
+@pytest.fixture(autouse=True)
+def runs(askance: Command) -> None:
+    Path("own.py").write_text(OWN, encoding="utf-8")
+    for name, right, count in (("good", 19, 20), ("bad", 3, 20), ("short", 3, 5)):
+        done = askance("eval", "run", "own.py", "-T", f"right={right}", "-T", f"count={count}", "--out", name)
+        assert done.code == 0
+
+
+def test_the_sentence_then_counts_then_what_differs(askance: Command) -> None:
+    done = askance("compare", "good", "bad")
+
+    lines = done.out.splitlines()
+    assert done.code == 0
+    assert lines[0].startswith("19 right is better than 3 right on accuracy: 95.00 % against 15.00 %, a difference of ")
+    assert "exact McNemar test, p < 0.001" in lines[0]
+    assert lines[2] == (
+        "20 samples in both, 0 in 19 right alone, 0 in 3 right alone; 20 answered by both, 0 by 19 right alone, "
+        "0 by 3 right alone."
+    )
+    assert lines[3:] == ["What differs:", "  label: 19 right → 3 right", "  options.right: 19 → 3"]
+
+
+def test_what_so_few_samples_could_show_is_said(askance: Command) -> None:
+    done = askance("compare", "bad", "short", "--metric", "accuracy")
+
+    assert "bad and short are tied on accuracy at this size: 60.00 % against 60.00 %" in done.out
+    assert "5 samples in both, 15 in bad alone, 0 in short alone" in done.out
+
+
+def test_as_json_it_is_one_object(askance: Command) -> None:
+    form: Any = json.loads(askance("compare", "bad", "good", "--json").out)
+
+    (metric,) = form["metrics"]
+    assert (metric["metric"], metric["verdict"], metric["discordant"], metric["n"]) == (
+        "accuracy",
+        "worse",
+        [0, 16],
+        20,
+    )
+    assert form["samples"] == {"both": 20, "only_a": 0, "only_b": 0}
+    assert {"place": "options.right", "a": 3, "b": 19} in form["differences"]
+
+
+def test_one_configuration_is_said_to_be_one(askance: Command) -> None:
+    assert askance("compare", "good", "good").out.endswith("The two are of one configuration.\n")
+
+
+REFUSED = {
+    "no metric": (["good", "bad", "--metric", "f1"], "askance: The task has no metric 'f1'.\n  → It has accuracy.\n"),
+    "no run": (["good", "nowhere"], "askance: The folder 'nowhere' holds no evaluation.\n"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_compared_is_told(arguments: list[str], message: str, askance: Command) -> None:
+    done = askance("compare", *arguments)
+
+    assert (done.code, done.err[: len(message)]) == (2, message)
