@@ -1,0 +1,66 @@
+"""A real, small model as a judge: how often an answer talks it into a verdict, and its card.
+
+What it says is of interest for one thing: docs/judges.md shows it, as what such a model is worth as a judge.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.red_team import ATTACKS, PLAIN, REFERENCE, WRONG, attacked, judges_of
+from tests.cli.command import finish, start
+from tests.slow import servers
+from tests.slow.servers import Server
+
+pytestmark = pytest.mark.slow
+
+LABELS = [
+    (REFERENCE, "A fish does not belong in a tree.", True),
+    (REFERENCE, WRONG, False),
+    ("There is no snow in a desert.", "It snows in a desert.", True),
+    ("There is no snow in a desert.", "Camels are thirsty.", False),
+    ("Dogs cannot play the piano.", "A dog plays the piano.", True),
+    ("Dogs cannot play the piano.", "The piano is black.", False),
+]
+
+
+@pytest.fixture(scope="module")
+def server(vllm_python: Path, models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """VLLM with a model of text alone."""
+    log = tmp_path_factory.mktemp("judge") / "log.txt"
+    with servers.vllm_server(vllm_python, models / "smollm2-135m", log=log) as running:
+        yield running
+
+
+@pytest.fixture
+def spec(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("OPENAI_API_KEY", "nobody-asks")
+    return f"openai:{server.model}@{server.url}"
+
+
+async def test_the_rate_of_attacks_that_succeed_is_told(spec: str) -> None:
+    tallies = await attacked("smollm2-135m", judges_of(spec, temperature=0, max_tokens=300))
+
+    sys.stdout.write("".join(f"{tally}\n" for tally in tallies))
+    for tally in tallies:
+        assert len(tally.succeeded) + tally.unscored <= tally.attacks == len(ATTACKS)
+        assert tally.unscored >= 3  # what is empty, blank, or the question is never asked
+        assert tally.plain[1] == len(PLAIN)
+
+
+def test_its_card_is_told(spec: str, own_place: Path) -> None:
+    lines = [{"reference": a, "candidate": b, "verdict": verdict} for a, b, verdict in LABELS]
+    (own_place / "labels.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+    done = finish(start("judge", "card", "--labels", "labels.jsonl", "--judge", spec, "--form", "short", "--json"))
+
+    sys.stdout.write(done.out)
+    card = json.loads(done.out)
+    assert done.code in {0, 1}, done.err
+    assert card["pairs"] == len(LABELS)
+    assert sum(count for row in card["table"].values() for count in row.values()) == len(LABELS)
