@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from askance.cli import main
+from askance.cli.demonstration import copy_demo
 from tests.scripted import PICTURE
 from tests.servers import FakeEndpoint
 
@@ -34,3 +36,17 @@ def test_nodes_and_chains_are_wired_with_langchain(endpoint_url: str) -> None:
     printed = run("ask_for_more.py", f"openai:any@{endpoint_url}", str(PICTURE))
 
     assert printed.strip()
+
+
+@pytest.mark.parametrize("name", ["claims.yaml", "odd_or_not.py"])
+def test_a_task_of_ones_own_is_run_over_the_demos_pictures(
+    name: str, endpoint_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy_demo(Path("ads"))
+    where = ["--data", "ads/samples.jsonl", "--vlm", f"openai:any@{endpoint_url}", "--out", "run"]
+
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", "run", str(EXAMPLES / name), *where])
+
+    assert ended.value.code == 0
+    assert "8 samples: 8 answered." in capsys.readouterr().out
