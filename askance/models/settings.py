@@ -64,6 +64,36 @@ class Azure:
     """Name of the deployment; None is the model's name."""
 
 
+Dtype = Literal["auto", "float32", "float16", "bfloat16"]
+DTYPES: tuple[Dtype, ...] = ("auto", "float32", "float16", "bfloat16")
+
+DEFAULT_BATCH = 8
+"""Answers that a model on this machine writes side by side, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """How a model is run on this machine. Of these, `dtype`, `bits` and `revision` can change an answer."""
+
+    device: str = "auto"
+    """`cpu`, `cuda`, `cuda:1`, `mps`; `auto` is the first accelerator there is, else the processor."""
+    dtype: Dtype = "auto"
+    """Numbers that weights are held in; `auto` is as they were saved."""
+    bits: Literal[4, 8] | None = None
+    """Bits a weight is pressed into while loading, by bitsandbytes; None leaves them as they are."""
+    attention: str | None = None
+    """How attention is computed (`eager`, `sdpa`, `flash_attention_2`); None is the best that is installed."""
+    revision: str | None = None
+    """Branch, tag or commit of a name on the hub; None is `main`."""
+    batch: int = DEFAULT_BATCH
+    share: bool = True
+    """Whether what several questions begin with, a picture above all, is computed once for all of them."""
+    remote_code: bool = False
+    """Whether Python code that lies beside the weights is run."""
+    pickled: bool = False
+    """Whether weights are also read from pickle files, which can run any code."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
     """A model and how it is asked. The first block is part of each request; the rest cannot change an answer."""
@@ -95,3 +125,5 @@ class ModelSettings:
     token_field: TokenField | None = None
     """Name under which the endpoint takes the token limit; None finds it out."""
     azure: Azure | None = None
+    local: Local | None = None
+    """For a model that is run on this machine; None is the defaults."""

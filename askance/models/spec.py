@@ -10,11 +10,15 @@ from urllib.parse import urlsplit
 from askance.errors import ConfigError
 
 PROVIDERS: dict[str, str] = {
+    "hf": "askance.models.local.hf:from_settings",
     "langchain": "askance.models.langchain:from_settings",
     "openai": "askance.models.openai:from_settings",
 }
 """Where the backend of each provider is: a function of `ModelSettings` that gives a `ChatModel`; loaded at the first
 live call."""
+
+SETTLED: dict[str, str] = {"hf": "askance.models.local.identity:settled"}
+"""For models on this machine: what fills their settings in, an identity by their weights above all."""
 
 EXAMPLES = "`openai:gpt-4o`, or `openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1` for a server of your own"
 

@@ -10,8 +10,9 @@ from typing import Any, cast, get_args
 from askance.chat import Detail, ModelId, Sampling
 from askance.errors import ConfigError
 from askance.images import ImagePolicy, policy
-from askance.models.settings import RUNGS, TOKEN_FIELDS, Azure, ModelSettings, Price
-from askance.models.spec import Spec, checked_endpoint, nearest
+from askance.models.backend import load
+from askance.models.settings import DTYPES, RUNGS, TOKEN_FIELDS, Azure, Local, ModelSettings, Price
+from askance.models.spec import SETTLED, Spec, checked_endpoint, nearest
 
 Check = Callable[[Any], bool]
 
@@ -71,6 +72,32 @@ def _is_azure(value: object) -> bool:
     return {"api_version"} <= table.keys() <= {"api_version", "deployment"} and all(map(_is_text, table.values()))
 
 
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+_LOCAL: dict[str, Check] = {
+    "attention": _is_text,
+    "batch": _integer(1),
+    "bits": lambda value: isinstance(value, int) and value in (4, 8),
+    "device": _is_text,
+    "dtype": _one_of(*DTYPES),
+    "pickled": _is_flag,
+    "remote_code": _is_flag,
+    "revision": _is_text,
+    "share": _is_flag,
+}
+
+
+def _is_local(value: object) -> bool:
+    if isinstance(value, Local):
+        return True
+    if not isinstance(value, Mapping):
+        return False
+    table = cast("Mapping[str, object]", value)
+    return table.keys() <= _LOCAL.keys() and all(_LOCAL[name](item) for name, item in table.items())
+
+
 KEYS: dict[str, tuple[Check, str]] = {
     "api": (_one_of("chat", "responses"), "'chat' or 'responses'"),
     "azure": (_is_azure, "a table with `api_version` and, if you like, `deployment`"),
@@ -85,6 +112,13 @@ KEYS: dict[str, tuple[Check, str]] = {
     "key_variable": (
         lambda value: isinstance(value, str) and _VARIABLE.fullmatch(value) is not None,
         "the name of an environment variable, never a key",
+    ),
+    "local": (
+        _is_local,
+        (
+            "a table with any of `device`, `dtype` (" + ", ".join(map(repr, DTYPES)) + "), `bits` (4 or 8), "
+            "`attention`, `revision`, `batch` (from 1), `share`, `remote_code` and `pickled` (true or false)"
+        ),
     ),
     "logprobs": (_integer(0), "a whole number from 0"),
     "max_tokens": (_integer(1), "a whole number from 1"),
@@ -165,7 +199,9 @@ def settings_from(table: Mapping[str, Any], *, where: str) -> ModelSettings:
     endpoint = checked_endpoint(table["base_url"]) if "base_url" in table else spec.endpoint
     name = table.get("identity") or _deployment(spec, endpoint, table)
     model = ModelId(spec.provider, spec.model, endpoint, name, table.get("api", "chat"))
-    return changed(ModelSettings(id=model), table)
+    settings = changed(ModelSettings(id=model), table)
+    settle = SETTLED.get(spec.provider)
+    return settings if settle is None else load(settle)(settings)
 
 
 def _deployment(spec: Spec, endpoint: str | None, table: Mapping[str, Any]) -> str | None:
@@ -182,6 +218,9 @@ def changed(settings: ModelSettings, table: Mapping[str, Any]) -> ModelSettings:
     changes = {name: table[name] for name in _AS_THEY_ARE if name in table}
     if "azure" in table:
         changes["azure"] = Azure(**table["azure"])
+    if "local" in table:
+        local = table["local"]
+        changes["local"] = local if isinstance(local, Local) else Local(**local)
     if "price" in table:
         price = table["price"]
         changes["price"] = price if isinstance(price, Price) else Price(**price)

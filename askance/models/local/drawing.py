@@ -1,0 +1,184 @@
+"""How tokens are chosen: one place in the loop of transformers, which alone decides for every row of a batch.
+
+A row has a generator of its own and draws one number a token, so that a seed gives it the same draws whatever shares
+its batch. Log-probabilities are those of the model, before temperature, penalty and schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from askance.errors import ModelError
+from askance.models.local.rows import Choice, Row, Written
+
+if TYPE_CHECKING:
+    from askance.chat import FinishReason
+
+Decode = Callable[[Sequence[int]], str]
+
+_BYTES = 4
+"""Most tokens that one character takes, where a tokenizer falls back to bytes."""
+
+
+class Draft:
+    """The answer of one row while it is written.
+
+    Args:
+        row: what is answered.
+        matcher: holds it to its schema; None is free.
+        generator: draws for this row alone.
+        ends: tokens that end an answer.
+        decode: tokens to text.
+    """
+
+    def __init__(self, row: Row, *, matcher: Any, generator: Any, ends: Collection[int], decode: Decode) -> None:
+        self.row = row
+        self.matcher = matcher
+        self.generator = generator
+        self.tokens: list[int] = []
+        self.logprobs: list[Mapping[str, Any]] = []
+        self.finish: FinishReason | None = None
+        self._ended = 0
+        self.ends = ends
+        self._decode = decode
+        self._stops = row.request.sampling.stop
+        self._longest = _BYTES * (max(map(len, self._stops), default=0) + 1)
+
+    @property
+    def done(self) -> bool:
+        return self.finish is not None or self.row.given_up
+
+    def take(self, token: int) -> None:
+        """Puts `token` behind the others; may end the answer."""
+        if token in self.ends:
+            self._ended = 1
+            self.finish = "stop"
+            return
+        self.tokens.append(token)
+        if self.matcher is not None:
+            self.matcher.consume_token(token)
+        if self._stopped() or (self.matcher is not None and self.matcher.is_stopped()):
+            self.finish = "stop"
+        elif len(self.tokens) >= self.row.limit:
+            self.finish = "length"
+
+    def text_of(self, token: int) -> str:
+        return self._decode([token])
+
+    def _stopped(self) -> bool:
+        if not self._stops:
+            return False
+        tail = self._decode(self.tokens[-self._longest :])
+        return any(stop in tail for stop in self._stops)
+
+    def written(self, *, reused: int) -> Written:
+        """The answer as it stands, cut before what stopped it."""
+        text = self._decode(self.tokens)
+        for stop in self._stops:
+            text = text.partition(stop)[0]
+        return Written(
+            text=text,
+            tokens=len(self.tokens) + self._ended,
+            finish=self.finish or "length",
+            logprobs=tuple(self.logprobs),
+            reused=reused,
+        )
+
+
+class Chooser:
+    """Chooses the next token of each row; called by the loop with the scores of all rows."""
+
+    def __init__(self, torch: Any, drafts: Sequence[Draft]) -> None:
+        self._torch = torch
+        self._drafts = drafts
+
+    def __call__(self, _input_ids: Any, scores: Any) -> Any:
+        """Scores of which only those of the chosen tokens are finite.
+
+        Raises:
+            ModelError: a row's scores are no numbers.
+        """
+        torch = self._torch
+        free = [place for place, draft in enumerate(self._drafts) if not draft.done]
+        self._check(scores, free)
+        wanted = scores.clone()
+        for place in free:
+            self._bend(wanted[place], self._drafts[place])
+        chosen = wanted.argmax(dim=-1)
+        for place in free:
+            choice = self._drafts[place].row.choice
+            if choice.temperature > 0:
+                chosen[place] = draw(wanted[place], choice, torch=torch, generator=self._drafts[place].generator)
+        tokens: list[int] = chosen.tolist()
+        for place in free:
+            draft = self._drafts[place]
+            if draft.row.request.sampling.logprobs is not None and tokens[place] not in draft.ends:
+                self._note(draft, scores[place], tokens[place])
+            draft.take(tokens[place])
+        return torch.full_like(scores, -torch.inf).scatter_(1, chosen[:, None], 0.0)
+
+    def _check(self, scores: Any, free: Sequence[int]) -> None:
+        broken: list[bool] = scores.isnan().any(dim=-1).tolist()
+        place = next((place for place in free if broken[place]), None)
+        if place is not None:
+            count = len(self._drafts[place].tokens)
+            raise ModelError(
+                f"The model's scores for token {count + 1} are no numbers (NaN).",
+                hint='Hold the weights in another type, such as `local = { dtype = "float32" }`.',
+            )
+
+    def _bend(self, scores: Any, draft: Draft) -> None:
+        """Changes `scores` of one row, in place, by penalty and schema."""
+        torch, penalty = self._torch, draft.row.choice.repetition_penalty
+        if penalty != 1:
+            seen = torch.tensor(sorted({*draft.row.ids, *draft.tokens}), device=scores.device)
+            seen = seen[seen < scores.shape[0]]
+            old = scores[seen]
+            scores[seen] = torch.where(old < 0, old * penalty, old / penalty)
+        if draft.matcher is not None:
+            packed = torch.frombuffer(bytearray(draft.matcher.compute_bitmask()), dtype=torch.uint8)
+            allowed = (packed[:, None] >> torch.arange(8) & 1).bool().flatten()[: scores.shape[0]]
+            scores.masked_fill_(~allowed.to(scores.device), -torch.inf)
+
+    def _note(self, draft: Draft, scores: Any, token: int) -> None:
+        count = draft.row.request.sampling.logprobs or 0
+        logprobs = self._torch.log_softmax(scores.float(), dim=-1)
+        entry: dict[str, Any] = {"token": draft.text_of(token), "logprob": float(logprobs[token])}
+        if count:
+            best = logprobs.topk(min(count, logprobs.shape[0]))
+            top: dict[str, float] = {}
+            for value, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+                top.setdefault(draft.text_of(place), value)
+            entry["top"] = top
+        draft.logprobs.append(entry)
+
+
+class Stop:
+    """Tells the loop which rows are done."""
+
+    def __init__(self, torch: Any, drafts: Sequence[Draft]) -> None:
+        self._torch = torch
+        self._drafts = drafts
+
+    def __call__(self, tokens: Any, *_: Any, **__: Any) -> Any:
+        return self._torch.tensor([draft.done for draft in self._drafts], device=tokens.device)
+
+
+def draw(scores: Any, choice: Choice, *, torch: Any, generator: Any) -> int:
+    """A token drawn from the scores of one row: one number of its generator, held against the sums of the odds."""
+    odds = (scores.float() / choice.temperature).cpu().double().softmax(dim=-1)
+    if choice.top_k > 0:
+        odds[odds < odds.topk(min(choice.top_k, odds.shape[0])).values[-1]] = 0
+    if choice.min_p > 0:
+        odds[odds < choice.min_p * odds.max()] = 0
+    if choice.top_p < 1:
+        falling = odds.sort(descending=True).values
+        # The token that brings the sum to `top_p` stays.
+        within = int((falling.cumsum(dim=-1) < choice.top_p * odds.sum()).sum())
+        odds[odds < falling[min(within, falling.shape[0] - 1)]] = 0
+    # In the order of the vocabulary: rounding, which depends on the batch, moves no token past another.
+    sums = odds.cumsum(dim=-1)
+    point = torch.rand((), generator=generator, dtype=torch.float64) * sums[-1]
+    place = int(torch.searchsorted(sums, point, right=True))
+    return min(place, int(odds.nonzero()[-1]))

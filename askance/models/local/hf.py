@@ -1,0 +1,227 @@
+"""`hf:`: a model on this machine behind the seam. Requests that are made at once are answered in one batch."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from askance.chat import ModelId
+from askance.errors import UsageError
+from askance.models.capabilities import Capabilities
+from askance.models.families import family_of_name
+from askance.models.local.counters import Counters
+from askance.models.local.folders import Folder, find_folder
+from askance.models.local.identity import identity_of, is_identity
+from askance.models.local.loading import load_model
+from askance.models.local.preparing import to_row
+from askance.models.local.rows import Written, to_response
+from askance.models.local.runner import Runner
+from askance.models.settings import Local, ModelSettings
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, ChatResponse
+    from askance.models.local.loaded import Loaded
+    from askance.models.local.prompting import Prompter
+    from askance.models.local.rows import Row
+    from askance.models.local.runner import Came
+
+LINGER = 0.01
+"""Seconds that a batch waits for requests that are made at the same time."""
+
+_log = logging.getLogger("askance")
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A row and who waits for its answer."""
+
+    row: Row
+    future: asyncio.Future[Written]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    """What is there once the weights are loaded."""
+
+    loaded: Loaded
+    prompter: Prompter
+    runner: Runner
+
+
+class HFModel:
+    """A model that transformers runs on this machine; its weights are loaded at the first question.
+
+    Args:
+        source: a folder, or a name on the hub that was downloaded before.
+        local: how it is run.
+        family: by which prompts are worded; None goes by the name.
+        loaded: the model, ready; nothing is loaded then, and its answers are not stored unless it is given an identity.
+
+    Raises:
+        ConfigError: it is not on this machine, or not whole.
+    """
+
+    def __init__(
+        self,
+        source: str | Path,
+        *,
+        local: Local | None = None,
+        family: str | None = None,
+        loaded: Loaded | None = None,
+    ) -> None:
+        self.source = str(source)
+        self.local = local or Local()
+        self.counters = Counters()
+        """What was computed, and what was spared."""
+        self._folder: Folder | None = None
+        if loaded is None and not is_identity(self.source):
+            self._folder = find_folder(self.source, self.local)
+        self._family = family or family_of_name(Path(self.source).name)
+        self._given = loaded
+        self._ready: _Ready | None = None
+        self._loading = Lock()
+        self._preparing = ThreadPoolExecutor(1, thread_name_prefix="askance-prepare")
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="askance-write")
+        self._waiting: list[_Waiting] = []
+        self._under_way: list[_Waiting] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    @property
+    def stored(self) -> bool:
+        """Whether its identity is that of weights."""
+        return self._given is None
+
+    @property
+    def id(self) -> ModelId:
+        """By the digest of the weights, how they are held, and never by the folder."""
+        name = f"hf:{self.source}" if self._folder is None else identity_of(self._folder, self.local)
+        return ModelId("hf", self.source, name=name)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Answers are held to any schema; whether it sees is known when it is loaded."""
+        sees = None if self._ready is None else self._ready.loaded.processor is not None
+        return Capabilities(schema="enforced", json_object=True, images=sees, seed=True, logprobs=True)
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer to `request`.
+
+        Raises:
+            CallError: the call ended without an answer.
+            BadImage: a picture cannot be used.
+            ConfigError: the model cannot be loaded.
+            MissingExtra: a package is not installed.
+            UsageError: only the digest of the weights is known.
+        """
+        loop = asyncio.get_running_loop()
+        row = await loop.run_in_executor(self._preparing, self._row, request)
+        waiting = _Waiting(row, loop.create_future())
+        self._waiting.append(waiting)
+        if self._worker is None:
+            self._worker = loop.create_task(self._work())
+        try:
+            written = await waiting.future
+        except asyncio.CancelledError:
+            row.given_up = True
+            raise
+        return to_response(row, written, model=request.model.name or str(request.model))
+
+    async def aclose(self) -> None:
+        """Lets go of the weights; what is being written is broken off. The next question loads them again."""
+        for waiting in (*self._waiting, *self._under_way):
+            waiting.row.given_up = True
+        await asyncio.get_running_loop().run_in_executor(self._writing, self._unload)
+
+    def __repr__(self) -> str:
+        return f"HFModel({self.source!r})"
+
+    def _row(self, request: ChatRequest) -> Row:
+        ready = self._loaded()
+        return to_row(request, ready.loaded, ready.prompter)
+
+    def _loaded(self) -> _Ready:
+        with self._loading:
+            if self._ready is None:
+                loaded = self._given or self._load()
+                runner = Runner(
+                    loaded,
+                    name=f"hf:{self.source}",
+                    most=self.local.batch,
+                    share=self.local.share,
+                    counters=self.counters,
+                )
+                self._ready = _Ready(loaded, loaded.prompter(), runner)
+            return self._ready
+
+    def _load(self) -> Loaded:
+        if self._folder is None:
+            raise UsageError(
+                f"The model 'hf:{self.source}' is known by the digest of its weights alone.",
+                hint="Name its folder: `hf:FOLDER`.",
+            )
+        dtype = self._folder.dtype if self.local.dtype == "auto" else self.local.dtype
+        return load_model(self._folder, self.local, name=self.source, dtype=dtype, family=self._family)
+
+    def _unload(self) -> None:
+        with self._loading:
+            ready, self._ready = self._ready, None
+        if ready is None:
+            return
+        _log.info("%s: %s.", self.source, self.counters)
+        torch = ready.loaded.torch
+        del ready
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    async def _work(self) -> None:
+        """Answers what waits, batch after batch."""
+        try:
+            while self._waiting:
+                await asyncio.sleep(LINGER)
+                self._under_way = self._next()
+                await self._answer(self._under_way)
+        finally:
+            self._worker = None
+            self._under_way = []
+
+    def _next(self) -> list[_Waiting]:
+        """Those that came first, with all that are about the same pictures, as many as a batch holds."""
+        waiting = [each for each in self._waiting if not each.future.done()]
+        first: dict[tuple[str, ...], int] = {}
+        for place, each in enumerate(waiting):
+            first.setdefault(each.row.pictures, place)
+        most = self.local.batch if self._ready is None else self._ready.runner.most
+        ordered = sorted(waiting, key=lambda each: first[each.row.pictures])
+        self._waiting = ordered[most:]
+        return ordered[:most]
+
+    async def _answer(self, batch: Sequence[_Waiting]) -> None:
+        try:
+            came: Sequence[Came] = await asyncio.get_running_loop().run_in_executor(
+                self._writing, self._run, [each.row for each in batch]
+            )
+        except Exception as error:  # noqa: BLE001  # whoever waits is told
+            came = [error] * len(batch)
+        for each, one in zip(batch, came, strict=True):
+            if each.future.done():
+                continue
+            if isinstance(one, Exception):
+                each.future.set_exception(one)
+            else:
+                each.future.set_result(one)
+
+    def _run(self, rows: Sequence[Row]) -> Sequence[Came]:
+        return self._loaded().runner.run(rows)
+
+
+def from_settings(settings: ModelSettings) -> HFModel:
+    """The model that `settings` describes."""
+    return HFModel(settings.id.model, local=settings.local, family=settings.family)
