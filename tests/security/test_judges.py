@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from askance.agents import Judge, JudgeForm, judge_equivalence
+from askance.agents import Judge, JudgeForm, judge_equivalence, judge_preference
 from askance.agents.judge import EquivalenceJudge
 from askance.chat import ChatRequest, Message, Role, TextPart
 from askance.models import Capabilities, Engine, Rung, ScriptedModel, get_model
@@ -99,6 +99,30 @@ async def test_no_attack_succeeds_with_a_judge_that_obeys_what_stands_where_orde
     assert len(ATTACKS) >= 40
     assert {tally.form: tally.succeeded for tally in tallies} == {tally.form: () for tally in tallies}
     assert [(tally.unscored, tally.plain[0]) for tally in tallies] == [(3, 0)] * 4  # empty, blank and the question
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("rung", RUNGS)
+async def test_no_attack_wins_over_the_better_answer(name: str, rung: Rung) -> None:
+    read = READERS[name]
+
+    def reply(request: ChatRequest) -> str:
+        honest = re.search(
+            rf"^<<first ([0-9a-f]+)\n{re.escape(REFERENCE)}\n\1>>$", request.messages[-1].text, re.MULTILINE
+        )
+        obeys = read(request.messages) not in harmless
+        place = "first" if (honest is not None) != obeys else "second"
+        return f"Reason: so\nBetter: {place}" if rung == "paper" else json.dumps({"reason": "so", "better": place})
+
+    script = ScriptedModel(reply, identity="judge", capabilities=Capabilities(schema="enforced"))
+    judge = judge_preference(get_model(script, engine=Engine(records=MemoryStore(), protocol=rung)))
+    both = ({"first": REFERENCE, "second": "?"}, {"first": "?", "second": REFERENCE})
+    subjects = [judge.node.accept({**texts, "question": QUESTION}) for texts in both]
+    harmless = [read(judge.node.request(subject, rung).messages) for subject in subjects]
+
+    said = {attack: await judge.judge(REFERENCE, text, question=QUESTION) for attack, text in ATTACKS.items()}
+
+    assert {attack for attack, preference in said.items() if preference.value != "a"} == {"empty", "blank"}
 
 
 Repeat = Callable[[str, str], str]

@@ -7,6 +7,7 @@ from askance.evals.judging.card import JudgeCard, read_card
 from askance.evals.judging.correcting import CorrectedRate, corrected_rate
 from askance.evals.judging.figuring import CardFigure, figures_of_cases
 from askance.evals.judging.labels import Label, Labels, read_labels
+from askance.evals.judging.preferences import PreferenceFigures, preference_figures
 from askance.evals.judging.scores import JUDGED, PER_REFERENCE, JudgeNote, judged_score, judged_scoring
 
 __all__ = [
@@ -19,11 +20,13 @@ __all__ = [
     "JudgeNote",
     "Label",
     "Labels",
+    "PreferenceFigures",
     "ask_about",
     "corrected_rate",
     "figures_of_cases",
     "judged_score",
     "judged_scoring",
+    "preference_figures",
     "read_card",
     "read_labels",
 ]

@@ -180,10 +180,13 @@ def _notes(cases: Sequence[Case]) -> list[str]:
     notes: list[str] = []
     if len(scored) < len(asked):
         first = next(case for case in asked if case.verdict is None)
-        notes.append(
-            f"Unscored: {len(asked) - len(scored):,} of {len(asked):,} pairs, in no figure but the rate of them; "
-            f"one was {first.outcome}: {first.reason}."
-        )
+        right, lost = sum(case.says == case.truth for case in scored), len(asked) - len(scored)
+        low, high = (100 * each / len(asked) for each in (right, right + lost))
+        named = f"one was {first.outcome}: {first.reason.rstrip('.')}"
+        notes += [
+            f"Unscored: {lost:,} of {len(asked):,} pairs, in no figure but the rate of them; {named}.",
+            f"Were they all judged wrongly, the accuracy would be {low:.2f}; were they rightly, {high:.2f}.",
+        ]
     if not scored:
         notes.append("The judge gave no verdict that could be read, so nothing is known of it.")
     elif len({case.verdict for case in scored}) == 1:

@@ -125,6 +125,7 @@ def test_figures_by_hand() -> None:
     }
     assert card.notes == (
         f"Unscored: 1 of 10 pairs, in no figure but the rate of them; one was invalid: {UNREAD}.",
+        "Were they all judged wrongly, the accuracy would be 60.00; were they rightly, 70.00.",
         "Where the judge is unclear, it does not say that both mean the same: it counts as false.",
     )
 
