@@ -43,6 +43,9 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
+_ROLES: Mapping[str, str] = {role: _quoted(role) for role in get_args(Role)}
+
+
 class _Written:
     """A value that many requests have in common: its canonical JSON text is worked out once."""
 
@@ -147,7 +150,8 @@ class Message:
         calls = canonical_json([call.canonical() for call in self.tool_calls]) if self.tool_calls else ""
         called = f',"tool_calls":{calls}' if calls else ""
         parts = ",".join([part.written for part in self.parts])
-        return f'{{"parts":[{parts}],"role":{_quoted(self.role)}{answered}{called}}}'
+        role = _ROLES.get(self.role) or _quoted(self.role)
+        return f'{{"parts":[{parts}],"role":{role}{answered}{called}}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +287,8 @@ class ChatRequest(_Written):
         texts.append(f'"model":{self.model.written}')
         if self.response is not None:
             texts.append(f'"response":{self.response.written}')
-        if self.sampling.written != "{}":
-            texts.append(f'"sampling":{self.sampling.written}')
+        if (sampling := self.sampling.written) != "{}":
+            texts.append(f'"sampling":{sampling}')
         if self.tools:
             texts.append(f'"tools":{canonical_json([tool.canonical() for tool in self.tools])}')
         return f"{{{','.join(texts)}}}"
@@ -421,12 +425,13 @@ class ChatResponse:
 
     def _check(self) -> None:
         """Refuse values that no response can have: whoever wrote a record may have written anything."""
-        texts = {type(self.text), type(self.thinking), type(self.refusal or ""), type(self.model or "")}
+        texts = [self.text, self.thinking, self.refusal or "", self.model or ""]
         for call in self.tool_calls:
-            texts |= {type(call.id), type(call.name), type(call.arguments)}
+            texts += call.id, call.name, call.arguments
         use = self.usage
-        counts = {type(use.input), type(use.output), type(use.cached), type(use.image), type(use.thinking)}
-        if not (texts <= _TEXT and counts <= _COUNT and self.finish in FINISHES):
+        counts = () if use is _NO_USAGE else (use.input, use.output, use.cached, use.image, use.thinking)
+        known = _TEXT.issuperset(map(type, texts)) and _COUNT.issuperset(map(type, counts))
+        if not (known and self.finish in FINISHES):
             msg = "these values are no response"
             raise ValueError(msg)
 

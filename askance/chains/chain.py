@@ -232,8 +232,14 @@ class Chain(Runnable["Given", Reading]):
         held at most, where one takes long and later ones have ended. What is left is cancelled when the caller stops
         reading.
         """
-        engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
         config = listened(None, self.mode)
+        if self.mode == "replay" and config is None and len(self.nodes) == len(self.steps):
+            # Nothing waits that another could pass; but Ctrl-C and who else runs in the loop get their turns.
+            for source in sources:
+                yield await self.read(source)
+                await asyncio.sleep(0)
+            return
+        engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
         begun: deque[asyncio.Task[Reading]] = deque()
         unfinished, ended = 0, asyncio.Event()
 

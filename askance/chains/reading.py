@@ -77,8 +77,15 @@ class Reading:
         return tuple(call for result in self.links.values() for call in result.calls)
 
     def with_links(self, links: Mapping[Link, Result[Any]]) -> Reading:
-        """This reading with `links` filled in."""
-        return replace(self, **links)
+        """This reading with `links` in the place of its own."""
+        return Reading(
+            name=self.name,
+            image=self.image,
+            problem=self.problem,
+            options=self.options,
+            target=self.target,
+            **cast("dict[str, Any]", links),
+        )
 
     def _repr_links(self) -> str:
         return ", ".join(f"{link}={result.outcome}" for link, result in self.links.items())

@@ -21,6 +21,11 @@ class Process:
         found = context.find_object(Process)
         return found if found is not None else cls(own=False)
 
+    def begin(self) -> None:
+        """Has the garbage collector look less often: what a command loads is not garbage, and a command ends soon."""
+        if self.own:
+            gc.set_threshold(50_000, 20, 20)
+
     def without_langchain(self) -> None:
         """Leaves LangChain out of a command that composes nothing: loading it takes longer than most replays."""
         if self.own:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,8 +78,12 @@ class Job:
     store: Path | None
 
 
-def run_job(job: Job) -> int:
+def run_job(job: Job, *, ready: Callable[[], None]) -> int:
     """Runs it; returns the exit code.
+
+    Args:
+        job: what to do.
+        ready: called when all is made and loaded that reading the pictures takes.
 
     Raises:
         UsageError: the options contradict each other, or name what is not there.
@@ -118,6 +122,7 @@ def run_job(job: Job) -> int:
             chain, models = build(job, replace(engine, purse=purse), config)
         show = Show(len(pictures), as_json=job.as_json, tally=tally)
         batches = _batches(folder, records, configuration) if job.batch else None
+        ready()
         running = Running(chain, models, folder=folder, show=show, batches=batches)
         try:
             return asyncio.run(running.run(pictures, options))

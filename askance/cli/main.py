@@ -78,8 +78,10 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks is escaped; nobody's data ends a command
             stream.reconfigure(errors="backslashreplace")
+    process = Process(own=arguments is None)
+    process.begin()
     try:
-        code = _ended(arguments, Process(own=arguments is None))
+        code = _ended(arguments, process)
         sys.stdout.flush()
     except BrokenPipeError:
         code = _reader_went_away()

@@ -146,7 +146,7 @@ def run(
         image_policy=image_policy.value if image_policy else None,
         store=store,
     )
-    raise typer.Exit(run_job(job))
+    raise typer.Exit(run_job(job, ready=process.settled))
 
 
 def mode_of(replay: bool, mode: ModeName | None) -> str:

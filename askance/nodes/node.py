@@ -208,8 +208,8 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             self._prompts[form] = self.prompts.find(self.prompt_name, form=form, family=self.model.family)
         return self._prompts[form]
 
-    async def _chat(self, request: ChatRequest, again: bool) -> ChatResponse:  # noqa: FBT001
-        return await self.model.generate(request, again=again)
+    def _chat(self, request: ChatRequest, again: bool) -> Awaitable[ChatResponse]:  # noqa: FBT001
+        return self.model.generate(request, again=again)
 
     async def _listened_ask(self, given: Any, config: RunnableConfig) -> Result[Out]:
         async def work(models: AsyncCallbackManager) -> Result[Out]:
