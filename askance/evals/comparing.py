@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from askance.errors import UsageError
 from askance.evals.catalog import definition_of
 from askance.models import Engine
-from askance.statistics import Comparison, compare_paired, compare_statistics, holm_adjusted
+from askance.statistics import Comparison, compare_paired, compare_statistics, compare_totals, holm_adjusted
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -153,7 +153,9 @@ def _compared(metric: Metric, rows: Sequence[_Row], *, seed: int) -> MetricCompa
     clusters = [row.cluster for row in about]
     better = metric.better == "higher"
     a, b = metric.matrix([row.a for row in about]), metric.matrix([row.b for row in about])
-    if metric.statistic is None:
+    if metric.of_sums is not None:
+        comparison = compare_totals(metric.totalled, a, b, seed=seed, clusters=clusters, higher_is_better=better)
+    elif metric.statistic is None:
         left: list[float] = a[:, 0].tolist()
         right: list[float] = b[:, 0].tolist()
         binary = all(value in {0.0, 1.0} for value in (*left, *right))

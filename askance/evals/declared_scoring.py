@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
 from askance.evals.task import Scoring
 from askance.evals.values import Sample, Score
-
-if TYPE_CHECKING:
-    from askance.evals.figures import Matrix
 
 ScoreName = Literal["choice", "exact", "labels", "none"]
 SCORES: tuple[ScoreName, ...] = get_args(ScoreName)
@@ -108,57 +105,65 @@ def _labels(labels: tuple[str, ...]) -> Scoring:
     """Sets of labels: equal as a whole, and precision, recall and F1 of the labels."""
 
     def worth(truth: Sequence[str], given: Sequence[str]) -> Score:
-        there = {f"is {label}": float(label in truth) for label in labels}
-        return Score(values={**there, **{f"said {label}": float(label in given) for label in labels}})
+        values = {"exact": float(set(truth) == set(given))}
+        for label in labels:
+            there, said = label in truth, label in given
+            values |= {f"is {label}": float(there), f"said {label}": float(said), f"hit {label}": float(there and said)}
+        return Score(values=values)
 
     def score(sample: Sample, value: Any) -> Score:
         known = {folded(label): label for label in labels}
         said = [known[key] for part in str(value).split(",") if (key := folded(part)) in known]
         return worth(sample.target, said)
 
-    columns = tuple(f"{kind} {label}" for kind in ("is", "said") for label in labels)
-    metrics = tuple(
-        Metric(name=name, columns=columns, statistic=statistic, summary=summary)
-        for name, (statistic, summary) in _OF_LABELS.items()
+    columns = tuple(f"{kind} {label}" for label in labels for kind in ("is", "said", "hit"))
+    figures = tuple(
+        Metric(name=name, columns=columns, of_sums=of_sums, summary=summary)
+        for name, (of_sums, summary) in _OF_LABELS.items()
     )
     return Scoring(
         score=score,
-        metrics=metrics,
+        metrics=(*figures, mean("exact", name="accuracy", summary="exactly the labels that are true")),
         if_wrong=lambda sample: worth(sample.target, [label for label in labels if label not in sample.target]),
         if_right=lambda sample: worth(sample.target, sample.target),
         notes=("A wrong answer, which a non-answer counts as, gives exactly the labels that are not true.",),
     )
 
 
-def _halves(matrix: Matrix) -> tuple[Matrix, Matrix]:
-    labels = matrix.shape[1] // 2
-    return matrix[:, :labels], matrix[:, labels:]
+Counts: TypeAlias = tuple[float, float, float]
+"""Of a label: samples that have it, that were given it, and that were given it rightly."""
 
 
-def _subset(matrix: Matrix) -> float:
-    truth, said = _halves(matrix)
-    return float((truth == said).all(axis=1).mean())
+def _counts(sums: Sequence[float]) -> list[Counts]:
+    return [(sums[place], sums[place + 1], sums[place + 2]) for place in range(0, len(sums), 3)]
 
 
-def _macro(matrix: Matrix, *, figure: Literal["precision", "recall", "f1"]) -> float:
+def _precision(counts: Counts) -> float:
+    return counts[2] / counts[1] if counts[1] else 0.0
+
+
+def _recall(counts: Counts) -> float:
+    return counts[2] / counts[0] if counts[0] else 0.0
+
+
+def _f1(counts: Counts) -> float:
+    return 2 * counts[2] / (counts[0] + counts[1]) if counts[0] + counts[1] else 0.0
+
+
+def _macro(figure: Callable[[Counts], float], sums: Sequence[float]) -> float:
     """The mean over labels; a label with nothing to divide by has 0."""
-    truth, said = _halves(matrix)
-    hits = (truth * said).sum(axis=0)
-    below = {"precision": said.sum(axis=0), "recall": truth.sum(axis=0)}
-    total = below.get(figure, (truth.sum(axis=0) + said.sum(axis=0)) / 2)
-    return float((hits / total.clip(min=0.5)).mean())
+    found = [figure(counts) for counts in _counts(sums)]
+    return sum(found) / len(found)
 
 
-def _micro(matrix: Matrix) -> float:
-    truth, said = _halves(matrix)
-    total = float(truth.sum() + said.sum())
-    return 2 * float((truth * said).sum()) / total if total else 0.0
+def _micro(sums: Sequence[float]) -> float:
+    truth, said, hits = (sum(column) for column in zip(*_counts(sums), strict=True))
+    return _f1((truth, said, hits))
 
 
-_OF_LABELS: Mapping[str, tuple[Callable[[Matrix], float], str]] = {
-    "f1": (partial(_macro, figure="f1"), "mean of the labels' F1"),
-    "precision": (partial(_macro, figure="precision"), "mean of the labels' precision"),
-    "recall": (partial(_macro, figure="recall"), "mean of the labels' recall"),
+_OF_LABELS: Mapping[str, tuple[Callable[[Sequence[float]], float], str]] = {
+    "f1": (partial(_macro, _f1), "mean of the labels' F1"),
+    "precision": (partial(_macro, _precision), "mean of the labels' precision"),
+    "recall": (partial(_macro, _recall), "mean of the labels' recall"),
     "micro f1": (_micro, "F1 over all pairs of sample and label"),
-    "accuracy": (_subset, "exactly the labels that are true"),
 }

@@ -11,7 +11,7 @@ from askance.errors import Refused, UsageError
 from askance.evals import Metric, Run, Sample, Score, Scoring, Task, compare, evaluate, mean, task
 from askance.evals.comparing import differences, paired
 from askance.evals.solving import Solver
-from askance.statistics import compare_paired, compare_statistics, holm
+from askance.statistics import compare_paired, compare_statistics, compare_totals, holm
 
 
 def share(matrix: Any) -> float:
@@ -33,6 +33,7 @@ SCORING = Scoring(
         mean("right", name="accuracy"),
         mean("size"),
         Metric(name="share", columns=("one", "other"), statistic=share),
+        Metric(name="by sums", columns=("one", "other"), of_sums=lambda sums: sums[0] / sum(sums)),
         Metric(name="length", columns=("size",), better="neither"),
     ),
     if_wrong=lambda _: fixed(0.0),
@@ -91,15 +92,27 @@ def test_a_figure_of_a_set_is_compared_as_one() -> None:
     )
 
 
+def test_a_figure_of_sums_is_compared_by_them() -> None:
+    a, b = run("a", 1, 1, 1, 0), run("b", 1, 0, 0, 0)
+
+    (found,) = compare(a, b, "by sums")
+
+    rows = [[1.0, 0.0], [0.0, 1.0]]
+    one, other = ([rows[wrong] for wrong in answers] for answers in ([0, 0, 0, 1], [0, 1, 1, 1]))
+    assert found.comparison == compare_totals(
+        lambda sums: sums[..., 0] / sums.sum(axis=-1), one, other, seed=0, clusters=list("0123")
+    )
+
+
 def test_several_metrics_are_a_family() -> None:
     a, b = run("a", *[1] * 12), run("b", *[0] * 11, 1)
 
-    alone = [compare(a, b, name)[0].comparison for name in ("accuracy", "size", "share")]
+    alone = [compare(a, b, name)[0].comparison for name in ("accuracy", "size", "share", "by sums")]
     family = [each.comparison for each in compare(a, b)]
 
-    assert [each.metric for each in compare(a, b)] == ["accuracy", "size", "share"]
+    assert [each.metric for each in compare(a, b)] == ["accuracy", "size", "share", "by sums"]
     assert tuple(each.p for each in family) == holm([each.p or 0 for each in alone])
-    assert {each.family for each in family} == {3}
+    assert {each.family for each in family} == {4}
 
 
 def test_non_answers_are_wrong_or_left_out() -> None:
@@ -153,7 +166,11 @@ def other_task() -> Run:
 REFUSED: dict[str, tuple[Any, Any, str]] = {
     "tasks": (other_task, None, "The runs are of different tasks, 'tests/compared' and 'other'"),
     "no pairs": (lambda: without_samples("b"), None, "have no sample in common"),
-    "metric": (lambda: run("b", 1), "f1", r"The task has no metric 'f1'\. It has accuracy, size, share, length"),
+    "metric": (
+        lambda: run("b", 1),
+        "f1",
+        "It has accuracy, size, share, by sums, length",
+    ),
     "neither": (lambda: run("b", 1), "length", "No value of 'length' is better than another"),
 }
 
