@@ -12,12 +12,13 @@ from askance.chains.reading import LINKS, Given, Link, Reading
 if TYPE_CHECKING:
     from askance.chains.batches import read_in_batches
     from askance.chains.planned import LinkPlan, Plan
-    from askance.chains.planning import plan
+    from askance.chains.planning import plan, plan_all
 
 _LAZY = {
     "LinkPlan": "askance.chains.planned",
     "Plan": "askance.chains.planned",
     "plan": "askance.chains.planning",
+    "plan_all": "askance.chains.planning",
     "read_in_batches": "askance.chains.batches",
 }
 """Names that a reading does not need, and with which much else is loaded."""
@@ -37,6 +38,7 @@ __all__ = [
     "concatenate",
     "end_to_end",
     "plan",
+    "plan_all",
     "read_in_batches",
     "verbalize",
 ]

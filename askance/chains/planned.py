@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from askance.models.spread import NOTHING, Spread
@@ -131,3 +131,35 @@ class Plan:
             60 * self.calls / rpm if rpm else 0.0,
             60 * (self.input.expected + self.output.expected) / tpm if tpm else 0.0,
         )
+
+
+def together(plans: Sequence[Plan]) -> Plan:
+    """The plan of several runs, none of whose calls are in two of the plans; a line for each link and model."""
+    if len(plans) == 1:
+        return plans[0]
+    links: dict[tuple[Link, str], LinkPlan] = {}
+    elsewhere: Counter[Link] = Counter()
+    for plan in plans:
+        elsewhere.update(plan.elsewhere)
+        for link in plan.links:
+            key = (link.link, str(link.model))
+            links[key] = _sum(links[key], link) if key in links else link
+    return Plan(
+        images=max((plan.images for plan in plans), default=0),
+        unusable=max((plan.unusable for plan in plans), default=0),
+        links=tuple(links.values()),
+        probes=sum(plan.probes for plan in plans),
+        elsewhere=dict(elsewhere),
+    )
+
+
+def _sum(one: LinkPlan, other: LinkPlan) -> LinkPlan:
+    return replace(
+        one,
+        hits=one.hits + other.hits,
+        known=one.known + other.known,
+        below=one.below + other.below,
+        input=one.input + other.input,
+        output=one.output + other.output,
+        measured=(one.measured or not one.calls) and (other.measured or not other.calls),
+    )

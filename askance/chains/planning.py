@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.chains.factories import concatenate
-from askance.chains.planned import LinkPlan, Plan
+from askance.chains.planned import LinkPlan, Plan, together
+from askance.chat import canonical_json
 from askance.errors import BadImage, UsageError
+from askance.images import Image
 from askance.models import Capabilities, Engine
 from askance.models.capabilities import endpoint_key
 from askance.models.measured import Kind, Mean, Measured, measure
@@ -24,6 +26,8 @@ from askance.models.spread import NOTHING, Spread
 from askance.models.tokens import UNSEEN_ANSWER, answer_limit, listed_limit, size_of, text_tokens
 from askance.models.walk import Pending, current_walk
 from askance.nodes import Node, Result
+from askance.nodes.telling import digest
+from askance.tools import ImageTool
 from askance.tools.rapid_ocr import RapidOcr
 
 if TYPE_CHECKING:
@@ -53,21 +57,42 @@ async def plan(chain: Chain, sources: Iterable[Given]) -> Plan:
     Raises:
         UsageError: the mode is `replay`, which asks nothing.
     """
-    if chain.mode == "replay":
-        raise UsageError("`replay` asks nothing, so there is nothing to plan.", hint="Use the mode `auto`.")
-    counting = Counting(chain)
+    return await plan_all([(chain, sources)])
+
+
+async def plan_all(runs: Iterable[tuple[Chain, Iterable[Given]]]) -> Plan:
+    """What several runs would ask, one after the other; a call that several make counts once.
+
+    Args:
+        runs: a chain each, and what it would be given.
+
+    Raises:
+        UsageError: the mode of a chain is `replay`, which asks nothing.
+    """
+    shared = Shared()
+    plans: list[Plan] = []
+    for chain, sources in runs:
+        if chain.mode == "replay":
+            raise UsageError("`replay` asks nothing, so there is nothing to plan.", hint="Use the mode `auto`.")
+        plans.append(await _walked(chain, sources, shared))
+    return together(plans)
+
+
+async def _walked(chain: Chain, sources: Iterable[Given], shared: Shared) -> Plan:
+    counting = Counting(chain, shared)
     walked = chain.with_nodes(**{step.link: counting.stand_in(step) for step in chain.steps})
     token = current_walk.set(counting)
     assumed = await _assume(chain)
     try:
         for source in sources:
-            counting.fresh = False
             counting.add(await walked.read(source))
     finally:
         current_walk.reset(token)
         for engine, key in assumed:
             engine.endpoints.pop(key, None)
-    return counting.plan(probes=len(assumed))
+    fresh = {key for _, key in assumed} - shared.probed
+    shared.probed |= fresh
+    return counting.plan(probes=len(fresh))
 
 
 async def _assume(chain: Chain) -> list[tuple[Engine, str]]:
@@ -103,20 +128,33 @@ class _Seen:
     """Most tokens of an answer."""
 
 
+@dataclass
+class Shared:
+    """What several walks have seen, so that what one of them counted no other counts again."""
+
+    missing: set[str] = field(default_factory=set[str])
+    """Keys of calls to be made whose request is known."""
+    below: set[int] = field(default_factory=set[int])
+    """Calls to be made that depend on those: which node, of which picture, and what it is given."""
+    hits: set[str] = field(default_factory=set[str])
+    probed: set[str] = field(default_factory=set[str])
+    """Keys of endpoints that will be asked first what they can do."""
+    looks: dict[tuple[int, str], Result[Any]] = field(default_factory=dict[tuple[int, str], "Result[Any]"])
+    """By node and picture: what became of the first look, so that no other chain has to look again."""
+
+
 class Counting:
     """A walk that counts what is missing, by link."""
 
     told = False
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Chain, shared: Shared) -> None:
         self._chain = chain
+        self._shared = shared
+        self._signatures = signatures(chain)
         self._seen: dict[Link, _Seen] = {step.link: _Seen() for step in chain.steps}
-        self._missing: set[str] = set()
-        self._prompts: dict[Link, int] = {}
         self._elsewhere: Counter[Link] = Counter()
         self._readings = self._unusable = 0
-        self.fresh = False
-        """Whether the present reading misses something that no reading before it missed."""
 
     def stand_in(self, step: Step) -> NodeLike:
         """What fills in `step.link` on the walk."""
@@ -124,22 +162,29 @@ class Counting:
             return step.node
         return cast("NodeLike", _Rehearsed(step.link, step.node, self))
 
+    @property
+    def looks(self) -> dict[tuple[int, str], Result[Any]]:
+        """By node and picture: what became of the first look."""
+        return self._shared.looks
+
+    def signature(self, link: Link) -> int:
+        """Equal for links that ask the same of the same picture, in whatever chain."""
+        return self._signatures[link]
+
     async def missing(self, request: ChatRequest, settings: ModelSettings) -> CallError:  # noqa: ARG002
         """Counts the call; equal ones count once, as the run makes them once."""
-        if request.key not in self._missing:
+        if request.key not in self._shared.missing:
             size = size_of(request)
-            self._missing.add(request.key)
+            self._shared.missing.add(request.key)
             seen = self._seen[_link.get()]
             seen.known += 1
             seen.known_input += size.input
             seen.limit = max(seen.limit, answer_limit(request))
-            self.fresh = True
         return Pending("to be asked")
 
     def elsewhere(self, link: Link) -> Result[Any]:
         """Counts work that asks no model; the result that stands for it."""
         self._elsewhere[link] += 1
-        self.fresh = True
         return Result(outcome="skipped", error=Pending.__name__)
 
     def add(self, reading: Reading) -> None:
@@ -164,14 +209,19 @@ class Counting:
     def _add_hits(self, link: Link, result: Result[Any]) -> None:
         seen = self._seen[link]
         for call in result.calls:
-            if call.kind == "chat":
+            if call.kind == "chat" and call.key not in self._shared.hits:
+                self._shared.hits.add(call.key)
                 seen.hits += 1
                 if call.usage.input is not None and call.usage.output is not None:
                     seen.input.add(call.usage.input)
                     seen.output.add(call.usage.output)
 
     def _add_below(self, link: Link, reading: Reading) -> None:
-        if self.fresh:
+        given = {each: str(result.value) for each, result in reading.links.items() if result.given}
+        options = reading.options if link == "answers" else None
+        call = hash((self._signatures[link], reading.digest or reading.name, options, tuple(given.items())))
+        if call not in self._shared.below:
+            self._shared.below.add(call)
             seen = self._seen[link]
             seen.below += 1
             if link == "answers":
@@ -182,7 +232,7 @@ class Counting:
         steps = [step for step in self._chain.steps if isinstance(step.node, Node)]
         models = _models(self._chain)
         recorded: Mapping[Kind, Measured] = {}
-        if self._missing:
+        if self._shared.missing:
             recorded = measure(models[0].engine.shelf.records, {model.id for model in models})
         return Plan(
             images=self._readings,
@@ -232,6 +282,24 @@ def _stopped(step: Step, reading: Reading, waiting: set[Link]) -> bool:
     return any(result is not None and not result.answered and not result.absent for result in needs)
 
 
+def signatures(chain: Chain) -> dict[Link, int]:
+    """By link, what its node asks: of which model, with which prompts, and what of that of the links it needs."""
+    found: dict[Link, int] = {}
+    for step in chain.steps:
+        needs = tuple((need, found[need]) for need in step.needs if need in found)
+        found[step.link] = hash((step.link, needs, _asks(step.node)))
+    return found
+
+
+def _asks(node: NodeLike) -> str:
+    if not isinstance(node, Node):
+        return repr(node)
+    asking = cast("Node[Any, Any]", node)
+    prompts = [prompt.digest for prompt in asking.prompts_in_use]
+    own = {name: value for name, value in vars(asking).items() if isinstance(value, (str, int))}
+    return canonical_json({"model": asking.model.form(), "prompts": prompts, "kind": type(asking).__name__, "own": own})
+
+
 class _Rehearsed:
     """A node on a walk: it tells which link it fills in, and asks nobody outside of it."""
 
@@ -242,6 +310,15 @@ class _Rehearsed:
         self._counting = counting
 
     async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[Any]:
+        looks = self._counting.looks
+        if not isinstance(given, Image) or not isinstance(self._node, ImageTool):
+            return await self._asked(given, config)
+        look = (self._counting.signature(self._link), digest(given) or given.name)
+        if look not in looks:
+            looks[look] = await self._asked(given, config)
+        return looks[look]
+
+    async def _asked(self, given: Any, config: RunnableConfig | None) -> Result[Any]:
         _link.set(self._link)  # of this link's own task
         node: Any = self._node
         if isinstance(node, Node):
