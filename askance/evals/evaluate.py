@@ -109,7 +109,10 @@ async def aevaluate(
         Path(out) if out is not None else place_of(configuration),
         configuration,
         name=name_of_line,
-        facts={"origin": dict(task.origin)} if task.origin else {},
+        facts={
+            **({"label": task.label} if task.label else {}),
+            **({"origin": dict(task.origin)} if task.origin else {}),
+        },
     )
     try:
         running = _Running(scoring, folder, convention=convention, told=told)
@@ -145,7 +148,7 @@ def _scoring(task: Task, engine: Engine) -> Scoring:
 
 def _also(answers: Sequence[Answer], models: Sequence[Model]) -> list[str]:
     """Keys of the records that the run rests on beside those of its links."""
-    scores = [key for answer in answers if answer.score is not None for key in answer.score.calls]
+    scores = [key for answer in answers for key in (answer.tried if answer.score is None else answer.score.calls)]
     return [*scores, *(endpoint_key(model.id) for model in models)]
 
 
@@ -178,7 +181,6 @@ def configuration_of(task: Task, *, epochs: int) -> JsonObject:
         "solver": form_of(task.solver),
         "samples": {"count": len(samples), "digest": key_of("samples", {"samples": samples})},
         "epochs": epochs,
-        **({"label": task.label} if task.label else {}),
     }
 
 

@@ -31,6 +31,8 @@ class Answer:
     """None where there is no answer."""
     unscored: str | None = None
     """Why an answer has no score: the call that was to judge it has none."""
+    tried: tuple[str, ...] = field(default=(), compare=False)
+    """Keys of the records of such calls, while the run is under way: they are kept with it."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -56,6 +58,8 @@ class Run:
     """Samples that the budget had nothing left for."""
     seed: int = 0
     """Of the bootstraps."""
+    label: str = ""
+    """What it is to be called; it tells no run from another."""
     data_notes: tuple[str, ...] = ()
     """Of `notes`, those that the data gave rise to, not the scoring."""
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -80,6 +84,7 @@ class Run:
                 finished=form.get("finished"),
                 left=form.get("left", 0),
                 seed=form.get("seed", 0),
+                label=str(form.get("label", "")),
                 data_notes=tuple(form.get("data_notes", ())),
                 origin=form.get("origin", {}),
             )
@@ -99,9 +104,8 @@ class Run:
     @property
     def name(self) -> str:
         """What tells it from other runs of the task, in a line: its label, else models and control, else its folder."""
-        label = self.configuration.get("label")
-        if label:
-            return str(label)
+        if self.label:
+            return self.label
         control = self.configuration.get("options", {}).get("control")
         models = " + ".join(self.models) or self.path.name
         return f"{models} ({control})" if control else models

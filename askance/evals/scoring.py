@@ -10,6 +10,7 @@ from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.figures import Convention, Figure, Scored, figure
 from askance.evals.run_folder import write_lines
 from askance.evals.values import Score
+from askance.models import noting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,11 +28,13 @@ async def scored(answer: Answer, scoring: Scoring) -> Answer:
     """
     if not answer.prediction.answered:
         return replace(answer, score=None, unscored=None)
+    keys: list[str] = []
     try:
-        found = scoring.score(answer.sample, answer.prediction.value)
-        return replace(answer, score=found if isinstance(found, Score) else await found, unscored=None)
+        with noting() as keys:
+            found = scoring.score(answer.sample, answer.prediction.value)
+            return replace(answer, score=found if isinstance(found, Score) else await found, unscored=None)
     except CallError as error:
-        return replace(answer, score=None, unscored=str(error))
+        return replace(answer, score=None, unscored=str(error), tried=tuple(keys))
     except AskanceError:
         raise
     except Exception as error:

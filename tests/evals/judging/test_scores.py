@@ -11,7 +11,7 @@ import pytest
 
 from askance.agents import Judge, judge_equivalence
 from askance.errors import CallError, InvalidOutput, Skipped, UsageError
-from askance.evals import Run, Sample, Task, evaluate
+from askance.evals import Run, Sample, Scoring, Task, evaluate
 from askance.evals.judging import (
     JUDGED,
     JudgeCard,
@@ -23,9 +23,10 @@ from askance.evals.judging import (
     judged_score,
     judged_scoring,
 )
-from askance.models import Engine, ScriptedModel
+from askance.evals.scoring import scored
+from askance.models import Engine, ScriptedModel, get_model
 from askance.replay import MemoryStore
-from askance.statistics import Judged, clustered_rogan_gladen, prediction_powered_mean
+from askance.statistics import Judged, clustered_rogan_gladen, prediction_powered_mean, rogan_gladen
 from tests.judges import Scripted, erring
 from tests.scripted import ENFORCED, model_of
 
@@ -206,3 +207,30 @@ def test_corrected_rates_of_simulated_judges_hold_the_truth_as_often_as_they_say
     assert held["measured"] < 700
     assert 920 <= held["Rogan–Gladen"] <= 970
     assert 930 <= held["prediction-powered"] <= 970
+
+
+def test_a_run_with_an_unreadable_reply_is_scored_again_from_its_own_records() -> None:
+    """The reply that could not be read is kept with the run, so that nobody has to ask again."""
+
+    def scoring(engine: Engine) -> Scoring:
+        script = ScriptedModel(lambda _: "I would say so.", identity="prose", capabilities=ENFORCED)
+        return judged_scoring(judge_equivalence(get_model(script, engine=engine), form="short"))
+
+    samples = [Sample(id="s", target="a", inputs={"said": "b"})]
+    made = Task(name="prose", samples=samples, solver=lambda sample: sample.inputs["said"], scoring=scoring)
+    run = evaluate(made, out=Path("run"), engine=Engine(records=MemoryStore()))
+
+    (answer,) = run.answers
+    again = asyncio.run(scored(answer, scoring(Engine(mode="replay", records=run.records))))
+
+    assert len(again.tried) == 2
+    assert again.unscored == "the reply is not one JSON object and nothing else"
+
+
+PUBLISHED = {"brucellosis": (23 / 150, 0.96, 0.89, 0.051), "Helicobacter": (6 / 151, 0.964, 0.927, 0.0)}
+"""Worked examples in the manual of the R package epiR, `epi.prev`: the second after Moujaber et al. (2008)."""
+
+
+@pytest.mark.parametrize(("rate", "sensitivity", "specificity", "true"), PUBLISHED.values(), ids=PUBLISHED)
+def test_published_corrections(rate: float, sensitivity: float, specificity: float, true: float) -> None:
+    assert rogan_gladen(rate, sensitivity, specificity) == pytest.approx(true, abs=5e-4)
