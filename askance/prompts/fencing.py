@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from hashlib import sha256
+from operator import add
 from typing import Final
 
 from askance.errors import PromptError
@@ -24,6 +25,7 @@ DIGITS: Final = 8
 
 LABEL: Final = re.compile(r"[a-z][a-z0-9 _-]{0,39}")
 
+_NUMBERS = tuple(f"{number}. " for number in range(1, 101))
 _PRINTABLE_ASCII = bytes(range(32, 127))
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _UNSEEN = re.compile(
@@ -58,7 +60,8 @@ def numbered(texts: Sequence[str]) -> str:
     """`texts` one to a line, each folded by `oneline` and led by its number from 1."""
     if not _on_one_line(" ".join(texts)):
         texts = [oneline(text) for text in texts]
-    return "\n".join([f"{number}. {text}" for number, text in enumerate(texts, start=1)])
+    numbers = _NUMBERS if len(texts) <= len(_NUMBERS) else [f"{number}. " for number in range(1, len(texts) + 1)]
+    return "\n".join(map(add, numbers, texts))
 
 
 def _on_one_line(text: str) -> bool:
