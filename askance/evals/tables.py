@@ -144,7 +144,7 @@ def comma_separated(table: Table) -> str:
 
 def as_json(table: Table) -> str:
     """The table as one JSON object in a line."""
-    return json.dumps(table.form(), ensure_ascii=False) + "\n"
+    return json.dumps(table.form()) + "\n"
 
 
 _WRITERS: Mapping[str, Callable[[Table], str]] = {

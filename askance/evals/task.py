@@ -58,7 +58,7 @@ class Task:
     """How answers are scored, or what says so once it has the run's engine; None is what the definition names."""
     name: str = ""
     label: str = ""
-    """What tells it from other runs of the task in a table, such as the models; by default the run's folder."""
+    """What its run is called in tables; by default its models. It tells no run from another."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What it was made with, as JSON: part of what tells one run from another."""
     models: Mapping[str, Model] = field(default_factory=dict[str, "Model"])

@@ -41,7 +41,7 @@ def test_the_sentence_then_counts_then_what_differs(askance: Command) -> None:
         "20 samples in both, 0 in 19 right alone, 0 in 3 right alone; 20 answered by both, 0 by 19 right alone, "
         "0 by 3 right alone."
     )
-    assert lines[3:] == ["What differs:", "  label: 19 right → 3 right", "  options.right: 19 → 3"]
+    assert lines[3:] == ["What differs:", "  options.right: 19 → 3"]
 
 
 def test_what_so_few_samples_could_show_is_said(askance: Command) -> None:

@@ -137,7 +137,7 @@ def test_runs_are_rows_and_metrics_columns() -> None:
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders() -> None:
-    runs = [Run(path=Path(f"runs/{name}"), configuration={"task": "t", "label": "same"}) for name in ("a", "b")]
+    runs = [Run(path=Path(f"runs/{name}"), configuration={"task": "t"}, label="same") for name in ("a", "b")]
 
     assert [row[0] for row in table_of_runs(runs).rows] == ["same (a)", "same (b)"]
     assert table_of_runs(runs).notes == ("a is not finished.", "b is not finished.")
