@@ -1,6 +1,6 @@
-"""The chain over all pictures of a folder against an endpoint, as a process; prints how it ended as a line of JSON.
+"""The chain over the pictures of a folder against an endpoint, as a process; prints how it ended as a line of JSON.
 
-python client.py FOLDER URL [--concurrency N] [--timeout SECONDS]
+python client.py FOLDER URL [--concurrency N] [--timeout SECONDS] [--images N] [--replay]
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import resource
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,22 +19,32 @@ from askance.models import Engine, get_model
 from askance.replay import Store
 
 
-async def main(folder: Path, url: str, *, concurrency: int | None, timeout: float) -> None:
-    """Reads every picture of FOLDER/images once."""
-    options = (folder / "options.txt").read_text(encoding="utf-8").splitlines()
-    paths = sorted((folder / "images").iterdir())
-    with Store.open(folder / "cold") as records:
-        engine = Engine(records=records, concurrency=concurrency, timeout=timeout)
-        model = get_model(f"openai:bench@{url}", identity="bench", engine=engine)
+async def main(given: argparse.Namespace) -> None:
+    """Reads pictures of FOLDER/images once."""
+    options = (given.folder / "options.txt").read_text(encoding="utf-8").splitlines()
+    paths = sorted((given.folder / "images").iterdir())[: given.images]
+    with Store.open(given.folder / "cold", read_only=given.replay) as records:
+        engine = Engine(
+            records=records,
+            mode="replay" if given.replay else "auto",
+            concurrency=given.concurrency,
+            timeout=given.timeout,
+        )
+        model = get_model(f"openai:bench@{given.url}", identity="bench", engine=engine)
         await model.rung()
         chain = action_reason(model)
-        start, outcomes = time.monotonic(), Counter[str]()
+        start, cpu, outcomes = time.monotonic(), time.process_time(), Counter[str]()
         async for reading in chain.read_all({"image": path, "options": options} for path in paths):
             outcomes[reading.outcome] += 1
-        seconds = time.monotonic() - start
+        seconds, cpu = time.monotonic() - start, time.process_time() - cpu
         await model.aclose()
         await engine.aclose()
-    print(json.dumps({"seconds": seconds, **outcomes}))
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "megabytes": peak(), **outcomes}))
+
+
+def peak() -> float:
+    """Largest resident memory of this process, in 10⁶ bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
 if __name__ == "__main__":
@@ -41,5 +53,6 @@ if __name__ == "__main__":
     parser.add_argument("url")
     parser.add_argument("--concurrency", type=int)
     parser.add_argument("--timeout", type=float, default=120.0)
-    given = parser.parse_args()
-    asyncio.run(main(given.folder, given.url, concurrency=given.concurrency, timeout=given.timeout))
+    parser.add_argument("--images", type=int, help="how many pictures; by default all")
+    parser.add_argument("--replay", action="store_true", help="ask nothing")
+    asyncio.run(main(parser.parse_args()))

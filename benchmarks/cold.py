@@ -3,6 +3,7 @@
     python benchmarks/cold.py [--images N] [--runs N] [--latency SECONDS]
 
 Server and client are processes of their own; seconds are those of the reading, without the start of the interpreter.
+CPU is the client's alone, of which a busy machine takes fewer away than of the time on the wall.
 Ideal is calls × latency / calls at once.
 """
 
@@ -29,8 +30,8 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.1, help="seconds that the endpoint takes for an answer")
     given = parser.parse_args()
     print(f"{given.images} pictures, {CALLS * given.images} calls, {given.latency:g} s, {given.runs} runs of each\n")
-    print("| at once | | seconds, median (least – most) | to ideal | to the script |")
-    print("|---|---|---|---|---|")
+    print("| at once | | seconds, median (least – most) | to ideal | to the script | least CPU, ms a call | ratio |")
+    print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary:
         pictures(Path(temporary), given.images)
         for at_once in AT_ONCE:
@@ -39,19 +40,23 @@ def main() -> None:
 
 def rows(folder: Path, at_once: int, *, images: int, runs: int, latency: float) -> None:
     """Measure and print the rows for so many calls at once."""
-    ours: list[float] = []
-    floors: list[float] = []
+    ours: list[dict[str, float]] = []
+    floors: list[dict[str, float]] = []
     with serving("--latency", str(latency)) as served:
         for _ in range(runs):
             ended = by_askance(folder, served.url, "--concurrency", str(at_once))
             if ended.get("answered") != images:
                 sys.exit(f"Not all of {images} pictures were answered: {ended}")
-            ours.append(ended["seconds"])
-            floors.append(by_floor(folder, served.url, "--at-once", str(at_once))["seconds"])
-    ideal, floor = CALLS * images * latency / at_once, statistics.median(floors)
-    for name, seconds in (("askance", ours), ("bare script, AsyncOpenAI and diskcache", floors)):
+            ours.append(ended)
+            floors.append(by_floor(folder, served.url, "--at-once", str(at_once)))
+    calls = CALLS * images
+    ideal, floor = calls * latency / at_once, statistics.median(run["seconds"] for run in floors)
+    least = min(run["cpu"] for run in floors)
+    for name, ran in (("askance", ours), ("bare script, AsyncOpenAI and diskcache", floors)):
+        seconds, cpu = [run["seconds"] for run in ran], min(run["cpu"] for run in ran)
         middle = statistics.median(seconds)
-        print(f"| {at_once} | {name} | {spread(seconds)} | {middle / ideal:.2f} | {middle / floor:.2f} |")
+        ratios = f"{middle / ideal:.2f} | {middle / floor:.2f} | {1000 * cpu / calls:.2f} | {cpu / least:.2f}"
+        print(f"| {at_once} | {name} | {spread(seconds)} | {ratios} |", flush=True)
 
 
 def spread(seconds: Sequence[float]) -> str:

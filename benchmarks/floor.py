@@ -174,7 +174,8 @@ async def main(folder: Path, *, fill: bool, at_once: int) -> None:
 
 if __name__ == "__main__":
     place = sys.argv.index("--at-once") + 1 if "--at-once" in sys.argv else 0
-    start = time.monotonic()
+    start, cpu = time.monotonic(), time.process_time()
     asyncio.run(main(Path(sys.argv[1]), fill="--fill" in sys.argv, at_once=int(sys.argv[place]) if place else AT_ONCE))
     if place:
-        print(json.dumps({"seconds": time.monotonic() - start}), file=sys.stderr)
+        used = {"seconds": time.monotonic() - start, "cpu": time.process_time() - cpu}
+        print(json.dumps(used), file=sys.stderr)

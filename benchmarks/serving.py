@@ -49,6 +49,11 @@ def pictures(folder: Path, count: int) -> None:
 def by_askance(folder: Path, url: str, *more: str) -> dict[str, Any]:
     """One cold run of the chain; what it says of itself."""
     shutil.rmtree(folder / "cold", ignore_errors=True)
+    return ask(folder, url, *more)
+
+
+def ask(folder: Path, url: str, *more: str) -> dict[str, Any]:
+    """One run of the chain with the records that are there; what it says of itself."""
     command = [sys.executable, str(HERE / "client.py"), str(folder), url, *more]
     return json.loads(_run(command, {}).stdout)
 
