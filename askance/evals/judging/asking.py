@@ -22,6 +22,10 @@ DRAWS = 3
 """How often a judge is asked about a pair, to know whether it says the same again."""
 
 
+REASON = 200
+"""Characters of a reason that are kept."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """What people and a judge say of one pair; the texts themselves are left out."""
@@ -40,7 +44,7 @@ class Case:
     """What each member of a panel says."""
     outcome: str = "answered"
     reason: str = ""
-    """Of the first draw."""
+    """Of the first draw: the beginning of why it is unscored."""
 
     @property
     def verdict(self) -> VerdictValue | None:
@@ -120,7 +124,7 @@ async def _case(judge: Judge, label: Label, *, draws: int, swaps: bool, question
         swapped=None if swapped is None else swapped.value,
         members=members,
         outcome=first.outcome,
-        reason=first.reason if not first.scored else "",
+        reason="" if first.scored else first.reason.partition("\n")[0][:REASON],
     )
 
 

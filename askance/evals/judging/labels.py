@@ -127,9 +127,14 @@ def _label(row: Mapping[str, Any], where: str) -> Label:
         verdict=majority if verdict is None else verdict,
         votes=votes,
         question=texts["question"].strip() or None,
-        group=texts["group"].strip() or texts["id"].strip() or texts["reference"],
+        group=texts["group"].strip() or texts["id"].strip() or group_of(texts["reference"]),
         id=texts["id"].strip(),
     )
+
+
+def group_of(reference: str) -> str:
+    """The group of pairs that share this reference and say nothing else of what they belong to; not its words."""
+    return f"reference {sha256(reference.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def _text(value: object, name: str, where: str) -> str:

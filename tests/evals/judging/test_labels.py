@@ -7,6 +7,7 @@ import pytest
 
 from askance.errors import BadData
 from askance.evals.judging import Label, read_labels
+from askance.evals.judging.labels import group_of
 
 HEAD = "reference,candidate,verdict"
 
@@ -34,7 +35,7 @@ def test_a_csv_file_is_read_whole() -> None:
             id="s1",
         ),
         Label(reference="a", candidate="z", verdict=False, group="s1", id="s1"),
-        Label(reference="b", candidate="z", verdict=True, votes=(True, None), group="b"),
+        Label(reference="b", candidate="z", verdict=True, votes=(True, None), group=group_of("b")),
     )
     assert (labels.name, labels.digest) == ("labels.csv", sha256(Path("labels.csv").read_bytes()).hexdigest())
     assert labels.notes == ("Columns of the labels that are not read: note.",)
@@ -46,7 +47,7 @@ def test_a_jsonl_file_is_read_whole() -> None:
 
     assert read_labels(write(lines, "labels.jsonl")).rows == (
         Label(reference="a", candidate="b", verdict=True, votes=(True, False, None), group="7"),
-        Label(reference="a", candidate="c", verdict=False, group="a"),
+        Label(reference="a", candidate="c", verdict=False, group=group_of("a")),
     )
 
 
@@ -146,3 +147,7 @@ def test_what_is_no_text_or_not_there_is_named() -> None:
         read_labels("labels.csv")
     with pytest.raises(BadData, match=r"^The label file 'none\.csv' cannot be read: No such file"):
         read_labels("none.csv")
+
+
+def test_a_group_holds_no_words_of_its_reference() -> None:
+    assert group_of("Fish live in water.") == "reference 553df762154a"
