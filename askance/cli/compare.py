@@ -55,10 +55,10 @@ def _print(found: tuple[MetricComparison, ...], pairing: Pairing, names: tuple[s
     for each in found:
         print(visible(each.sentence(*names)))
     both, first_alone, second_alone = pairing.answered
-    a, b = map(visible, names)
     print(
-        f"\n{len(pairing.pairs):,} samples in both, {pairing.only_a:,} in {a} alone, {pairing.only_b:,} in {b} alone; "
-        f"{both:,} answered by both, {first_alone:,} by {a} alone, {second_alone:,} by {b} alone."
+        f"\n{len(pairing.pairs):,} samples in both, {pairing.only_a:,} in the first alone, {pairing.only_b:,} in the "
+        f"second alone; {both:,} answered by both, {first_alone:,} by the first alone, {second_alone:,} by the second "
+        "alone."
     )
     if pairing.unlike:
         print(f"{pairing.unlike:,} of them were not asked the same: another image, options or target.")

@@ -38,8 +38,8 @@ def test_the_sentence_then_counts_then_what_differs(askance: Command) -> None:
     assert lines[0].startswith("19 right is better than 3 right on accuracy: 95.00 % against 15.00 %, a difference of ")
     assert "exact McNemar test, p < 0.001" in lines[0]
     assert lines[2] == (
-        "20 samples in both, 0 in 19 right alone, 0 in 3 right alone; 20 answered by both, 0 by 19 right alone, "
-        "0 by 3 right alone."
+        "20 samples in both, 0 in the first alone, 0 in the second alone; 20 answered by both, 0 by the first alone, "
+        "0 by the second alone."
     )
     assert lines[3:] == ["What differs:", "  options.right: 19 → 3"]
 
@@ -48,7 +48,7 @@ def test_what_so_few_samples_could_show_is_said(askance: Command) -> None:
     done = askance("compare", "bad", "short", "--metric", "accuracy")
 
     assert "bad and short are tied on accuracy at this size: 60.00 % against 60.00 %" in done.out
-    assert "5 samples in both, 15 in bad alone, 0 in short alone" in done.out
+    assert "5 samples in both, 15 in the first alone, 0 in the second alone" in done.out
 
 
 def test_as_json_it_is_one_object(askance: Command) -> None:
