@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from askance.agents.blind import choose_blind
     from askance.agents.categories import LABELS, Atypicalities, Label, read_categories
     from askance.agents.choose import Choice, Mode, choose_action_reasons, choose_from_picture
+    from askance.agents.choose_other import (
+        choose_caption,
+        choose_caption_from_picture,
+        choose_explanation,
+        choose_explanation_from_picture,
+    )
     from askance.agents.classify import classify_atypicality, classify_from_picture
     from askance.agents.detect import detect_statement
     from askance.agents.fill import FillQuestion, PictureFillQuestion, fill_from_picture, fill_statement, read_filled
@@ -38,6 +44,21 @@ if TYPE_CHECKING:
         check_options,
     )
     from askance.agents.references import ReferencesVerdict, judge_references
+    from askance.agents.replying import (
+        ODDNESS,
+        AboutDescription,
+        AboutPicture,
+        Identified,
+        Oddness,
+        Reply,
+        answer_from_description,
+        answer_from_picture,
+        caption_from_description,
+        explain_from_description,
+        explain_from_picture,
+        identify_from_description,
+        identify_from_picture,
+    )
     from askance.agents.stepwise import choose_step_by_step
 
 _HOMES = {
@@ -54,6 +75,12 @@ _HOMES = {
         "Mode",
         "choose_action_reasons",
         "choose_from_picture",
+    ),
+    "choose_other": (
+        "choose_caption",
+        "choose_caption_from_picture",
+        "choose_explanation",
+        "choose_explanation_from_picture",
     ),
     "choose_statement": (
         "choose_statement",
@@ -121,6 +148,21 @@ _HOMES = {
         "ReferencesVerdict",
         "judge_references",
     ),
+    "replying": (
+        "ODDNESS",
+        "AboutDescription",
+        "AboutPicture",
+        "Identified",
+        "Oddness",
+        "Reply",
+        "answer_from_description",
+        "answer_from_picture",
+        "caption_from_description",
+        "explain_from_description",
+        "explain_from_picture",
+        "identify_from_description",
+        "identify_from_picture",
+    ),
     "stepwise": ("choose_step_by_step",),
 }
 """Modules and what is shown of them; each is loaded when something of it is first asked for."""
@@ -128,13 +170,17 @@ _HOMES = {
 __all__ = [
     "KINDS",
     "LABELS",
+    "ODDNESS",
     "VERDICTS",
+    "AboutDescription",
+    "AboutPicture",
     "Atypicalities",
     "Choice",
     "Description",
     "Domain",
     "EquivalenceQuestion",
     "FillQuestion",
+    "Identified",
     "Judge",
     "JudgeForm",
     "Label",
@@ -143,6 +189,7 @@ __all__ = [
     "NegativeKind",
     "NegativeQuestion",
     "Negatives",
+    "Oddness",
     "OptionsQuestion",
     "Panel",
     "PanelAgreement",
@@ -153,15 +200,23 @@ __all__ = [
     "PreferenceQuestion",
     "Preferred",
     "ReferencesVerdict",
+    "Reply",
     "Said",
     "StatementQuestion",
     "Verbalizations",
     "Verdict",
     "VerdictValue",
+    "answer_from_description",
+    "answer_from_picture",
     "canonical_judge",
+    "caption_from_description",
     "check_options",
     "choose_action_reasons",
     "choose_blind",
+    "choose_caption",
+    "choose_caption_from_picture",
+    "choose_explanation",
+    "choose_explanation_from_picture",
     "choose_from_picture",
     "choose_statement",
     "choose_statement_from_picture",
@@ -170,8 +225,12 @@ __all__ = [
     "classify_from_picture",
     "combine",
     "detect_statement",
+    "explain_from_description",
+    "explain_from_picture",
     "fill_from_picture",
     "fill_statement",
+    "identify_from_description",
+    "identify_from_picture",
     "judge_equivalence",
     "judge_panel",
     "judge_preference",

@@ -11,12 +11,17 @@ from askance.chains.reading import LINKS, Given, Link, Reading
 
 if TYPE_CHECKING:
     from askance.chains.batches import read_in_batches
+    from askance.chains.oddities import SeenContext, about_picture, explain, identify
     from askance.chains.planned import LinkPlan, Plan
     from askance.chains.planning import plan, plan_all
 
 _LAZY = {
     "LinkPlan": "askance.chains.planned",
     "Plan": "askance.chains.planned",
+    "SeenContext": "askance.chains.oddities",
+    "about_picture": "askance.chains.oddities",
+    "explain": "askance.chains.oddities",
+    "identify": "askance.chains.oddities",
     "plan": "askance.chains.planning",
     "plan_all": "askance.chains.planning",
     "read_in_batches": "askance.chains.batches",
@@ -32,11 +37,15 @@ __all__ = [
     "LinkPlan",
     "Plan",
     "Reading",
+    "SeenContext",
     "Step",
+    "about_picture",
     "action_reason",
     "atypicality",
     "concatenate",
     "end_to_end",
+    "explain",
+    "identify",
     "plan",
     "plan_all",
     "read_in_batches",

@@ -35,6 +35,7 @@ def line_of(reading: Reading) -> JsonObject:
         },
         "statement_reason": reading.statement.reason if reading.statement is not None else "not asked",
         "answers": None if answers is None else list(answers.numbers),
+        **({} if reading.reply is None else {"reply": reading.reply.value and reading.reply.value.text}),
         "links": {link: _link(result) for link, result in reading.links.items()},
         "meta": meta_of(reading),
     }

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from askance.agents import Choice, Description, check_options
+from askance.agents import Choice, Description, Reply, check_options
 from askance.atypicality import Statement
 from askance.errors import BadImage, UsageError
 from askance.images import Image
@@ -19,9 +19,10 @@ from askance.tools import Narration, Objects, SceneText, TextValue, Unusual
 if TYPE_CHECKING:
     from askance.chat import Outcome
 
-Link = Literal["objects", "scene_text", "narration", "unusual", "description", "statement", "answers"]
-LINKS: tuple[Link, ...] = ("objects", "scene_text", "narration", "unusual", "description", "statement", "answers")
-"""V, T, IN, UH, T_V (or another context), ŝ, and the chosen options, in the order in which a picture travels."""
+Link = Literal["objects", "scene_text", "narration", "unusual", "description", "statement", "answers", "reply"]
+LINKS: tuple[Link, ...] = get_args(Link)
+"""V, T, IN, UH, T_V (or another context), ŝ, the chosen options or a free answer, in the order in which a picture
+travels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class Reading:
     problem: str | None = None
     """Why the picture cannot be used, where it cannot."""
     options: tuple[str, ...] | None = None
+    question: str | None = None
+    """What is asked about the picture, where that is not the same for all pictures."""
     target: Link = "answers"
     """The link that the chain is after; its outcome is the reading's."""
     objects: Result[Objects] | None = None
@@ -43,6 +46,7 @@ class Reading:
     description: Result[Description] | None = None
     statement: Result[Statement] | None = None
     answers: Result[Choice] | None = None
+    reply: Result[Reply] | None = None
 
     @property
     def digest(self) -> str | None:
@@ -83,6 +87,7 @@ class Reading:
             image=self.image,
             problem=self.problem,
             options=self.options,
+            question=self.question,
             target=self.target,
             **cast("dict[str, Any]", links),
         )
@@ -95,15 +100,15 @@ class Reading:
 
 
 Given: TypeAlias = "Reading | Image | str | Path | bytes | Mapping[str, Any]"
-"""What a chain takes: a picture, or a mapping with `image`, `options` and any link that is already known."""
+"""What a chain takes: a picture, or a mapping with `image`, `options`, `question` and any link that is known."""
 
 
 def reading_of(source: Given, target: Link) -> Reading:
     """The state that a chain starts from.
 
     Args:
-        source: a picture (anything that `Image.load` takes), a mapping with `image`, `name`, `options` and given
-            links, or a `Reading` whose answered links are kept.
+        source: a picture (anything that `Image.load` takes), a mapping with `image`, `name`, `options`, `question`
+            and given links, or a `Reading` whose answered links are kept.
         target: the link that the chain is after.
 
     Raises:
@@ -118,9 +123,12 @@ def reading_of(source: Given, target: Link) -> Reading:
     name = fields.pop("name", None) or (image.name if image else _name(source))
     options = fields.pop("options", None)
     options = None if options is None else check_options(options)
+    question = fields.pop("question", None)
+    if question is not None and not isinstance(question, str):
+        raise UsageError(f"{question!r} is no question.", hint="Give a text.")
     unknown = [key for key in fields if key not in LINKS]
     if unknown:
-        known = ", ".join(("image", "name", "options", *LINKS))
+        known = ", ".join(("image", "name", "options", "question", *LINKS))
         raise UsageError(f"{', '.join(map(repr, unknown))} is no part of a reading.", hint=f"Use {known}.")
     links = {link: as_link(link, value) for link, value in fields.items() if value is not None}
     _check_answers(links.get("answers"), options)
@@ -129,6 +137,7 @@ def reading_of(source: Given, target: Link) -> Reading:
         image=image,
         problem=problem,
         options=options,
+        question=question,
         target=target,
         **links,
     )
@@ -215,4 +224,5 @@ _READERS: dict[str, Any] = {
     "description": partial(_text, Description),
     "statement": _statement,
     "answers": _choice,
+    "reply": partial(_text, Reply),
 }

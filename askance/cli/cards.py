@@ -35,6 +35,8 @@ def rows_of(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mappi
     for place, number in enumerate(line["answers"] or ()):
         mark = _mark(None if truth is None else number in truth["answers"])
         yield "argues for" if place == 0 else "", f"{mark}{number}. {options[number - 1] if options else ''}".rstrip()
+    if line.get("reply"):
+        yield "reply", line["reply"]
     if line["outcome"] != "answered":
         yield line["outcome"], line["reason"] or ""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askance import chains
 from askance.chains import Chain, action_reason, atypicality, end_to_end, verbalize
 from askance.chat import key_of
 from askance.cli.exits import INTERRUPTED, OK, hear_warnings
@@ -43,6 +44,8 @@ _TAKES: Mapping[str, frozenset[str]] = {
     "atypicality": frozenset(),
     "action-reason": frozenset({"context", "statement", "choose", "count", "options"}),
     "end-to-end": frozenset({"context", "statement", "choose", "count", "options", "step_by_step"}),
+    "explain": frozenset({"context"}),
+    "identify": frozenset({"context"}),
 }
 """Options by chain, of those that do not go for all."""
 _FLAGS = {"statement": "--statement or --no-statement", "step_by_step": "--step-by-step"}
@@ -191,6 +194,9 @@ def _chain(job: Job, vlm: Model, llm: Model, config: Config) -> Chain:
             return verbalize(vlm, llm, context=context or "T_V", prompts=prompts)
         case "atypicality":
             return atypicality(vlm, llm, prompts=prompts)
+        case "explain" | "identify":
+            make = chains.explain if job.chain == "explain" else chains.identify
+            return make(vlm, llm, context=context or "I", prompts=prompts)
         case "action-reason":
             return action_reason(
                 vlm,

@@ -18,6 +18,8 @@ class ChainName(StrEnum):
     atypicality = "atypicality"
     action_reason = "action-reason"
     end_to_end = "end-to-end"
+    explain = "explain"
+    identify = "identify"
 
 
 class ModeName(StrEnum):
@@ -63,7 +65,11 @@ def run(
         typer.Option(help="What can be chosen from: one a line, a JSON list, or a JSON map by image name."),
     ] = None,
     context: Annotated[
-        str | None, typer.Option(help="What the description is made of: T_V, T_V-UH, V+T, IN, UH, V+T+IN, V+T+IN+UH.")
+        str | None,
+        typer.Option(
+            help="What the description is made of: T_V, T_V-UH, V+T, IN, UH, V+T+IN, V+T+IN+UH. "
+            "For explain and identify also caption, or I (the default): the image itself."
+        ),
     ] = None,
     statement: Annotated[
         bool | None,

@@ -52,6 +52,10 @@ CALLS: dict[str, tuple[tuple[str, ...], list[str]]] = {
         ("detect_statement", "end_to_end", "narration", "objects"),
         ["--options", "options.txt", "--statement", "--context", "IN"],
     ),
+    "explain": (("explain_from_picture",), []),
+    "explain by a caption": (("caption", "explain_from_description"), ["--context", "caption"]),
+    "identify": (("identify_from_picture",), []),
+    "identify by T_V": ((*TOOLS, "combine", "identify_from_description"), ["--context", "T_V"]),
 }
 
 
