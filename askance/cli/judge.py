@@ -114,21 +114,20 @@ async def _card(
     from askance.agents import Panel
     from askance.cli.exits import CannotStart
     from askance.errors import CallError
-    from askance.evals.judging import JudgeCard, ask_about
+    from askance.evals.judging import judge_card
 
     nodes: list[Any] = [*judge.judges] if isinstance(judge, Panel) else [judge]
     try:
         for node in nodes:
             await node.model.rung()
-        cases = await ask_about(
-            judge, labels.rows, draws=draws, swaps=swaps, question=question, room=lambda: engine.places
+        return await judge_card(
+            judge, labels, draws=draws, swaps=swaps, question=question, seed=seed, room=lambda: engine.places
         )
     except CallError as error:
         raise CannotStart(error.message, hint=error.hint) from error
     finally:
         for node in nodes:
             await node.model.aclose()
-    return JudgeCard.of(judge, labels, cases, seed=seed)
 
 
 def told(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from askance.evals.judging.asking import Case, ask_about
-from askance.evals.judging.card import JudgeCard, read_card
+from askance.evals.judging.card import JudgeCard, judge_card, read_card
 from askance.evals.judging.correcting import CorrectedRate, corrected_rate
 from askance.evals.judging.figuring import CardFigure, figures_of_cases
 from askance.evals.judging.labels import Label, Labels, read_labels
@@ -24,6 +24,7 @@ __all__ = [
     "ask_about",
     "corrected_rate",
     "figures_of_cases",
+    "judge_card",
     "judged_score",
     "judged_scoring",
     "preference_figures",

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.agents import canonical_judge
+from askance.agents.judge import QUESTION
 from askance.chat import key_of
 from askance.errors import BadData
-from askance.evals.judging.asking import Case
+from askance.evals.judging.asking import DRAWS, Case, ask_about
 from askance.evals.judging.figuring import CardFigure, figures_of_cases
+from askance.evals.judging.labels import Labels, read_labels
 from askance.statistics import confusion
 
 if TYPE_CHECKING:
     from askance.agents import Judge
     from askance.chat import JsonObject
-    from askance.evals.judging.labels import Labels
     from askance.statistics import Confusion
 
 FORMAT = 1
@@ -149,6 +150,35 @@ class JudgeCard:
             )
         except (KeyError, TypeError) as error:
             raise BadData("This card of a judge lacks something.", hint="Make it anew.") from error
+
+
+async def judge_card(
+    judge: Judge,
+    labels: Labels | str | Path,
+    *,
+    draws: int = DRAWS,
+    swaps: bool = True,
+    question: str = QUESTION,
+    seed: int = 0,
+    room: Callable[[], int] = lambda: 64,
+) -> JudgeCard:
+    """Asks `judge` about labelled pairs, and makes its card.
+
+    Args:
+        judge: a judge of equivalence, a panel, or any `Judge`.
+        labels: or the file that they are in.
+        draws: how often each pair is asked about.
+        swaps: whether each is asked once more with its texts in each other's place.
+        question: where a pair has none of its own.
+        seed: of the bootstraps.
+        room: how many pairs may be under way by now.
+
+    Raises:
+        BadData: the label file cannot be used.
+    """
+    known = labels if isinstance(labels, Labels) else read_labels(labels)
+    cases = await ask_about(judge, known.rows, draws=draws, swaps=swaps, question=question, room=room)
+    return JudgeCard.of(judge, known, cases, seed=seed)
 
 
 def read_card(path: str | Path) -> JudgeCard:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from askance.agents import Verdict, VerdictValue, judge_panel
 from askance.errors import BadData
-from askance.evals.judging import Case, JudgeCard, Label, Labels, ask_about, read_card
+from askance.evals.judging import Case, JudgeCard, Label, Labels, judge_card, read_card
 from askance.models.within import current_draw
 from tests.judges import Scripted
 
@@ -35,8 +35,7 @@ def labelled(truths: Sequence[bool | None], *, group: int = 1, votes: tuple[bool
 
 
 def card_of(judge: Any, labels: Labels, **options: Any) -> JudgeCard:
-    cases = asyncio.run(ask_about(judge, labels.rows, **options))
-    return JudgeCard.of(judge, labels, cases)
+    return asyncio.run(judge_card(judge, labels, **options))
 
 
 def says(word: VerdictValue | None) -> Callable[[str, str], VerdictValue | None]:
