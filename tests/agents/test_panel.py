@@ -16,11 +16,12 @@ from tests.scripted import ENFORCED, model_of
 class Says:
     """A judge that says the same of everything, or what a table has for the reference."""
 
-    def __init__(self, said: Any) -> None:
+    def __init__(self, said: VerdictValue | None, *, table: dict[str, VerdictValue | None] | None = None) -> None:
         self.said = said
+        self.table = table
 
     async def judge(self, reference: str, candidate: str, *, question: str) -> Verdict:
-        value: Any = self.said[reference] if isinstance(self.said, dict) else self.said
+        value = self.said if self.table is None else self.table[reference]
         if not reference:
             return Verdict(outcome="skipped", reason="empty")
         return Verdict(outcome="invalid", reason="prose") if value is None else Verdict(value=value, calls=(reference,))
@@ -107,7 +108,7 @@ REFERENCES: dict[str, tuple[dict[str, VerdictValue | None], VerdictValue | None,
 async def test_any_of_several_references_and_each(
     said: dict[str, VerdictValue | None], value: Any, outcome: str, share: float | None
 ) -> None:
-    verdict = await judge_references(Says(said), [*said], "c")
+    verdict = await judge_references(Says(None, table=said), [*said], "c")
 
     assert (verdict.any_of.value, verdict.any_of.outcome, verdict.share) == (value, outcome, share)
     assert len(verdict.each) == len(said)
