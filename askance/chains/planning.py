@@ -152,6 +152,7 @@ class Counting:
         self._chain = chain
         self._shared = shared
         self._signatures = signatures(chain)
+        self._above = above(chain)
         self._seen: dict[Link, _Seen] = {step.link: _Seen() for step in chain.steps}
         self._elsewhere: Counter[Link] = Counter()
         self._readings = self._unusable = 0
@@ -217,7 +218,8 @@ class Counting:
                     seen.output.add(call.usage.output)
 
     def _add_below(self, link: Link, reading: Reading) -> None:
-        given = {each: str(result.value) for each, result in reading.links.items() if result.given}
+        above, links = self._above[link], reading.links
+        given = {each: str(links[each].value) for each in above if each in links and links[each].given}
         options = reading.options if link == "answers" else None
         call = hash((self._signatures[link], reading.digest or reading.name, options, tuple(given.items())))
         if call not in self._shared.below:
@@ -288,6 +290,15 @@ def signatures(chain: Chain) -> dict[Link, int]:
     for step in chain.steps:
         needs = tuple((need, found[need]) for need in step.needs if need in found)
         found[step.link] = hash((step.link, needs, _asks(step.node)))
+    return found
+
+
+def above(chain: Chain) -> dict[Link, tuple[Link, ...]]:
+    """By link, all links that it depends on, near or far; given ones too."""
+    found: dict[Link, tuple[Link, ...]] = {}
+    for step in chain.steps:
+        far: list[Link] = [each for need in step.needs for each in found.get(need, ())]
+        found[step.link] = tuple(dict.fromkeys((*step.needs, *far)))
     return found
 
 

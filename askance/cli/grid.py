@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.cli.tally import Tally
-    from askance.evals.evaluate import Progress
     from askance.evals.grid import Grid
-    from askance.evals.gridded import GridRun, Place
+    from askance.evals.gridded import GridPlan, GridRun, Place
     from askance.evals.tables import Format
+    from askance.evals.under_way import Progress
+    from askance.models import Engine
 
 FORMATS: Mapping[Format, str] = {"markdown": "md", "csv": "csv", "latex": "tex"}
 """Forms that tables are written in, and the suffixes of their files."""
@@ -39,6 +40,9 @@ def grid(
     ids: Annotated[Path | None, typer.Option(help="The images of these ids: a file, one a line or JSON.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of all that is drawn; by default 0.")] = None,
     convention: ConventionOption = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what all runs would ask and what that would cost; ask nothing.")
+    ] = False,
     budget: Annotated[
         str | None, typer.Option(help="The most that all runs together may spend: 5.00, 100calls.")
     ] = None,
@@ -82,13 +86,17 @@ def grid(
     asked, tally = _chosen(read_grid(path), table, model), Tally()
     how: Any = mode_of(replay, mode)
     config = Config.find()
-    with closing(open_store(store, config, read_only=how == "replay")) as records, ExitStack() as closed:
+    with closing(open_store(store, config, read_only=plan or how == "replay")) as records, ExitStack() as closed:
         purse = _purse(budget, out)
         if purse is not None:
             closed.callback(purse.close)
         engine = Engine(mode=how, records=records, concurrency=concurrency, purse=purse, observers=[tally])
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
         runner = GridRunner(asked, out=out / "runs", engine=engine, find=find_task, options=options)
+        if plan:
+            with overlaid(*library(prompts, config).overlays):
+                print(_planned(asyncio.run(runner.plan()), engine))
+            raise typer.Exit(OK)
         telling = _Telling(tally)
         chosen = convention.value if convention else "wrong"
         try:
@@ -103,6 +111,16 @@ def grid(
     _write(result, out / "tables")
     print(f"{len(result.runs):,} runs · {tally}\nThe tables are in {out / 'tables'}.", file=sys.stderr)
     raise typer.Exit(OK if result.whole else SOME)
+
+
+def _planned(found: GridPlan, engine: Engine) -> str:
+    """The plan of a grid, and what is not in it."""
+    from askance.cli.planning import plan_text
+    from askance.replay import visible
+
+    lines = [f"{found.runs:,} runs."] if found.runs != 1 else ["1 run."]
+    lines += [plan_text(found.plan, engine)] if found.runs else []
+    return visible("\n".join([*lines, *(f"· Not in it: {row}." for row in found.left_out)]))
 
 
 def _place(file: str) -> Path:

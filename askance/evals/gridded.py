@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from askance.chains import plan_all
 from askance.errors import CallError, UsageError
-from askance.evals.evaluate import Progress, aevaluate, configuration_of, place_of
+from askance.evals.evaluate import aevaluate, configuration_of, place_of
 from askance.evals.grid import NAMED
 from askance.evals.reference import Suite, reference_table
 from askance.evals.reports import notes_of
+from askance.evals.solving import ChainSolver
 from askance.evals.tables import Cell, Table
 from askance.evals.task import ROLES
+from askance.evals.under_way import Progress
 from askance.models import get_model
 
 if TYPE_CHECKING:
+    from askance.chains import Chain, Plan
     from askance.evals.figures import Convention
     from askance.evals.grid import CellSpec, Grid, Row, TableSpec
     from askance.evals.run import Run
@@ -65,6 +69,16 @@ class Place:
     number: int
     """Of the run, counted from 1."""
     runs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridPlan:
+    """What a grid would ask and cost."""
+
+    plan: Plan
+    runs: int
+    left_out: tuple[str, ...]
+    """Rows that are not in it, and why."""
 
 
 Told = Callable[[Place, Progress], None]
@@ -130,6 +144,30 @@ class GridRunner:
             except (UsageError, CallError) as error:
                 found[asked] = Found(reason=error.message)
         return GridRun(grid=self._grid, found=found)
+
+    async def plan(self) -> GridPlan:
+        """What all runs would ask and cost, without asking anybody; a call that several make counts once.
+
+        Raises:
+            UsageError: the mode is `replay`, which asks nothing.
+        """
+        reasons: dict[str, str] = {}
+
+        def runs() -> Iterator[tuple[Chain, Iterable[Mapping[str, Any]]]]:
+            for asked, cell in self.wanted.items():
+                try:
+                    task = self.task(cell)
+                except UsageError as error:
+                    reasons[asked] = error.message
+                    continue
+                if isinstance(task.solver, ChainSolver):
+                    yield task.solver.chain, map(task.solver.given, task.samples)
+                else:
+                    reasons[asked] = "nobody can tell what a solver will ask that is no chain"
+
+        found = await plan_all(runs())
+        left_out = tuple(f"{self.wanted[asked].label}: {reason}" for asked, reason in reasons.items())
+        return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=tuple(dict.fromkeys(left_out)))
 
     def task(self, cell: CellSpec) -> Task:
         """The task behind a cell.

@@ -3,9 +3,9 @@
 How the paper is read where it leaves a choice:
 
 - *Multi* asks for the three best options, in order, and *Single* for the one best (caption of Table 12).
-- The options of *Single* are those of *Multi*: the two differ in how many outputs are asked for (caption of Table 12). The
-  caption of Listing 13 speaks of "the single correct option"; `true="one"` leaves one true statement of an image among its
-  options, which one by seed.
+- The options of *Single* are those of *Multi*: the two differ in how many outputs are asked for (caption of Table 12).
+  The caption of Listing 13 speaks of "the single correct option"; `true="one"` leaves one true statement of an image
+  among its options, which one by seed.
 - Options are shown in an order of their own for each image, which the seed decides.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -63,11 +63,11 @@ class PittAds:
             raise UsageError("Both a list of images and a drawn small set are asked for.", hint="Give one of the two.")
         layout = Layout.find(Path(folder))
         places = [descriptions] if isinstance(descriptions, (str, Path)) else descriptions
-        contents = Contents(
-            layout,
-            qa=None if qa is None else placed(Path(qa), layout.folder),
-            descriptions=tuple(path for place in places for path in find_descriptions(Path(place))),
-        )
+        named = tuple(path for place in places for path in find_descriptions(Path(place)))
+        statements = None if qa is None else placed(Path(qa), layout.folder)
+        beside = tuple(path for path in (statements, *named) if path is not None and path.exists())
+        stamp = (*layout.stamp, *((str(path), path.stat().st_mtime_ns) for path in beside))
+        contents = _contents((layout.folder, statements, named), stamp)
         return cls(contents, which=which, listed=listed_ids(ids), seed=seed if small else None)
 
     @cached_property
@@ -134,6 +134,13 @@ class PittAds:
                 has = f": {self.contents.qa.path.name!r} is {self.contents.qa.release}" if self.contents.qa else ""
                 said = has if need in {"options", "true"} else ""
                 raise BadData(f"The ads of {str(self.folder)!r} have no {_NEEDED[need]}{said}.", hint=_WAYS[need])
+
+
+@lru_cache(maxsize=4)
+def _contents(key: tuple[Path, Path | None, tuple[Path, ...]], stamp: tuple[object, ...]) -> Contents:  # noqa: ARG001
+    """The files of a folder, read once for all tasks of a process, and again where the stamp is another."""
+    folder, qa, descriptions = key
+    return Contents(Layout.find(folder), qa=qa, descriptions=descriptions)
 
 
 def listed_ids(ids: str | Path | Iterable[str] | None) -> tuple[str, ...] | None:

@@ -97,6 +97,18 @@ class Layout:
         return tuple({path.name: path for path in reversed(self.files.get(part, ()))}.values())[::-1]
 
     @property
+    def stamp(self) -> tuple[tuple[str, int, int], ...]:
+        """Path, time of the last change and size of every file, and of every folder that may hold images.
+
+        Another stamp means that something changed; an image that was overwritten in place does not show.
+        """
+        files = {path for paths in self.files.values() for path in paths}
+        folders = [self.folder, *_folders(self.folder)]
+        return tuple(
+            (str(path), (known := path.stat()).st_mtime_ns, known.st_size) for path in [*sorted(files), *folders]
+        )
+
+    @property
     def shadowed(self) -> tuple[Path, ...]:
         """Files that another of the same name, nearer to the folder, stands in front of."""
         return tuple(path for part in self.files for path in self.files[part] if path not in self.of(part))
@@ -117,3 +129,10 @@ def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
             and not _PICTURES.fullmatch(entry.name)
         ):
             yield from _files(Path(entry.path), depth + 1)
+
+
+def _folders(folder: Path, depth: int = 0) -> Iterator[Path]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.is_dir() and depth < _DEEPEST:
+            yield Path(entry.path)
+            yield from _folders(Path(entry.path), depth + 1)

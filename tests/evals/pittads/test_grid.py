@@ -13,10 +13,11 @@ import pytest
 
 from askance.atypicality import Statement
 from askance.chat import ChatRequest, ChatResponse
+from askance.evals import Run
 from askance.evals.catalog import find_task
 from askance.evals.figures import Figure
 from askance.evals.grid import CellSpec, read_grid
-from askance.evals.gridded import GridRun, GridRunner, tables_of
+from askance.evals.gridded import GridPlan, GridRun, GridRunner, tables_of
 from askance.evals.reference import reference_table
 from askance.evals.tables import FORMATS, rendered
 from askance.images import Image
@@ -74,14 +75,14 @@ def number_of(request: ChatRequest) -> int:
 
 
 def seen(request: ChatRequest) -> Any:
-    """What all models say where they verbalize; the number of the picture goes all the way."""
-    number = number_of(request)
+    """What all models say where they verbalize; the number of the picture goes all the way, and who was asked what."""
+    number, asked = number_of(request), request.key[:12]
     return {
         "objects": {"objects": [f"bottle {number}", f"feather {number}"]},
-        "scene_text": {"lines": ["BUY"]},
-        "narration": {"description": f"Picture {number}."},
-        "unusual": {"unusual": f"Odd in picture {number}."},
-        "combine": {"description": f"Picture {number} and all that."},
+        "scene_text": {"lines": [f"BUY {asked}"]},
+        "narration": {"description": f"Picture {number}, {asked}."},
+        "unusual": {"unusual": f"Odd in picture {number}, {asked}."},
+        "combine": {"description": f"Picture {number} and all that, {asked}."},
     }[name_of(request)]
 
 
@@ -89,6 +90,8 @@ def statement_in(request: ChatRequest, *, right: bool) -> Any:
     """The choice of the true statement, or of the first other one."""
     number = number_of(request)
     true = Statement("TR1", f"bottle {number}", f"feather {number}").text
+    if not any(str(number) not in text for text in listed(request)):  # a detection, over the objects of the picture
+        return {"statement": 5 if "all that" in request.messages[-1].text else 6}
     places = [place for place, text in enumerate(listed(request), start=1) if (text == true) is right]
     return {"statement": places[0]}
 
@@ -148,8 +151,8 @@ def scripted(name: str, how: str, engine: Engine) -> Model:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> GridRun:
-    """The whole grid, run once."""
+def runner(tmp_path_factory: pytest.TempPathFactory) -> GridRunner:
+    """The whole grid, ready to be run."""
     folder, engine = tmp_path_factory.mktemp("grid"), Engine(records=MemoryStore())
     keys = [key_of(number) for number in numbers(ATYPICAL + TYPICAL)]
     atypical = zip(keys[:ATYPICAL], numbers(ATYPICAL), strict=True)
@@ -172,6 +175,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> GridRun:
     )
     runner.models |= {name: scripted(name, how, engine) for how, names in BEHAVIOURS.items() for name in names}
     runner.models["CLIP"] = ScriptedScorer(lambda _, text: float(not is_wrong(text)), identity="clip")
+    return runner
+
+
+@pytest.fixture(scope="module")
+def planned(runner: GridRunner) -> GridPlan:
+    """What it would ask, before anything is on record."""
+    return asyncio.run(runner.plan())
+
+
+@pytest.fixture(scope="module")
+def made(runner: GridRunner, planned: GridPlan) -> GridRun:  # planned first
+    """The whole grid, run once."""
     return asyncio.run(runner.run())
 
 
@@ -233,3 +248,16 @@ def test_calls_that_runs_share_are_made_once(made: GridRun) -> None:
 
     assert len(made.runs) == len(tables) < len(list(made.grid.cells)) / 2
     assert len({*keys}) < len(keys) / 4
+
+
+def test_the_plan_is_what_the_grid_then_asks(planned: GridPlan, made: GridRun) -> None:
+    """Of the chains: encoders ask no endpoint."""
+    chains = [run for run in made.runs if run.task != "pittads/arr-clip"]
+    asked = {call for run in chains for answer in run.answers for call in answer.keys if call in calls_of(run)}
+
+    assert (planned.runs, planned.plan.hits) == (len(chains), 0)
+    assert planned.plan.calls == len(asked)
+
+
+def calls_of(run: Run) -> set[str]:
+    return {record.key for record in run.records.of_kind("chat")}
