@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from askance.cli.tally import Tally
     from askance.evals import Run
-    from askance.evals.evaluate import Progress
+    from askance.evals.under_way import Progress
 
 _SHARE = 20
 """The running score is worked out again when so many times as long has gone by as that takes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from askance.evals.catalog import definition_of, find_task
 from askance.evals.comparing import MetricComparison, compare
-from askance.evals.evaluate import Progress, aevaluate, evaluate
+from askance.evals.evaluate import aevaluate, evaluate
 from askance.evals.figures import Convention, Figure, Metric, mean
 from askance.evals.predicting import Batching
 from askance.evals.reports import table_of_runs
@@ -15,6 +15,7 @@ from askance.evals.scorings import right_or_wrong
 from askance.evals.solving import ChainSolver
 from askance.evals.tables import Table, rendered
 from askance.evals.task import Definition, Scoring, Task, task
+from askance.evals.under_way import Progress
 from askance.evals.used import keys_used
 from askance.evals.values import Prediction, Sample, Score
 

@@ -7,39 +7,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import key_of
-from askance.errors import (
-    AuthError,
-    ImagesRejected,
-    ModelError,
-    ModelNotFound,
-    OverBudget,
-    Unreachable,
-    UsageError,
-)
+from askance.errors import UsageError
 from askance.evals.predicting import Batching, Turn, in_batches, models_of, online
-from askance.evals.run import Answer, Run, answer_of, line_of_answer, name_of_line
+from askance.evals.run import Answer, Run, name_of_line
 from askance.evals.run_folder import PROMPTS, SCORES, RunFolder
-from askance.evals.scoring import figures_of, scored, unscored_note, write_scores
+from askance.evals.scoring import figures_of, unscored_note, write_scores
 from askance.evals.solving import form_of
 from askance.evals.task import Scoring
+from askance.evals.under_way import Told, UnderWay
 from askance.models import Engine, run_sync
 from askance.models.capabilities import endpoint_key
 from askance.models.engine import default_engine
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.figures import Convention, Figure
-    from askance.evals.predicting import Stream
+    from askance.evals.figures import Convention
     from askance.evals.task import Task
-    from askance.evals.values import Prediction
-    from askance.images import Image
     from askance.models import Model
 
 RUNS = Path("runs")
@@ -47,27 +35,6 @@ RUNS = Path("runs")
 
 BATCHES, LEDGER = "batches", "budget.db"
 """Within a run's folder: what is under way in batches, and what was spent of a budget."""
-
-_HOPELESS = {kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, Unreachable)}
-"""Failures that the next sample would meet as well."""
-
-
-@dataclass(kw_only=True)
-class Progress:
-    """Where a run stands, as whoever watches it is told after each sample."""
-
-    total: int = 0
-    done: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter[str])
-    left: int = 0
-    """Samples that the budget had nothing left for, or none yet."""
-    metric: str = ""
-    """Name of the metric that stands for the task."""
-    running: Callable[[], Figure | None] = lambda: None
-    """That metric over the samples so far; worked out when it is called."""
-
-
-Told = Callable[[Progress], None]
 
 
 async def aevaluate(
@@ -115,7 +82,7 @@ async def aevaluate(
         },
     )
     try:
-        running = _Running(scoring, folder, convention=convention, told=told)
+        running = UnderWay(scoring, folder, convention=convention, told=told)
         if batches is None:
             stream = online(task.solver, engine)
         else:
@@ -197,78 +164,3 @@ def _check(task: Task) -> None:
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise UsageError(f"{len(twice)} ids of samples are given twice, such as {twice[0]!r}.", hint="Mend the data.")
-
-
-class _Running:
-    """One run under way: the answers as they come, their scores, and what is told of them."""
-
-    def __init__(self, scoring: Scoring, folder: RunFolder, *, convention: Convention, told: Told | None) -> None:
-        self._scoring = scoring
-        self._folder = folder
-        self._told = told
-        self._reached = False
-        """Whether a model has answered a call of this process; what is on record says nothing of its being there."""
-        self._images: Mapping[str, Image | None] = {}
-        self.answers: list[Answer] = []
-        headline = scoring.metrics[0]
-        self.progress = Progress(
-            metric=headline.name,
-            running=lambda: figures_of(self.answers, replace(scoring, metrics=(headline,)), convention=convention)[0],
-        )
-
-    async def run(self, turns: Sequence[Turn], models: Sequence[Model], stream: Stream) -> None:
-        """Answers and scores what the folder has no answer for, and takes over what it has."""
-        self.progress.total = len(turns)
-        self._images = {turn.sample.id: turn.sample.image for turn in turns}
-        for line in self._folder.finished.values():
-            await self._take(line)
-        unread = [turn for turn in turns if turn.name not in self._folder.finished]
-        try:
-            for model in models if unread else ():
-                await model.rung()
-            async with aclosing(stream(unread)) as predictions:
-                async for turn, prediction in predictions:
-                    if _unaffordable(prediction):
-                        self.progress.left += 1
-                        continue
-                    if not self._reached:
-                        _stop_if_hopeless(prediction)
-                    # Of a solver that counts no calls, any answer may be one.
-                    self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
-                    answer = Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
-                    await self._take(self._folder.add(line_of_answer(answer)))
-        finally:
-            for model in models:
-                await model.aclose()
-        self.progress.left = len(turns) - len(self.answers)
-
-    async def _take(self, line: Mapping[str, Any]) -> None:
-        """Scores what a line says, so that it is all the same whether it was answered now or earlier."""
-        answer = answer_of(line)
-        image = self._images.get(answer.sample.id)
-        answer = replace(answer, sample=replace(answer.sample, image=image or answer.sample.image))
-        self.answers.append(await scored(answer, self._scoring))
-        self.progress.done += 1
-        self.progress.outcomes[answer.prediction.outcome] += 1
-        if self._told is not None:
-            self._told(self.progress)
-
-
-def _stop_if_hopeless(prediction: Prediction) -> None:
-    """Ends the run where the first sample that was asked about failed as all others would.
-
-    Raises:
-        CallError: it did; of the same kind.
-    """
-    if any(link["outcome"] == "answered" and link["calls"] for link in prediction.links.values()):
-        return
-    for link in prediction.links.values():
-        kind: type[ModelError] | None = _HOPELESS.get(str(link.get("error")))
-        if kind is not None:
-            reason = str(link.get("reason") or prediction.reason)
-            raise kind(reason, hint="Stopped at the first sample, since the others would fail alike.")
-
-
-def _unaffordable(prediction: Prediction) -> bool:
-    """Whether the budget had nothing left for it, so that it is no outcome of the sample."""
-    return any(link.get("error") == OverBudget.__name__ for link in prediction.links.values())
