@@ -17,7 +17,7 @@ class Says:
     """A judge that says the same of everything, or what a table has for the reference."""
 
     def __init__(self, said: VerdictValue | None, *, table: dict[str, VerdictValue | None] | None = None) -> None:
-        self.said = said
+        self.said: VerdictValue | None = said
         self.table = table
 
     async def judge(self, reference: str, candidate: str, *, question: str) -> Verdict:
