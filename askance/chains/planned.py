@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from askance.chains.reading import LINKS
 from askance.models.spread import NOTHING, Spread
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def together(plans: Sequence[Plan]) -> Plan:
     return Plan(
         images=max((plan.images for plan in plans), default=0),
         unusable=max((plan.unusable for plan in plans), default=0),
-        links=tuple(links.values()),
+        links=tuple(sorted(links.values(), key=lambda link: (str(link.model), LINKS.index(link.link)))),
         probes=sum(plan.probes for plan in plans),
         elsewhere=dict(elsewhere),
     )

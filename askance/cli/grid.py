@@ -120,7 +120,7 @@ def _planned(found: GridPlan, engine: Engine) -> str:
 
     lines = [f"{found.runs:,} runs."] if found.runs != 1 else ["1 run."]
     lines += [plan_text(found.plan, engine)] if found.runs else []
-    return visible("\n".join([*lines, *(f"· Not in it: {row}." for row in found.left_out)]))
+    return visible("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)]))
 
 
 def _place(file: str) -> Path:
