@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import asyncio
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 _HOPELESS = {kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, Unreachable)}
 """Failures that the next sample would meet as well."""
+
+
+SIDE_BY_SIDE = 64
+"""Answers that are scored at once; the models that judge have limits of their own."""
 
 
 @dataclass(kw_only=True)
@@ -53,6 +58,7 @@ class UnderWay:
         self._reached = False
         """Whether a model has answered a call of this process; what is on record says nothing of its being there."""
         self._images: Mapping[str, Image | None] = {}
+        self._scored: deque[asyncio.Task[Answer]] = deque()
         self.answers: list[Answer] = []
         headline = scoring.metrics[0]
         self.progress = Progress(
@@ -64,10 +70,10 @@ class UnderWay:
         """Answers and scores what the folder has no answer for, and takes over what it has."""
         self.progress.total = len(turns)
         self._images = {turn.sample.id: turn.sample.image for turn in turns}
-        for line in self._folder.finished.values():
-            await self._take(line)
         unread = [turn for turn in turns if turn.name not in self._folder.finished]
         try:
+            for line in self._folder.finished.values():
+                await self._take(line)
             for model in models if unread else ():
                 await model.rung()
             async with aclosing(stream(unread)) as predictions:
@@ -81,21 +87,36 @@ class UnderWay:
                     self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
                     answer = Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
                     await self._take(self._folder.add(line_of_answer(answer)))
+            await self._count(until=0)
         finally:
+            for task in self._scored:
+                task.cancel()
+            await asyncio.gather(*self._scored, return_exceptions=True)
             for model in models:
                 await model.aclose()
         self.progress.left = len(turns) - len(self.answers)
 
     async def _take(self, line: Mapping[str, Any]) -> None:
-        """Scores what a line says, so that it is all the same whether it was answered now or earlier."""
+        """Scores what a line says, so that it is all the same whether it was answered now or earlier.
+
+        A judge takes its time: a number of answers are scored side by side, and count in their order.
+        """
         answer = answer_of(line)
         image = self._images.get(answer.sample.id)
         answer = replace(answer, sample=replace(answer.sample, image=image or answer.sample.image))
-        self.answers.append(await scored(answer, self._scoring))
-        self.progress.done += 1
-        self.progress.outcomes[answer.prediction.outcome] += 1
-        if self._told is not None:
-            self._told(self.progress)
+        self._scored.append(asyncio.create_task(scored(answer, self._scoring)))
+        await self._count(until=SIDE_BY_SIDE)
+
+    async def _count(self, *, until: int) -> None:
+        """Counts answers whose score is there, and waits for others as long as there are more than `until`."""
+        await asyncio.sleep(0)  # lets a scoring that waits for nothing end
+        while self._scored and (len(self._scored) > until or self._scored[0].done()):
+            answer = await self._scored.popleft()
+            self.answers.append(answer)
+            self.progress.done += 1
+            self.progress.outcomes[answer.prediction.outcome] += 1
+            if self._told is not None:
+                self._told(self.progress)
 
 
 def _stop_if_hopeless(prediction: Prediction) -> None:

@@ -379,3 +379,29 @@ async def test_a_run_is_found_by_what_decides_its_answers() -> None:
     assert first.path == second.path
     assert first.path.as_posix().startswith("runs/numbers-")
     assert configuration_of(task_of(count=5), epochs=1) != configuration_of(task_of(), epochs=1)
+
+
+async def test_answers_are_scored_side_by_side_and_counted_in_order(own_place: Path) -> None:
+    waiting = asyncio.Event()
+    started: list[str] = []
+
+    async def judged(sample: Sample, _: Any) -> Score:
+        started.append(sample.id)
+        if len(started) == 3:
+            waiting.set()
+        await asyncio.wait_for(waiting.wait(), 10)
+        return Score(values={"right": 1.0})
+
+    scoring = Scoring(
+        score=judged,
+        metrics=(mean("right"),),
+        if_wrong=lambda _: Score(values={"right": 0.0}),
+        if_right=lambda _: Score(values={"right": 1.0}),
+    )
+    samples = [Sample(id=name) for name in "abc"]
+    run = await aevaluate(Task(name="t", samples=samples, solver=lambda sample: sample.id, scoring=scoring))
+
+    assert started == ["a", "b", "c"]
+    assert [(answer.sample.id, answer.score) for answer in run.answers] == [
+        (name, Score(values={"right": 1.0})) for name in "abc"
+    ]
