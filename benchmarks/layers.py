@@ -13,7 +13,6 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -60,10 +59,14 @@ def parts(chain: Chain, store: Store, readings: Sequence[Reading]) -> Iterator[R
         subjects = [step.subject(reading) for reading in readings]
         requests = [node.request(subject, "json_schema") for subject in subjects]
         yield f"{link}: make the request", lambda subject, node=node: node.request(subject, "json_schema"), subjects
-        yield f"{link}: work out its key", lambda request: replace(request).key, requests
-        yield f"{link}: find the record", lambda request: store.get(request.key), requests
+        yield f"{link}: make it and work out its key", lambda subject, node=node: _key(node, subject), subjects
+        yield f"{link}: find the record", lambda request: store.answer(request.key, request.written), requests
         yield f"{link}: the node, all of that and the reading of the reply", node.ask, subjects
     yield "line: from the reading to JSON text", lambda reading: json_text(line_of(reading)), readings
+
+
+def _key(node: Any, subject: Any) -> str:
+    return node.request(subject, "json_schema").key
 
 
 def wrappers(requests: Sequence[ChatRequest]) -> Iterator[Row]:
