@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from askance.evals.pittads import DataReport, Dropped
+    from askance.evals.whoops import WhoopsReport
 
 app = typer.Typer(help="Data sets on the disk: check what is there.", no_args_is_help=True, rich_markup_mode=None)
 checks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -49,12 +50,37 @@ def pittads(
     if as_json:
         print(json_text(report.canonical()))
     else:
-        show(report)
+        show(report.folder, sections(report))
     if not report.sound:
         raise typer.Exit(SOME)
 
 
-def show(report: DataReport) -> None:
+@checks.command()
+def whoops(
+    folder: Annotated[Path, typer.Argument(help="The folder that holds it: CSV, image folder, parquet or Arrow.")],
+    ids: Annotated[
+        Path | None, typer.Option("--ids", help="A list of images (lines or JSON): what is said is of these alone.")
+    ] = None,
+    pairs: Annotated[
+        Path | None, typer.Option("--pairs", help="Folder of weird and normal images; by default pairs/ of the folder.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check the weird images of WHOOPS!: captions, explanations, questions, pictures, and pairs with normal images."""
+    from askance.cli.exits import SOME
+    from askance.cli.showing import json_text
+    from askance.evals.whoops import check
+
+    report = check(folder, ids=ids, pairs=pairs)
+    if as_json:
+        print(json_text(report.canonical()))
+    else:
+        show(report.folder, weird_sections(report))
+    if not report.sound:
+        raise typer.Exit(SOME)
+
+
+def show(heading: str, parts: Iterable[tuple[str, list[Row]]]) -> None:
     """Prints a report for a person: a heading and a table for each part that has anything to say."""
     import sys
 
@@ -66,8 +92,8 @@ def show(report: DataReport) -> None:
     from askance.replay import visible
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-    console.print(Text(visible(report.folder), style="bold"))
-    for title, rows in sections(report):
+    console.print(Text(visible(heading), style="bold"))
+    for title, rows in parts:
         console.print(Text(f"\n{title}", style="bold cyan"))
         grid = Table.grid(padding=(0, 2))
         for justify in ("left", "right", "left")[: len(rows[0])]:
@@ -137,3 +163,18 @@ def _list(report: DataReport) -> Iterator[Row]:
 def _some(names: Sequence[str], *, all_: int | None = None) -> str:
     count = len(names) if all_ is None else all_
     return ", ".join(names[:3]) + (" …" if count > len(names[:3]) else "")
+
+
+def weird_sections(report: WhoopsReport) -> Iterator[tuple[str, list[Row]]]:
+    """The parts of a report on WHOOPS! as rows; those without any are left out."""
+    parts = {
+        "Files": [(report.layout, file) for file in report.files],
+        "Found" if report.listed is None else "Found for the list": [
+            (name, f"{count.found:,}", f"of {count.published:,} that are published")
+            for name, count in report.counts.items()
+        ],
+        "Commonsense categories": [(name, f"{count:,}") for name, count in report.categories.items()],
+        "To know": [(text,) for text in report.notes],
+        "To mend": [(text,) for text in report.problems],
+    }
+    yield from ((title, rows) for title, rows in parts.items() if rows)

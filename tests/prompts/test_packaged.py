@@ -39,6 +39,14 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys([f"negative_{kind}" for kind in NEGATIVES], (("statement",), ("count",))),
     **dict.fromkeys(("judge_equivalence", "judge_equivalence_rubric"), (("question", "reference", "candidate"), ())),
     "judge_preference": (("question", "first", "second"), ()),
+    **dict.fromkeys(("explain_from_picture", "identify_from_picture"), ((), ())),
+    **dict.fromkeys(
+        ("explain_from_description", "identify_from_description", "caption_from_description"), (("description",), ())
+    ),
+    "answer_from_picture": (("question",), ()),
+    "answer_from_description": (("description", "question"), ()),
+    **dict.fromkeys(("choose_caption", "choose_explanation"), (("description", "options"), ())),
+    **dict.fromkeys(("choose_caption_from_picture", "choose_explanation_from_picture"), (("options",), ())),
     "reask": (("error",), ()),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}

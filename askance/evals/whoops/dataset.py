@@ -1,0 +1,154 @@
+"""`Whoops`: a folder of the data set as weird images to evaluate on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from askance.errors import BadData
+from askance.evals.choosing import read_ids
+from askance.evals.pittads.files import Problems, note
+from askance.evals.whoops.entries import Entry, entry_of
+from askance.evals.whoops.layouts import Layout, read_rows
+
+if TYPE_CHECKING:
+    from askance.evals.whoops.layouts import Rows
+
+IMAGES, TEXTS, QUESTIONS = 500, 2_500, 3_362
+"""What the published data hold: images; captions, explanations and underspecified captions each; questions.
+
+The paper says 3,374 questions; the data have 3,362.
+"""
+
+Need: TypeAlias = Literal["captions", "explanations", "underspecified", "questions", "image"]
+"""What a task cannot do without."""
+
+_NEEDED: Mapping[Need, str] = {
+    "captions": "captions (crowd_captions)",
+    "explanations": "explanations (crowd_explanations)",
+    "underspecified": "underspecified captions (crowd_underspecified_captions)",
+    "questions": "questions (question_answering_pairs)",
+    "image": "pictures",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whoops:
+    """The weird images of a folder; `open` makes one."""
+
+    folder: Path
+    source: Rows
+    entries: tuple[Entry, ...]
+    """In the order of the list where one is given, else in that of the file."""
+    listed: bool = False
+    """Whether a list says which images these are."""
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | Path,
+        *,
+        ids: str | Path | Iterable[str] | None = None,
+        problems: Problems | None = None,
+    ) -> Whoops:
+        """The data in a folder, in any of the layouts (see `askance.evals.whoops.layouts`).
+
+        Args:
+            folder: with the data set.
+            ids: a file that lists images by id, or the ids; their order is kept.
+            problems: takes what is wrong with single rows, which are then left out; without it the first is raised.
+
+        Raises:
+            BadData: no such folder, a file or a row that cannot be read, an id that stands twice or is not there.
+            MissingExtra: an Arrow file without pyarrow.
+        """
+        source = read_rows(Path(folder))
+        by_id: dict[str, Entry] = {}
+        for place, (where, row) in enumerate(source.rows):
+            try:
+                entry = entry_of(row, place, where=where, load=partial(source.load, place))
+                if entry.id in by_id:
+                    raise BadData(f"{where}: the image {entry.id!r} stands there twice.", hint="Keep one of the two.")
+            except BadData as error:
+                note(error, problems)
+            else:
+                by_id[entry.id] = entry
+        if not by_id:
+            raise BadData(f"{str(source.files[0])!r} has no row that can be used.", hint="Fetch it again.")
+        chosen = by_id if ids is None else _listed(ids, by_id)
+        return cls(folder=Path(folder), source=source, entries=tuple(chosen.values()), listed=ids is not None)
+
+    @property
+    def layout(self) -> Layout:
+        """In which layout the data are."""
+        return self.source.layout
+
+    @property
+    def origin(self) -> str:
+        """Which images these are, in words."""
+        return f"{len(self.entries):,} {'listed ' if self.listed else ''}images of {len(self.source.rows):,}"
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Entry]:
+        return {entry.id: entry for entry in self.entries}
+
+    @cached_property
+    def _by_place(self) -> Mapping[int, Entry]:
+        return {entry.place: entry for entry in self.entries}
+
+    def of_key(self, key: str) -> Entry | None:
+        """The image that a key of other people's files names: by its id, or by the position of its row, from 0.
+
+        The re-cast of the benchmark of atypical ads has the keys `'0'` to `'499'`, or `'0.png'` to `'499.png'`; that
+        they are positions of rows is what its code says, and nobody's documentation.
+        """
+        name = key.rpartition("/")[2]
+        stem = name.rpartition(".")[0] if "." in name else name
+        for each in (key, name, stem):
+            if each in self._by_id:
+                return self._by_id[each]
+        return self._by_place.get(int(stem)) if stem.isascii() and stem.isdecimal() and len(stem) < 7 else None
+
+    def has(self, entry: Entry, need: Need) -> bool:
+        """Whether an image has what a task needs."""
+        return self.source.has_picture(entry.place) if need == "image" else bool(getattr(entry, need))
+
+    def with_all(self, *needs: Need) -> tuple[Entry, ...]:
+        """The images that have all of `needs`.
+
+        Raises:
+            BadData: none has one of them.
+        """
+        left = self.entries
+        for need in needs:
+            kept = tuple(entry for entry in left if self.has(entry, need))
+            if not kept:
+                columns = ", ".join(self.source.columns)
+                raise BadData(
+                    f"The images of {str(self.folder)!r} have no {_NEEDED[need]}.",
+                    hint=f"`askance data check whoops DIR` says what is there; columns: {columns}.",
+                )
+            left = kept
+        return left
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The commonsense categories that there are, in alphabetical order."""
+        return tuple(sorted({entry.category for entry in self.entries} - {""}))
+
+
+def _listed(ids: str | Path | Iterable[str], by_id: Mapping[str, Entry]) -> Mapping[str, Entry]:
+    wanted = tuple(dict.fromkeys(read_ids(Path(ids)) if isinstance(ids, (str, Path)) else ids))
+    unknown = [name for name in wanted if name not in by_id]
+    if unknown or not wanted:
+        said = f"{len(unknown):,} of {len(wanted):,} listed images are not there, such as {unknown[0]!r}"
+        raise BadData(f"{said if unknown else 'The list names no image'}.", hint="Images go by their `image_id`.")
+    return {name: by_id[name] for name in wanted}
+
+
+def counted(entries: Iterable[Entry], of: Callable[[Entry], tuple[object, ...]]) -> int:
+    """How many of something the images have together."""
+    return sum(len(of(entry)) for entry in entries)

@@ -1,0 +1,164 @@
+"""The layouts in which people have the data set on disk, and its rows as they stand in them.
+
+| layout | files |
+|---|---|
+| `csv` | `whoops_dataset.csv`, and `whoops_images.zip` or the pictures that it holds |
+| `imagefolder` | `test/metadata.csv` with a column `file_name`, and the pictures beside it |
+| `arrow` | parquet files, or what `datasets` keeps on disk; the pictures are among the columns |
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeAlias
+
+from askance.errors import BadData
+from askance.evals.pittads.files import read_text
+from askance.evals.whoops.arrow import ArrowTable
+from askance.evals.whoops.entries import COLUMNS, id_of
+from askance.evals.whoops.pictures import Pictures
+from askance.images import Image
+
+Layout: TypeAlias = Literal["csv", "imagefolder", "arrow"]
+
+TABLE = "whoops_dataset.csv"
+METADATA = "metadata.csv"
+_TABLES: Mapping[Layout, str] = {"csv": TABLE, "imagefolder": METADATA}
+_ARROW = (".parquet", ".arrow")
+_PLACES = ("", "test", "data", "test/data", "default", "default/test")
+"""Folders in which files are looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows of the data set as a file has them, and how their pictures are had."""
+
+    layout: Layout
+    files: tuple[Path, ...]
+    rows: tuple[tuple[str, Mapping[str, Any]], ...]
+    """Each with the file and the place in it, for complaints."""
+    load: Callable[[int], Image | None]
+    """From the position of a row to its picture."""
+    has_picture: Callable[[int], bool]
+    columns: tuple[str, ...]
+    by_place: bool = False
+    """Whether pictures are found by the position of the row, as in the re-cast of the benchmark of atypical ads."""
+
+
+def read_rows(folder: Path) -> Rows:
+    """The rows in a folder, in whichever layout.
+
+    Where there are several, that of the CSV file counts, then that of the folder of images.
+
+    Raises:
+        BadData: no such folder, no file of the data set, or one that cannot be read.
+        MissingExtra: an Arrow file without pyarrow.
+    """
+    if not folder.is_dir():
+        raise BadData(f"There is no data folder {str(folder)!r}.", hint=_HINT)
+    for layout, name in _TABLES.items():
+        for place in _PLACES:
+            if (folder / place / name).is_file():
+                return _of_table(layout, folder, folder / place / name)
+    files = _arrow_files(folder)
+    if not files:
+        raise BadData(f"The folder {str(folder)!r} holds nothing of the data set.", hint=_HINT)
+    return _of_arrow(files)
+
+
+_HINT = f"Expected is {TABLE!r}, or {METADATA!r} beside the images, or parquet or Arrow files."
+
+
+def _arrow_files(folder: Path) -> tuple[Path, ...]:
+    """The first kind of Arrow files that the folder has; a file of another split is left out."""
+    for suffix in _ARROW:
+        for place in _PLACES:
+            found = sorted(path for path in (folder / place).glob(f"*{suffix}") if not path.name.startswith("cache-"))
+            if found:
+                return tuple(found)
+    return ()
+
+
+def _of_table(layout: Layout, folder: Path, path: Path) -> Rows:
+    rows = tuple((f"The file {str(path)!r}, line {line}", row) for line, row in _records(path))
+    pictures = Pictures.scan(folder)
+    names = [_stems(row, where) for where, row in rows]
+    by_place = not any(stem in pictures for stems in names for stem in stems) and all(
+        str(place) in pictures for place in range(len(rows))
+    )
+
+    def stem(place: int) -> str | None:
+        wanted = (str(place),) if by_place else names[place]
+        return next((each for each in wanted if each in pictures), None)
+
+    def load(place: int) -> Image | None:
+        found = stem(place)
+        return None if found is None else pictures.load(found)
+
+    return Rows(
+        layout=layout,
+        files=(path,),
+        rows=rows,
+        load=load,
+        has_picture=lambda place: stem(place) is not None,
+        columns=tuple(rows[0][1]) if rows else (),
+        by_place=by_place,
+    )
+
+
+def _stems(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Names under which the picture of a row may lie: of its file, and its id."""
+    file = str(row.get("file_name") or "").replace("\\", "/")
+    return tuple(dict.fromkeys(name for name in (PurePosixPath(file).stem, id_of(row, where)) if name))
+
+
+def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """The rows of a CSV file, each with the line on which it ends."""
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(reader, ())]
+        known = [name for name in header if name in COLUMNS]
+        if not {"image_id", "file_name"} & {*known}:
+            raise BadData(
+                f"The file {str(path)!r} has no column that names the image.",
+                hint=f"It has {', '.join(map(repr, header[:20])) or 'none'}; expected is 'image_id' or 'file_name'.",
+            )
+        twice = next((name for name in known if header.count(name) > 1), None)
+        if twice is not None:
+            raise BadData(f"The file {str(path)!r} has the column {twice!r} twice.", hint="Keep one of them.")
+        for row in reader:
+            if len(row) > len(header) or (len(row) < len(header) and len(row) > 0):
+                raise BadData(
+                    f"The file {str(path)!r}, line {reader.line_num}: {len(row)} fields, and the first line names "
+                    f"{len(header)}.",
+                    hint="A field with a comma or a line break in it stands in double quotes.",
+                )
+            if row:
+                yield reader.line_num, {name: cell for name, cell in zip(header, row, strict=True) if name in COLUMNS}
+    except csv.Error as error:
+        raise BadData(f"The file {str(path)!r}, line {reader.line_num}: no CSV ({error}).", hint="Fetch it.") from error
+
+
+def _of_arrow(files: tuple[Path, ...]) -> Rows:
+    table = ArrowTable(files)
+    rows = table.rows(COLUMNS)
+    first = str(files[0])
+    if rows and not {"image_id", "file_name"} & {*table.columns}:
+        rows = [{**row, "file_name": table.picture(place)[1]} for place, row in enumerate(rows)]
+
+    def load(place: int) -> Image | None:
+        data, name = table.picture(place)
+        return None if data is None else Image.from_bytes(data, name=PurePosixPath(name).name or None)
+
+    return Rows(
+        layout="arrow",
+        files=files,
+        rows=tuple((f"The file {first!r}, row {place}", row) for place, row in enumerate(rows)),
+        load=load,
+        has_picture=lambda place: table.picture(place)[0] is not None,
+        columns=tuple(name for name in table.columns if name in COLUMNS),
+    )
