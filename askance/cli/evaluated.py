@@ -52,7 +52,7 @@ def figures_text(run: Run) -> str:
 
 def _table(run: Run) -> Iterator[str]:
     head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
-    rows = [head, *(_row(figure) for figure in run.figures)]
+    rows = [head, *(_row(figure) for figure in run.figures if figure.samples)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
     for row in rows:
         cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))

@@ -18,7 +18,8 @@ def table_of_runs(runs: Sequence[Run], *, metrics: Sequence[str] | None = None) 
 
     Args:
         runs: finished or not.
-        metrics: names of those to show; None is all, in the order of the first run that has them.
+        metrics: names of those to show; None is all that any sample counts for, in the order of the first run that has
+            them.
 
     Raises:
         UsageError: no run has a metric of that name.
@@ -27,7 +28,8 @@ def table_of_runs(runs: Sequence[Run], *, metrics: Sequence[str] | None = None) 
     unknown = [name for name in metrics or () if name not in names]
     if unknown:
         raise UsageError(f"None of the runs has a metric {unknown[0]!r}.", hint=f"They have {', '.join(names)}.")
-    shown = tuple(metrics) if metrics else names
+    counted = {figure.metric for run in runs for figure in run.figures if figure.samples}
+    shown = tuple(metrics) if metrics else tuple(name for name in names if name in counted)
     several = len({run.task for run in runs}) > 1
     labels = [f"{run.task}: {run.name}" if several else run.name for run in runs]
     rows = tuple(
