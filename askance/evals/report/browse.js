@@ -1,0 +1,368 @@
+// The samples: a list of which only what is seen is drawn, its filters, its keys, and its place in the address.
+
+const ROW = 68;
+const index = readBlock("index");
+const block = keeping((id) => readBlock(id), 6);
+const pictures = keeping((id) => readBlock(id), 12);
+const texts = keeping((id) => readBlock(id) || [], 1);
+
+const FILTERS = [
+  { name: "run", label: "Run", all: null },
+  { name: "result", label: index.kind === "pair" ? "Change" : "Result", all: "Any result" },
+  { name: "outcome", label: "Outcome", all: "Any outcome" },
+  { name: "kind", label: "Kind of error", all: "Any error" },
+  { name: "mark", label: "Label or tag", all: "Any label" },
+];
+const SORTS = {
+  order: ["In order", null],
+  worst: ["Worst first", (row) => [row.worth === null ? -1 : row.worth]],
+  best: ["Best first", (row) => [row.worth === null ? 1 : -row.worth]],
+  slow: ["Slowest first", (row) => [-(row.seconds || 0)]],
+  cost: ["Dearest first", (row) => [-(row.cost || 0)]],
+  tokens: ["Most tokens", (row) => [-(row.tokens || 0)]],
+  tries: ["Most tries", (row) => [-(row.again || 0)]],
+};
+
+const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", sort: "order", sample: null, epoch: 0 };
+let seen = [];
+let list, spacer, detail, count, search;
+const inputs = {};
+
+function rowsOf(run) {
+  return index.runs[Number(run)].rows;
+}
+
+function thumbnail(row, settings) {
+  if (row.picture === null || row.picture === undefined) return null;
+  const source = index.files ? index.files[row.picture] : pictures(`pictures-${Math.floor(row.picture / index.pictureBlock)}`)[row.picture % index.pictureBlock];
+  return h("img", { src: source, alt: "", decoding: "async", ...settings });
+}
+
+function dataOf(row) {
+  const found = block(`d-${state.run}-${Math.floor(row.at / index.block)}`);
+  return { detail: found.details[row.at % index.block], calls: found.calls };
+}
+
+// --- filters ---
+
+const haystacks = new Map();
+
+function strings(value, into) {
+  if (typeof value === "string") into.push(value);
+  else if (Array.isArray(value)) for (const each of value) strings(each, into);
+  else if (value && typeof value === "object") for (const each of Object.values(value)) strings(each, into);
+}
+
+/** Everything that was said of a sample, in small letters; made when somebody first searches. */
+function haystack(row) {
+  const name = `${state.run} ${row.at}`;
+  let found = haystacks.get(name);
+  if (found === undefined) {
+    const parts = [row.id, row.said];
+    const data = dataOf(row);
+    strings(data.detail, parts);
+    for (const key of keysOf(data.detail)) if (data.calls[key]) strings(data.calls[key].reply || data.calls[key].response, parts);
+    found = parts.join("\n").toLowerCase();
+    haystacks.set(name, found);
+  }
+  return found;
+}
+
+function keysOf(detail) {
+  if (detail.a || detail.b) return [...keysOf(detail.a || {}), ...keysOf(detail.b || {})];
+  return [...(detail.links || []).flatMap((link) => link.calls || []), ...((detail.score || {}).calls || [])];
+}
+
+function fits(row) {
+  return (!state.result || row.result === state.result || (state.result === "changed" && row.result !== "same"))
+    && (!state.outcome || row.outcome === state.outcome)
+    && (!state.kind || row.kinds.includes(state.kind))
+    && (!state.mark || row.marks.includes(state.mark))
+    && (!state.q || haystack(row).includes(state.q.toLowerCase()));
+}
+
+function valuesOf(name) {
+  const counts = new Map();
+  const add = (value) => counts.set(value, (counts.get(value) || 0) + 1);
+  for (const row of rowsOf(state.run)) {
+    if (name === "kind") row.kinds.forEach(add);
+    else if (name === "mark") row.marks.forEach(add);
+    else add(row[name]);
+  }
+  return [...counts].sort((a, b) => (a[0] < b[0] ? -1 : 1));
+}
+
+function fill(filter) {
+  const select = inputs[filter.name];
+  if (filter.name === "run") {
+    select.replaceChildren(...index.runs.map((run, number) => h("option", { value: number }, run.name)));
+    select.hidden = index.runs.length < 2;
+  } else {
+    const values = valuesOf(filter.name);
+    const words = (value) => (index.words[value] || value);
+    const extra = filter.name === "result" && index.kind === "pair" ? [h("option", { value: "changed" }, "All that differ")] : [];
+    select.replaceChildren(
+      h("option", { value: "" }, filter.all), ...extra,
+      ...values.map(([value, many]) => h("option", { value }, `${words(value)} (${many.toLocaleString("en")})`)),
+    );
+    select.hidden = values.length < 2 && !(state[filter.name]);
+  }
+  select.value = state[filter.name];
+  if (select.selectedIndex < 0) {
+    state[filter.name] = "";
+    select.value = "";
+  }
+}
+
+function refill() {
+  for (const filter of FILTERS) fill(filter);
+  inputs.sort.value = state.sort;
+  search.value = state.q;
+}
+
+function apply() {
+  for (const filter of FILTERS) inputs[filter.name].classList.toggle("set", filter.name !== "run" && state[filter.name] !== "");
+  const rows = rowsOf(state.run);
+  seen = rows.filter(fits);
+  const by = SORTS[state.sort][1];
+  if (by) seen = seen.map((row) => [by(row)[0], row]).sort((a, b) => a[0] - b[0] || a[1].at - b[1].at).map(([, row]) => row);
+  const total = rows.length.toLocaleString("en");
+  count.textContent = seen.length === rows.length ? `${total} samples` : `${seen.length.toLocaleString("en")} of ${total}`;
+  spacer.style.height = `${seen.length * ROW}px`;
+  draw(true);
+}
+
+// --- the list ---
+
+let drawn = "";
+
+function draw(anew) {
+  const first = Math.max(0, Math.floor(list.scrollTop / ROW) - 6);
+  const last = Math.min(seen.length, Math.ceil((list.scrollTop + list.clientHeight) / ROW) + 6);
+  const now = `${first} ${last}`;
+  if (!anew && now === drawn) return;
+  drawn = now;
+  if (seen.length) spacer.replaceChildren(...seen.slice(first, last).map((row, place) => rowElement(row, first + place)));
+  else spacer.replaceChildren(h("p", { class: "empty" }, "No sample fits these filters."));
+}
+
+function isOpen(row) {
+  return row.id === state.sample && row.epoch === state.epoch;
+}
+
+function rowElement(row, place) {
+  const share = index.runs[Number(state.run)].share;
+  const made = h("div", {
+    class: "row", role: "option", id: `row-${place}`, "aria-selected": isOpen(row), "aria-posinset": place + 1, "aria-setsize": seen.length,
+  },
+    thumbnail(row, { loading: "lazy" }) || (index.anyPicture ? h("span", { class: "blank" }) : h("span", {})),
+    h("div", {}, h("div", { class: "id" }, h("bdi", {}, row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null), h("div", { class: "said" }, h("bdi", {}, row.said))),
+    h("div", { class: "worth" }, h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), h("div", { class: "soft" }, index.kind === "pair" ? row.figures : row.result === "partly" || row.result === "scored" ? worth(row.worth, share) : "")),
+  );
+  made.style.transform = `translateY(${place * ROW}px)`;
+  made.addEventListener("click", () => open(row));
+  return made;
+}
+
+function word(row) {
+  if (row.result === "no answer" && row.outcome) return row.outcome;
+  return index.words[row.result] || row.result;
+}
+
+function placeOfOpen() {
+  return seen.findIndex(isOpen);
+}
+
+function step(by) {
+  if (!seen.length) return;
+  const at = placeOfOpen();
+  const next = at < 0 ? 0 : Math.min(Math.max(at + by, 0), seen.length - 1);
+  open(seen[next]);
+}
+
+function reveal(place) {
+  if (place < 0) return;
+  const top = place * ROW;
+  if (top < list.scrollTop) list.scrollTop = top;
+  else if (top + ROW > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW - list.clientHeight;
+  list.setAttribute("aria-activedescendant", `row-${place}`);
+}
+
+function open(row) {
+  state.sample = row.id;
+  state.epoch = row.epoch;
+  document.getElementById("samples").classList.add("opened");
+  reveal(placeOfOpen());
+  draw(true);
+  showDetail(row);
+  remember();
+}
+
+function close() {
+  state.sample = null;
+  document.getElementById("samples").classList.remove("opened");
+  showNothing();
+  draw(true);
+  remember();
+  list.focus({ preventScroll: true });
+}
+
+function showNothing() {
+  detail.replaceChildren(h("p", { class: "empty" }, "Choose a sample: click one, or press j."));
+}
+
+function showDetail(row) {
+  const data = dataOf(row);
+  const at = placeOfOpen();
+  const turn = h("div", { class: "turn" },
+    h("span", { class: "soft num" }, at < 0 ? "" : `${(at + 1).toLocaleString("en")} of ${seen.length.toLocaleString("en")}`),
+    h("button", { type: "button", title: "Previous (k)", "aria-label": "Previous sample", on: { click: () => step(-1) } }, "↑"),
+    h("button", { type: "button", title: "Next (j)", "aria-label": "Next sample", on: { click: () => step(1) } }, "↓"),
+  );
+  const top = h("div", { class: "bar-top" },
+    h("button", { type: "button", class: "back", on: { click: close } }, "← All"),
+    h("h2", {}, h("bdi", {}, row.id)), row.epoch ? h("span", { class: "soft" }, `epoch ${row.epoch}`) : null,
+    h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), turn,
+  );
+  const content = index.kind === "pair" ? pairDetail(row, data) : sampleDetail(row, data);
+  detail.replaceChildren(top, ...content.filter(Boolean));
+  detail.scrollTop = 0;
+}
+
+// --- the address ---
+
+function remember() {
+  const parts = new URLSearchParams();
+  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "sort"]) {
+    const value = String(state[name] ?? "");
+    const usual = { run: "0", sort: "order", epoch: "0" }[name] || "";
+    if (value !== usual && value !== "") parts.set(name, value);
+  }
+  const written = parts.toString().replaceAll("+", "%20");
+  history.replaceState(null, "", `#${written || "samples"}`);
+}
+
+function recall() {
+  const hash = location.hash.slice(1);
+  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|sort)=/.test(hash);
+  view(known ? "samples" : "overview");
+  if (!known) return;
+  const parts = new URLSearchParams(hash === "samples" ? "" : hash);
+  for (const name of ["q", "result", "outcome", "kind", "mark"]) state[name] = parts.get(name) || "";
+  state.run = index.runs[Number(parts.get("run"))] ? String(Number(parts.get("run"))) : "0";
+  state.sort = Object.hasOwn(SORTS, parts.get("sort") || "") ? parts.get("sort") : "order";
+  state.epoch = Number(parts.get("epoch")) || 0;
+  state.sample = parts.get("sample");
+  refill();
+  apply();
+  const row = rowsOf(state.run).find(isOpen);
+  document.getElementById("samples").classList.toggle("opened", Boolean(row));
+  if (row) {
+    reveal(placeOfOpen());
+    draw(true);
+    showDetail(row);
+  } else showNothing();
+}
+
+function view(name) {
+  root.dataset.view = name;
+  const here = { overview: "to-overview", samples: "to-samples" };
+  for (const [each, id] of Object.entries(here)) {
+    if (each === name) document.getElementById(id).setAttribute("aria-current", "page");
+    else document.getElementById(id).removeAttribute("aria-current");
+  }
+  document.getElementById("samples").hidden = name !== "samples";
+}
+
+// --- keys ---
+
+const KEYS = [["j / k", "next and previous sample"], ["Enter", "read the sample from its beginning"], ["/", "search"], ["o", "open or close every call"], ["Esc", "back to the list, and to the overview"], ["?", "these keys"]];
+
+function help() {
+  const dialog = document.getElementById("help");
+  if (dialog.open) return dialog.close();
+  dialog.replaceChildren(
+    h("h2", {}, "Keys"),
+    h("dl", {}, KEYS.map(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)])),
+    h("button", { type: "button", on: { click: () => dialog.close() } }, "Close"),
+  );
+  dialog.showModal();
+}
+
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.getElementById("help").open) return;
+  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+  if (event.key === "Escape") {
+    if (typing) event.target.blur();
+    else if (state.sample !== null && root.dataset.view === "samples") close();
+    else location.hash = "";
+    return;
+  }
+  if (typing) return;
+  const does = {
+    j: () => { toSamples(); step(1); }, k: () => { toSamples(); step(-1); },
+    ArrowDown: () => document.activeElement === list && step(1), ArrowUp: () => document.activeElement === list && step(-1),
+    Enter: () => state.sample !== null && document.activeElement === list && detail.focus(),
+    "/": () => { toSamples(); search.focus(); search.select(); },
+    "?": help, o: openAll,
+  }[event.key];
+  if (!does || (event.key.startsWith("Arrow") && document.activeElement !== list)) return;
+  if (event.key !== "Enter") event.preventDefault();
+  does();
+}
+
+function toSamples() {
+  if (root.dataset.view !== "samples") {
+    remember();
+    recall();
+    list.focus({ preventScroll: true });
+  }
+}
+
+function openAll() {
+  const all = [...detail.querySelectorAll("details")];
+  const shut = all.some((each) => !each.open);
+  for (const each of all) each.open = shut;
+}
+
+// --- the beginning ---
+
+function startSamples() {
+  for (const run of index.runs) run.rows.forEach((row, at) => { row.at = at; });
+  const place = document.getElementById("samples");
+  search = h("input", { type: "search", placeholder: "Search (/)", "aria-label": "Search in everything that was said", autocomplete: "off", spellcheck: "false" });
+  let waiting = 0;
+  search.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { state.q = search.value; list.scrollTop = 0; apply(); remember(); }, 120);
+  });
+  for (const filter of FILTERS) {
+    inputs[filter.name] = h("select", { "aria-label": filter.label, title: filter.label });
+    inputs[filter.name].addEventListener("change", (event) => {
+      state[filter.name] = event.target.value;
+      if (filter.name === "run") { haystacks.clear(); refill(); }
+      list.scrollTop = 0;
+      apply();
+      const row = rowsOf(state.run).find(isOpen);
+      if (filter.name === "run" && row) showDetail(row);
+      remember();
+    });
+  }
+  inputs.sort = h("select", { "aria-label": "Order", title: "Order" }, Object.entries(SORTS).filter(([name]) => index.sorts.includes(name)).map(([value, [label]]) => h("option", { value }, label)));
+  inputs.sort.addEventListener("change", () => { state.sort = inputs.sort.value; list.scrollTop = 0; apply(); remember(); });
+  count = h("output", { "aria-live": "polite" });
+  list = h("div", { class: "rows", role: "listbox", tabindex: "0", "aria-label": "Samples" });
+  spacer = h("div", { role: "presentation" });
+  list.append(spacer);
+  detail = h("div", { class: "detail", tabindex: "-1", role: "region", "aria-label": "Sample" });
+  place.replaceChildren(h("div", { class: "filters", role: "search" }, search, FILTERS.map((each) => inputs[each.name]), inputs.sort, count), list, detail);
+  list.addEventListener("scroll", () => draw(false), { passive: true });
+  new ResizeObserver(() => draw(true)).observe(list);
+  document.addEventListener("keydown", pressed);
+  document.getElementById("keys").addEventListener("click", help);
+  window.addEventListener("hashchange", recall);
+  window.addEventListener("beforeprint", () => { for (const each of document.querySelectorAll(".detail details")) each.open = true; });
+  refill();
+  showNothing();
+  recall();
+}

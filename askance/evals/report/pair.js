@@ -1,0 +1,139 @@
+// One sample in two runs: what each answered, and where on the way the two first differ.
+
+const MOST_CELLS = 3000000;
+
+function pieces(text) {
+  return text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) || [];
+}
+
+/** What to do to get from one list to another: [sign, pieces], by their longest common subsequence. */
+function changes(a, b) {
+  let start = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
+  let end = 0;
+  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
+  const one = a.slice(start, a.length - end);
+  const two = b.slice(start, b.length - end);
+  const middle = one.length * two.length > MOST_CELLS ? [["-", one], ["+", two]] : common(one, two);
+  return [["=", a.slice(0, start)], ...middle, ["=", end ? a.slice(a.length - end) : []]].filter(([, some]) => some.length);
+}
+
+function common(a, b) {
+  const width = b.length + 1;
+  const table = new Uint32Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i -= 1) {
+    for (let j = b.length - 1; j >= 0; j -= 1) {
+      table[i * width + j] = a[i] === b[j] ? table[(i + 1) * width + j + 1] + 1 : Math.max(table[(i + 1) * width + j], table[i * width + j + 1]);
+    }
+  }
+  const found = [];
+  const put = (sign, piece) => {
+    const last = found[found.length - 1];
+    if (last && last[0] === sign) last[1].push(piece);
+    else found.push([sign, [piece]]);
+  };
+  let i = 0, j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) { put("=", a[i]); i += 1; j += 1; }
+    else if (j >= b.length || (i < a.length && table[(i + 1) * width + j] >= table[i * width + j + 1])) { put("-", a[i]); i += 1; }
+    else { put("+", b[j]); j += 1; }
+  }
+  return found;
+}
+
+function diffElement(a, b) {
+  const names = { "=": "span", "-": "del", "+": "ins" };
+  return h("div", { class: "diff" }, changes(pieces(a), pieces(b)).map(([sign, some]) => h(names[sign], {}, some.join(""))));
+}
+
+function pairDetail(row, { detail: pair, calls }) {
+  const a = pair.a, b = pair.b;
+  const picture = pictureOf(row, a);
+  const answer = a.options ? pairOptions(a, b) : sides((one) => freeAnswer(one), a, b);
+  const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
+  const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another image, options or target.") : null;
+  return [unlike, top, reasonsOf(a, b), upstream(row, a, b, calls), h("div", { class: "pair-wide" }, h("h3", {}, "Score"), sides((one) => one.score ? h("p", { class: "values" }, Object.entries(one.score.values).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, Number(Number(value).toFixed(4)))))) : h("p", { class: "soft" }, "none"), a, b))];
+}
+
+function sides(make, a, b) {
+  return h("div", { class: "sides" }, [a, b].map((one, number) => h("div", {}, h("h4", {}, index.names[number]), make(one))));
+}
+
+function reasonsOf(a, b) {
+  return a.reason || b.reason ? sides((one) => h("p", { class: one.reason ? "warning" : "soft" }, one.reason || "answered"), a, b) : null;
+}
+
+function pairOptions(a, b) {
+  const items = a.options.map((text, place) => {
+    const isTrue = a.true ? a.true.includes(place + 1) : null;
+    const kind = (a.kinds || [])[place];
+    const flags = [a, b].map((one, number) => {
+      const other = (one.options || []).indexOf(text) + 1;
+      const rank = (one.chosen || []).indexOf(other) + 1;
+      return rank ? h("span", { class: `flag ${isTrue === false ? "no" : "yes"}` }, `${"AB"[number]}${(one.chosen || []).length > 1 ? ` ${rank}.` : ""} ${isTrue === false ? "✗" : "✓"}`) : null;
+    });
+    const chosen = flags.some(Boolean);
+    return h("li", { class: `${chosen && isTrue !== null ? (isTrue ? "hit" : "miss") : ""} ${isTrue ? "true" : ""}` },
+      h("span", { class: "n" }, place + 1), h("span", { class: "words" }, text),
+      h("span", { class: "flags" }, flags, isTrue ? h("span", { class: "flag yes" }, "true") : kind && kind !== "true" ? h("span", { class: "flag" }, kind) : null));
+  });
+  return h("div", {}, h("ol", { class: "options" }, items), h("p", { class: "note" }, `A: ${index.names[0]} · B: ${index.names[1]}`));
+}
+
+function promptText(call) {
+  if (!call) return "";
+  if (!call.messages) return json(call.request);
+  return call.messages.map((message) => `[${message.role}]\n${message.parts.map((part) => typeof part === "number" ? texts("texts")[part] : typeof part === "string" ? part : `(picture ${String((part.part || {}).sha256 || "").slice(0, 12)})`).join("\n")}`).join("\n\n");
+}
+
+function linkText(one, name, calls) {
+  const link = (one.links || []).find((each) => each.name === name);
+  if (!link) return { missing: true, said: "", prompt: "", model: "" };
+  const some = (link.calls || []).map((key) => calls[key]).filter(Boolean);
+  const said = (one.verbalization || {})[name] ?? (name === "statement" && one.statement ? one.statement.text : undefined) ?? (name === "answers" ? answerWords(one) : undefined);
+  const replied = some.map((call) => json((call.reply || {}).text ?? call.response ?? "")).join("\n");
+  return {
+    said: said === undefined ? (replied || link.reason || "") : Array.isArray(said) ? said.join("\n") : json(said),
+    prompt: some.map(promptText).join("\n\n"), model: some.map((call) => call.model).join(", "), outcome: link.outcome, given: link.given,
+  };
+}
+
+function answerWords(one) {
+  return one.chosen ? one.chosen.map((place) => one.options[place - 1]).join("\n") : one.value === undefined ? undefined : json(one.value);
+}
+
+function upstream(row, a, b, calls) {
+  const names = [...new Set([...(a.links || []), ...(b.links || [])].map((link) => link.name))];
+  if (!names.length) return null;
+  let first = true;
+  const parts = names.map((name) => {
+    const [one, two] = [a, b].map((side) => linkText(side, name, calls));
+    const where = [];
+    if (one.missing || two.missing) where.push(`${one.missing ? "B" : "A"} alone`);
+    else {
+      if (one.model !== two.model) where.push("model");
+      if (one.prompt !== two.prompt) where.push("prompt");
+      if (one.said !== two.said) where.push("answer");
+      if (one.outcome !== two.outcome) where.push("outcome");
+    }
+    const made = h("details", { class: "link-diff" }, h("summary", {}, h("b", {}, LINKS[name] || name), " · ", where.length ? `differs: ${where.join(", ")}` : "the same in both", where.length && first ? h("span", { class: "mark m-worse" }, "first difference") : null));
+    if (where.length) first = false;
+    made.addEventListener("toggle", () => {
+      if (!made.open || made.children.length > 1) return;
+      const body = h("div", {});
+      if (one.model !== two.model) body.append(part("Model", diffElement(one.model, two.model)));
+      body.append(part(one.said === two.said ? "Said in both" : "Said", diffElement(one.said, two.said)));
+      if (one.prompt || two.prompt) body.append(part(one.prompt === two.prompt ? "Asked in both" : "Asked", diffElement(one.prompt, two.prompt)));
+      made.append(body);
+    });
+    if (where.length) made.dataset.differs = "1";
+    return made;
+  });
+  const section = h("section", { class: "pair-wide" }, h("h3", {}, "On the way"), h("p", { class: "note" }, h("del", {}, `only ${index.names[0]}`), " · ", h("ins", {}, `only ${index.names[1]}`)), parts);
+  for (const each of parts.filter((each) => each.dataset.differs).slice(0, 1)) each.open = true;
+  return section;
+}
+
+function part(title, content) {
+  return h("div", {}, h("h4", { class: "small" }, title), content);
+}

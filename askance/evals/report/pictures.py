@@ -1,0 +1,126 @@
+"""Thumbnails for a page: pictures found by their digest, made small enough for all of them to fit."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askance.errors import BadImage
+from askance.images import SUFFIXES, Image
+
+if TYPE_CHECKING:
+    from askance.evals.report.values import RunPart
+
+MEGABYTES = 24
+"""Of thumbnails in a page, unless told otherwise."""
+SIDES = (512, 384, 288, 224, 160, 112)
+"""Pixels of the longer side, the largest that fits is taken."""
+
+_TRIED = 12
+"""Pictures by which the size of all is judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pictures:
+    """The thumbnails of a report."""
+
+    jpegs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """By digest of the picture."""
+    missing: int = 0
+    """Pictures that were not found, or cannot be read."""
+    left_out: int = 0
+    """Pictures for which there was no room."""
+    side: int = 0
+    """Pixels of the longer side."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of them."""
+        notes: list[str] = []
+        if self.missing:
+            notes.append(f"{self.missing:,} pictures were not found, or cannot be read")
+        if self.left_out:
+            notes.append(f"{self.left_out:,} pictures had no room; `--images-mb` makes more")
+        return tuple(notes)
+
+    def uri(self, digest: str) -> str:
+        """The thumbnail as an address that holds all of it."""
+        return f"data:image/jpeg;base64,{b64encode(self.jpegs[digest]).decode('ascii')}"
+
+
+def wanted_by(parts: Sequence[RunPart]) -> dict[str, str]:
+    """Digests of the pictures that runs speak of, and their names, in the order of the samples."""
+    images = (answer.sample.image for part in parts for answer in part.answers)
+    return {image.sha256: image.name for image in images if image is not None}
+
+
+def find(wanted: Mapping[str, str], places: Sequence[Path]) -> Mapping[str, Image]:
+    """The wanted pictures in files and folders, and in folders below; those with a wanted name are looked at first."""
+    files = [file for place in places for file in _files(place)]
+    names = set(wanted.values())
+    files.sort(key=lambda file: file.name not in names)
+    found: dict[str, Image] = {}
+    for file in files:
+        if len(found) == len(wanted):
+            break
+        image = Image.from_path(file)
+        try:
+            if image.sha256 in wanted:
+                found.setdefault(image.sha256, image)
+        except BadImage:
+            continue
+    return found
+
+
+def _files(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+    elif place.is_dir():
+        yield from (file for file in sorted(place.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file())
+
+
+def thumbnails(wanted: Mapping[str, str], places: Sequence[Path], *, megabytes: float = MEGABYTES) -> Pictures:
+    """The thumbnails of the wanted pictures, as large as fit into so many megabytes of a page.
+
+    Args:
+        wanted: names by digest; the first ones have room before the others.
+        places: files and folders to look in.
+        megabytes: of all thumbnails as they stand in a page, which is a third more than their files.
+    """
+    found = find(wanted, places)
+    order = [digest for digest in wanted if digest in found]
+    room = int(megabytes * 1e6 * 3 / 4)
+    side = _side([found[digest] for digest in order], room)
+    jpegs: dict[str, bytes] = {}
+    unread = left_out = 0
+    for digest in order:
+        data = _thumbnail(found[digest], side)
+        if data is None:
+            unread += 1
+        elif len(data) > room:
+            left_out += 1
+        else:
+            room -= len(data)
+            jpegs[digest] = data
+    return Pictures(jpegs=jpegs, missing=len(wanted) - len(order) + unread, left_out=left_out, side=side)
+
+
+def _side(images: Sequence[Image], room: int) -> int:
+    """The largest side at which all are likely to fit, by some that stand evenly among them."""
+    step = max(len(images) // _TRIED, 1)
+    some = images[::step][:_TRIED]
+    for side in SIDES:
+        sizes = [len(data) for image in some if (data := _thumbnail(image, side)) is not None]
+        if not sizes or sum(sizes) / len(sizes) * len(images) * 1.05 <= room:
+            return side
+    return SIDES[-1]
+
+
+def _thumbnail(image: Image, side: int) -> bytes | None:
+    try:
+        return image.thumbnail(side)
+    except BadImage:
+        return None

@@ -1,0 +1,167 @@
+// One sample in full: its picture, options, verbalizations, score, and every call.
+
+const LINKS = {
+  objects: "V · objects", scene_text: "T · scene text", narration: "IN · narration", unusual: "UH · what is unusual",
+  description: "T_V · description", statement: "ŝ · statement", answers: "Answers", solver: "Solver",
+};
+
+function sampleDetail(row, { detail: one, calls }) {
+  const share = index.runs[Number(state.run)].share;
+  return [about(row, one), reasons(one), verbalizations(one), scored(row, one, share), linksOf(one, calls), others(one), rest(row, one)];
+}
+
+function about(row, one) {
+  const picture = pictureOf(row, one);
+  const answer = one.options ? options(one) : freeAnswer(one);
+  return h("div", { class: picture ? "about" : "about plain" }, picture, answer);
+}
+
+function pictureOf(row, one) {
+  const made = thumbnail(row, { alt: one.image ? `The picture ${one.image.name}` : "The picture" });
+  if (made || !one.image) return made;
+  return index.anyPicture ? h("p", { class: "lost" }, one.image.name, h("br"), h("code", {}, one.image.sha256.slice(0, 12))) : null;
+}
+
+function options(one) {
+  const chosen = one.chosen || [];
+  const items = one.options.map((text, place) => {
+    const isTrue = one.true ? one.true.includes(place + 1) : null;
+    const rank = chosen.indexOf(place + 1) + 1;
+    const kind = (one.kinds || [])[place];
+    const look = rank && isTrue !== null ? (isTrue ? "hit" : "miss") : "";
+    return h("li", { class: `${look} ${isTrue ? "true" : ""}` },
+      h("span", { class: "n" }, place + 1),
+      h("span", { class: "words" }, text),
+      h("span", { class: "flags" },
+        rank ? h("span", { class: `flag ${isTrue === false ? "no" : "yes"}` }, `${isTrue === false ? "✗" : isTrue ? "✓" : "•"} chosen${chosen.length > 1 ? ` ${rank}.` : ""}`) : null,
+        isTrue ? h("span", { class: "flag yes" }, "true") : kind && kind !== "true" ? h("span", { class: "flag" }, kind) : null,
+      ),
+    );
+  });
+  const said = one.value === undefined ? null : labelled([["Answer", json(one.value)]]);
+  return h("div", {}, h("ol", { class: "options", "aria-label": "Options" }, items), said);
+}
+
+function freeAnswer(one) {
+  const lines = [];
+  if (one.value !== undefined) lines.push(["Answer", json(one.value)]);
+  if (one.target !== undefined) lines.push(["True", json(one.target)]);
+  return lines.length ? labelled(lines) : h("p", { class: "soft" }, "No answer.");
+}
+
+function labelled(lines) {
+  return h("dl", { class: "cards" }, lines.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
+}
+
+function reasons(one) {
+  const texts = [one.reason, one.unscored].filter(Boolean);
+  return texts.length ? h("p", { class: "warning" }, texts.join(" · ")) : null;
+}
+
+function verbalizations(one) {
+  const lines = [];
+  for (const [name, said] of Object.entries(one.verbalization || {})) {
+    const shownAs = Array.isArray(said) ? h("span", { class: "chips" }, said.map((each) => h("span", {}, each))) : said;
+    lines.push([LINKS[name] || name, Array.isArray(said) && !said.length ? "nothing" : shownAs]);
+  }
+  if (one.statement) lines.push([LINKS.statement, [h("b", {}, one.statement.relation || ""), " ", one.statement.text || json(one.statement)]]);
+  return lines.length ? h("section", {}, h("h3", {}, "Verbalization"), labelled(lines)) : null;
+}
+
+function scored(row, one, share) {
+  if (!one.score) return null;
+  const values = Object.entries(one.score.values).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, Number(Number(value).toFixed(4)))));
+  const notes = Object.entries(one.score.notes || {}).filter(([name]) => name !== "judge");
+  const judge = (one.score.notes || {}).judge;
+  const lines = notes.map(([name, value]) => [name, typeof value === "string" ? value : Array.isArray(value) ? value.map(json).join(" · ") : json(value)]);
+  if (judge) lines.push(["judge", judge.judge || json(judge)]);
+  return h("section", {}, h("h3", {}, "Score"), h("p", { class: "values" }, values), lines.length ? h("div", { class: "more" }, labelled(lines)) : null);
+}
+
+function linksOf(one, calls) {
+  const links = (one.links || []).map((link) => (link.calls || []).length ? link.calls.map((key) => callElement(key, calls[key], LINKS[link.name] || link.name, link, one)) : linkElement(link));
+  const judges = ((one.score || {}).calls || []).map((key) => callElement(key, calls[key], "Scoring", null, one));
+  if (!links.length && !judges.length) return null;
+  const all = h("button", { type: "button", class: "more", title: "o", on: { click: openAll } }, "Open or close all");
+  return h("section", {}, h("h3", {}, "Calls"), links, judges, h("p", {}, all));
+}
+
+function linkElement(link) {
+  const words = link.given ? "given, not asked" : [link.outcome, link.reason].filter(Boolean).join(": ");
+  return h("p", { class: "small more" }, h("b", {}, LINKS[link.name] || link.name), " · ", words);
+}
+
+function tally(call, tries) {
+  const usage = ((call && call.reply) || {}).usage || {};
+  const parts = [];
+  if (usage.input !== undefined || usage.output !== undefined) parts.push(`${(usage.input || 0).toLocaleString("en")} → ${(usage.output || 0).toLocaleString("en")} tokens`);
+  if (tries.length > 1) parts.push(`${tries.length} tries`);
+  if (tries.length) parts.push(`${tries.reduce((sum, each) => sum + (each.seconds || 0), 0).toFixed(1)} s`);
+  return parts.join(" · ");
+}
+
+function callElement(key, call, title, link, one) {
+  const tries = (one.tries || {})[key] || [];
+  const outcome = link && link.outcome !== "answered" ? h("span", { class: "mark m-wrong" }, link.outcome) : null;
+  const summary = h("summary", {}, h("b", {}, title), outcome, h("span", {}, call ? call.model : ""), h("span", { class: "end" }, tally(call, tries)));
+  const made = h("details", { class: "call" }, summary);
+  made.addEventListener("toggle", () => {
+    if (made.open && made.children.length === 1) made.append(callBody(key, call, link, tries));
+  });
+  return made;
+}
+
+function callBody(key, call, link, tries) {
+  const facts = [`key ${key}`, call && call.at, link && link.rung && `asked as ${link.rung}`].filter(Boolean);
+  const failed = tries.filter((each) => each.error).map((each, number) => h("p", { class: "small" }, `Try ${number + 1}: ${each.error} (${(each.seconds || 0).toFixed(1)} s)`));
+  const body = h("div", {}, h("p", { class: "small num" }, facts.join(" · ")), failed);
+  if (link && (link.reason || link.error)) body.append(h("p", { class: "warning" }, [link.error, link.reason].filter(Boolean).join(": ")));
+  if (!call) {
+    body.append(h("p", { class: "small" }, index.without || "The record of this call is not in the run's folder."));
+    return body;
+  }
+  for (const message of call.messages || []) body.append(messageElement(message));
+  if (call.request) body.append(titled("Request", json(call.request)), titled("Response", json(call.response), "reply"));
+  if (call.reply) body.append(...reply(call.reply));
+  if (call.asked) body.append(h("details", { class: "more" }, h("summary", {}, "What else was asked: form of the answer, sampling"), h("pre", {}, json(call.asked))));
+  return body;
+}
+
+function titled(title, text, look) {
+  return h("div", { class: `message ${look || ""}` }, h("h4", {}, title), fullText(text));
+}
+
+function messageElement(message) {
+  const parts = message.parts.map((part) => {
+    if (typeof part === "number") return fullText(texts("texts")[part]);
+    if (typeof part === "string") return fullText(part);
+    const named = part.part || {};
+    return h("p", { class: "small" }, named.type === "image" ? `picture ${String(named.sha256 || "").slice(0, 12)}${named.policy ? `, sent by the policy ${named.policy.name} ${named.policy.version}` : ""}` : json(named));
+  });
+  return h("div", { class: "message" }, h("h4", {}, message.role), parts, message.rest ? h("pre", {}, json(message.rest)) : null);
+}
+
+function reply(response) {
+  const made = [];
+  if (response.thinking) made.push(h("details", { class: "message" }, h("summary", {}, "Thinking"), fullText(json(response.thinking))));
+  if (response.text !== undefined && response.text !== null) made.push(titled("reply", json(response.text), "reply"));
+  if (response.refusal) made.push(titled("refusal", json(response.refusal), "reply"));
+  const other = Object.fromEntries(Object.entries(response).filter(([name]) => !["text", "thinking", "refusal"].includes(name)));
+  if (Object.keys(other).length) made.push(h("p", { class: "small more" }, Object.entries(other).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(" · ")));
+  return made;
+}
+
+/** The same sample in other runs of the report. */
+function others(one) {
+  const found = index.runs.map((run, number) => [run, number, run.rows.find(isOpen)]).filter(([, number, row]) => row && String(number) !== state.run);
+  if (!found.length) return null;
+  const links = found.map(([run, number, row]) => h("p", {}, h("span", { class: `mark m-${dashed(row.result)}` }, index.words[row.result] || row.result), " ",
+    h("a", { href: "#samples", on: { click: (event) => { event.preventDefault(); state.run = String(number); haystacks.clear(); refill(); apply(); open(row); } } }, run.name)));
+  return h("section", {}, h("h3", {}, "In other runs"), links);
+}
+
+function rest(row, one) {
+  const raw = { id: row.id, epoch: row.epoch, group: one.group, image: one.image, inputs: one.inputs, tags: one.tags, target: one.target, true: one.true, trace: one.trace };
+  const there = Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== undefined));
+  return h("details", { class: "more" }, h("summary", {}, "The sample as data"), h("pre", {}, json(there)));
+}
