@@ -33,6 +33,9 @@ _COMMANDS: Mapping[str, str] = {
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
+_PLAIN = frozenset({"demo", "run"})
+"""Commands whose options hold their values to nothing but a type."""
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -69,7 +72,8 @@ def command_line(words: Sequence[str]) -> typer.Typer:
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            app.command(name, cls=PlainCommand, epilog=HELP if name == "run" else None)(command)
+            kind = PlainCommand if name in _PLAIN else None
+            app.command(name, cls=kind, epilog=HELP if name == "run" else None)(command)
     return app
 
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 class PlainCommand(TyperCommand):
     """A command whose words are mostly plain: flags, texts, paths and names out of a list.
 
-    Those are read here, since the other way loads pydantic, which takes longer than replaying a hundred pictures. Any
+    Those are read here, since the other way loads pydantic, which takes as long as replaying fifty pictures. Any
     other word, and whatever is wrong, goes that other way, so that it is said in the same words.
     """
 
@@ -39,6 +39,8 @@ def read_plainly(params: Sequence[Any], function: Any, words: Sequence[str]) -> 
         words: what stands behind the command's name.
     """
     named = {param.name: param for param in params}
+    if any(param.callback is not None or param.envvar is not None for param in params):
+        return None
     flags, options = _spellings(params)
     given: dict[str, Any] = {}
     loose: list[str] = []
