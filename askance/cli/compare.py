@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from askance.cli.eval import AsJson, ConventionOption, TaskPlace
+from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell
 
 if TYPE_CHECKING:
     from askance.evals.comparing import MetricComparison, Pairing
@@ -27,6 +28,12 @@ def compare(
     convention: ConventionOption = None,
     seed: Annotated[int, typer.Option(help="Of the resampling.")] = 0,
     task: TaskPlace = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write a page: both runs side by side, sample by sample.")
+    ] = None,
+    images: ImagesOption = None,
+    images_mb: MegabytesOption = 24.0,
+    beside: BesideOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Say whether A is better or worse than B, or tied at this size, sample by sample."""
@@ -37,11 +44,37 @@ def compare(
     a, b = Run.open(first), Run.open(second)
     found = held_against(a, b, metric, task=task, convention=convention.value if convention else None, seed=seed)
     pairing, differing = paired(a, b), [*differences(a, b)]
+    if html is not None:
+        _write_page(html, a, b, found, images, megabytes=images_mb, beside=beside, quiet=as_json)
     if as_json:
         print(json.dumps(_form(found, pairing, differing)))
     else:
         _print(found, pairing, names_of(a, b))
         _print_differences(differing)
+
+
+def _write_page(
+    out: Path,
+    a: Run,
+    b: Run,
+    found: tuple[MetricComparison, ...],
+    images: list[Path] | None,
+    *,
+    megabytes: float,
+    beside: bool,
+    quiet: bool,
+) -> None:
+    """The page of two runs that were compared."""
+    from askance.evals.report import build_difference, difference_page
+    from askance.evals.report.writing import write_page
+
+    difference = build_difference(a, b, found)
+    pictures = pictures_of((difference.a, difference.b), images, megabytes=megabytes)
+    size = write_page(
+        out, lambda files: difference_page(difference, pictures=pictures, files=files), pictures=pictures, beside=beside
+    )
+    if not quiet:
+        tell(out, size, pictures)
 
 
 def names_of(a: Run, b: Run) -> tuple[str, str]:

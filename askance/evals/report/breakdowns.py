@@ -52,7 +52,8 @@ def _non_answers_are_zero(run: Run, answers: Sequence[Answer], column: str) -> b
 
 def _share(name: str, answers: Sequence[Answer], column: str, *, zero: bool, seed: int) -> Share:
     worths = [worth_of(answer, column) for answer in answers]
-    counted = [(worth or 0.0, answer) for worth, answer in zip(worths, answers, strict=True) if zero or worth is not None]
+    pairs = zip(worths, answers, strict=True)
+    counted = [(worth or 0.0, answer) for worth, answer in pairs if zero or worth is not None]
     values = [worth for worth, _ in counted]
     found = mean_estimate(
         values,

@@ -153,9 +153,9 @@ function isOpen(row) {
 function rowElement(row, place) {
   const share = index.runs[Number(state.run)].share;
   const made = h("div", {
-    class: "row", role: "option", id: `row-${place}`, "aria-selected": isOpen(row), "aria-posinset": place + 1, "aria-setsize": seen.length,
+    class: index.anyPicture ? "row" : "row bare", role: "option", id: `row-${place}`, "aria-selected": isOpen(row), "aria-posinset": place + 1, "aria-setsize": seen.length,
   },
-    thumbnail(row, { loading: "lazy" }) || (index.anyPicture ? h("span", { class: "blank" }) : h("span", {})),
+    thumbnail(row, { loading: "lazy" }) || (index.anyPicture ? h("span", { class: "blank" }) : null),
     h("div", {}, h("div", { class: "id" }, h("bdi", {}, row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null), h("div", { class: "said" }, h("bdi", {}, row.said))),
     h("div", { class: "worth" }, h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), h("div", { class: "soft" }, index.kind === "pair" ? row.figures : row.result === "partly" || row.result === "scored" ? worth(row.worth, share) : "")),
   );

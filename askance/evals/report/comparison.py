@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from askance.evals.comparing import Pairing, compare, differences, paired
+from askance.evals.comparing import Pairing, differences, paired
 from askance.evals.report import reading
 from askance.evals.report.build import part_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.comparing import MetricComparison, Pair
-    from askance.evals.figures import Convention
     from askance.evals.report.values import Row, RunPart
     from askance.evals.run import Run
 
@@ -57,21 +56,17 @@ class Difference:
         return self.a.name, self.b.name
 
 
-def build_difference(
-    run_a: Run,
-    run_b: Run,
-    metric: Sequence[str] | None = None,
-    *,
-    task: str | None = None,
-    convention: Convention | None = None,
-    seed: int = 0,
-) -> Difference:
-    """What two runs of one task say of each other; the options are those of `askance.evals.compare`.
+def build_difference(run_a: Run, run_b: Run, metrics: Sequence[MetricComparison]) -> Difference:
+    """What two runs of one task say of each other.
+
+    Args:
+        run_a: a run.
+        run_b: another run of the same task.
+        metrics: what `askance.evals.compare` found.
 
     Raises:
-        UsageError: the runs are of different tasks, have no sample in common, or no metric of a name.
+        UsageError: a folder holds lines that are none.
     """
-    metrics = compare(run_a, run_b, metric, task=task, convention=convention, seed=seed)
     pairing = paired(run_a, run_b)
     one, other = (run_a.name, run_b.name) if run_a.name != run_b.name else (run_a.path.name, run_b.path.name)
     a, b = part_of(run_a, name=one), part_of(run_b, name=other)
@@ -81,7 +76,7 @@ def build_difference(
         pairs=pairing.pairs,
         rows=tuple(_rows(pairing.pairs, a, b)),
         pairing=pairing,
-        metrics=metrics,
+        metrics=tuple(metrics),
         configuration=tuple(differences(run_a, run_b)),
     )
 
@@ -93,26 +88,22 @@ def _rows(pairs: Sequence[Pair], a: RunPart, b: RunPart) -> Iterator[ChangeRow]:
         yield ChangeRow(
             a=rows_a[key],
             b=rows_b[key],
-            change=_change(one.prediction.form(), other.prediction.form(), rows_a[key], rows_b[key]),
+            change=_change((one, other), rows_a[key], rows_b[key]),
             unlike=one.sample.form() != other.sample.form(),
         )
 
 
-def _change(a: JsonObject, b: JsonObject, row_a: Row, row_b: Row) -> Change:
+def _change(pair: Pair, row_a: Row, row_b: Row) -> Change:
     worth_a, worth_b = (_worth(row) for row in (row_a, row_b))
     if worth_a != worth_b:
         return "better" if worth_a > worth_b else "worse"
-    return "same" if (a["outcome"], a["value"]) == (b["outcome"], b["value"]) else "other"
+    one, other = ((each.prediction.outcome, each.prediction.value) for each in pair)
+    return "same" if one == other else "other"
 
 
 def _worth(row: Row) -> float:
     """For ranks alone: a sample without a score stands below all others only where there is no answer."""
     return 0.0 if row.worth is None else row.worth
-
-
-def labels_in(difference: Difference) -> tuple[str, ...]:
-    """Names of the values that stand for samples, of either run."""
-    return tuple(dict.fromkeys(part.column or "" for part in (difference.a, difference.b)))
 
 
 def snippet(row: ChangeRow) -> str:

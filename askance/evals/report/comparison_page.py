@@ -150,10 +150,11 @@ def _pairs(difference: Difference) -> Iterator[Markup]:
     pairing = difference.pairing
     both, alone_a, alone_b = pairing.answered
     name_a, name_b = difference.names
-    counts = {change: sum(row.change == change for row in difference.rows) for change in CHANGES}
     yield element("p", f"A is {name_a}, B is {name_b}.")
     yield plots.bars(
-        "Samples by change", [(CHANGES[change], count) for change, count in counts.items()], heads=("change", "samples")
+        "Samples by change",
+        [(word, sum(row.change == change for row in difference.rows)) for change, word in CHANGES.items()],
+        heads=("change", "samples"),
     )
     lines = [
         f"{len(pairing.pairs):,} samples in both, {pairing.only_a:,} in A alone, {pairing.only_b:,} in B alone",
@@ -166,9 +167,7 @@ def _pairs(difference: Difference) -> Iterator[Markup]:
 
 def _configuration(differing: Sequence[tuple[str, Any, Any]]) -> Markup:
     rows = (
-        element(
-            "tr", element("th", place, scope="row"), *(element("td", _value(value)) for value in (one, other))
-        )
+        element("tr", element("th", place, scope="row"), *(element("td", _value(value)) for value in (one, other)))
         for place, one, other in differing
     )
     head = element("tr", *(element("th", name, scope="col") for name in ("place", "A", "B")))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.evals.report import reading
 
-
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.report.values import RunPart
@@ -116,4 +115,4 @@ def _cut(value: Any) -> Any:
     if isinstance(value, list) and len(cast("list[Any]", value)) > 64:
         several = cast("list[Any]", value)
         return [*several[:8], f"… {len(several):,} in all"]
-    return value
+    return cast("Any", value)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from askance.evals.report.details import Texts, calls_of, detail_of
 from askance.evals.report.markup import Markup, data_block
-from askance.evals.report.pictures import Pictures
 from askance.evals.report.shell import blocks
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.report.pictures import Pictures
     from askance.evals.report.values import RunPart
 
 BLOCK = 50
@@ -67,7 +67,7 @@ class Shown:
         return {**form, "files": list(self.files)} if self.files is not None else form
 
 
-def details_blocks(number: int, part: RunPart, texts: Texts, room: Room) -> Iterator[Markup]:
+def details_blocks(number: int, part: RunPart, *, texts: Texts, room: Room) -> Iterator[Markup]:
     """The details of one run's samples, block by block, each with the calls that they rest on."""
     for start in range(0, len(part.answers), BLOCK):
         some = part.answers[start : start + BLOCK]
@@ -77,7 +77,9 @@ def details_blocks(number: int, part: RunPart, texts: Texts, room: Room) -> Iter
             new = {key: form for key, form in found.items() if key not in calls}
             if room.takes(new):
                 calls.update(new)
-        yield data_block(f"d-{number}-{start // BLOCK}", {"details": [detail_of(each) for each in some], "calls": calls})
+        yield data_block(
+            f"d-{number}-{start // BLOCK}", {"details": [detail_of(each) for each in some], "calls": calls}
+        )
 
 
 def texts_block(texts: Texts) -> Markup:

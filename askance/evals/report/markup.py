@@ -1,4 +1,4 @@
-"""HTML from values: whatever is no markup of this package becomes text, and what would hide or reorder text is shown."""
+"""HTML from values: what is no markup of this package becomes text, and what would hide or reorder text is shown."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from askance.replay import visible
 
 _VOID = frozenset({"input", "img", "meta", "br"})
 
-_RISKY = re.compile("[<>&\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
-"""What stands escaped in a block of JSON: what could end it, what cannot be written, and what reorders a file's text."""
+_RISKY = re.compile(
+    "[<>&\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+"""What is escaped in a block of JSON: what could end it, what cannot be written, and what reorders a file's text."""
 
 
 class Markup(str):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _PLOTTED = 10
 """Figures of a run that are drawn at most."""
+_NO_SCORES = ("error", "ceiling", "place", "same answer", "difference")
+"""How figures are named that say something else than how right answers are."""
 _SORTS: Mapping[str, str] = {"slow": "seconds", "cost": "cost", "tokens": "tokens", "tries": "again"}
 
 
@@ -34,7 +36,11 @@ def report_page(report: Report, *, pictures: Pictures | None = None, files: Sequ
     """
     shown = Shown(pictures=pictures or Pictures(), files=files)
     texts, room = Texts(report.runs), Room()
-    details = [block for number, part in enumerate(report.runs) for block in details_blocks(number, part, texts, room)]
+    details = [
+        block
+        for number, part in enumerate(report.runs)
+        for block in details_blocks(number, part, texts=texts, room=room)
+    ]
     index = {**index_of(report.runs, shown), "kind": "report", **({"without": WITHOUT} if room.refused else {})}
     data = joined((data_block("index", index), texts_block(texts), *details, *shown.blocks()))
     return document(
@@ -116,7 +122,7 @@ def _plots(report: Report) -> Iterator[Markup]:
 
 
 def _scores_of(part: RunPart) -> Iterator[Markup]:
-    chosen = [each for each in part.run.figures if each.percent and not each.metric.startswith(("error", "ceiling"))]
+    chosen = [each for each in part.run.figures if each.percent and not each.metric.startswith(_NO_SCORES)]
     if chosen:
         dots = [_dot(figure.metric, figure) for figure in chosen[:_PLOTTED]]
         note = f"The first {_PLOTTED} of {len(chosen)} figures." if len(chosen) > _PLOTTED else ""

@@ -1,8 +1,7 @@
 """Plots as tables with a drawn cell: an inline SVG strip stands beside the number that it draws.
 
-They are drawn by hand: lengths in percent let a strip follow the width of the page, colours come from the page's style,
-and the text stays text. A plotting library would bring its own script, or pixels and colours that do not change with the
-page.
+They are drawn by hand: lengths in percent let a strip follow the width of the page, colours come from its style, and the
+text stays text. A plotting library would bring a script of its own, or colours that do not change with the page.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def scale_of(dots: Iterable[Dot], *, percent: bool, around_zero: bool = False) -
     if not ends:
         return Scale(low=0.0, high=1.0, percent=percent)
     if around_zero:
-        reach = max(max(abs(end) for end in ends), 0.01) * 1.05
+        reach = max(*(abs(end) for end in ends), 0.01) * 1.05
         return Scale(low=-reach, high=reach, percent=percent, marks=(0.0,))
     low, high = min(*ends, 0.0), max(ends)
     return Scale(low=low, high=high if high > low else low + 1.0, percent=percent, marks=(low, high))
@@ -121,18 +120,23 @@ def scatter(title: str, points: Sequence[tuple[str, float, Dot]], *, across: str
     """
     most = max((place for _, place, _ in points), default=0.0) or 1.0
     drawn = joined(
-        _point(number, place / most, dot) for number, (_, place, dot) in enumerate(points, start=1) if dot.value is not None
+        _point(number, place / most, dot)
+        for number, (_, place, dot) in enumerate(points, start=1)
+        if dot.value is not None
     )
     lines = joined(
         element("line", x1="6%", x2="98%", y1=_up(mark), y2=_up(mark), class_="grid") for mark in SHARES.marks
     )
     labels = joined(
-        element("text", f"{100 * mark:.0f}", x="5%", y=_up(mark), dy="0.32em", text_anchor="end") for mark in SHARES.marks
+        element("text", f"{100 * mark:.0f}", x="5%", y=_up(mark), dy="0.32em", text_anchor="end")
+        for mark in SHARES.marks
     )
     summary = "; ".join(f"{name}: {place:g}, {shown_value(dot.value, percent=True)} %" for name, place, dot in points)
     svg = element("svg", lines, labels, drawn, class_="scatter", role="img", aria_label=f"{title}: {summary}")
     items = (element("li", name, " ", element("span", f"{place:g}", class_="soft num")) for name, place, _ in points)
-    return _figure(title, joined((svg, element("p", f"→ {across}, 0 to {most:g}", class_="note"), element("ol", *items))), note)
+    return _figure(
+        title, joined((svg, element("p", f"→ {across}, 0 to {most:g}", class_="note"), element("ol", *items))), note
+    )
 
 
 def _point(number: int, share: float, dot: Dot) -> Markup:
@@ -151,7 +155,9 @@ def _up(share: float) -> str:
 
 def _interval_strip(dot: Dot, scale: Scale) -> Markup:
     middle = _HEIGHT // 2
-    parts = [element("line", x1=scale.at(mark), x2=scale.at(mark), y1=0, y2=_HEIGHT, class_="grid") for mark in scale.marks]
+    parts = [
+        element("line", x1=scale.at(mark), x2=scale.at(mark), y1=0, y2=_HEIGHT, class_="grid") for mark in scale.marks
+    ]
     if dot.interval is not None:
         low, high = scale.at(dot.interval.low), scale.at(dot.interval.high)
         parts.append(element("line", x1=low, x2=high, y1=middle, y2=middle, class_="whisker"))
@@ -180,7 +186,9 @@ def _axis(scale: Scale, blank: int) -> Markup | None:
         for mark in scale.marks
     )
     strip = element("td", element("svg", *texts, height=14, width="100%"), class_="strip")
-    return element("tr", element("td"), strip, *(element("td") for _ in range(blank + 1)), class_="axis", aria_hidden="true")
+    return element(
+        "tr", element("td"), strip, *(element("td") for _ in range(blank + 1)), class_="axis", aria_hidden="true"
+    )
 
 
 def _limits(interval: Interval | None, scale: Scale) -> str:

@@ -1,4 +1,4 @@
-"""What a sample and its answer say, whatever the task: options, what is true, what was chosen, what the answer is worth."""
+"""What a sample and its answer say, whatever the task: options, what is true and chosen, what the answer is worth."""
 
 from __future__ import annotations
 

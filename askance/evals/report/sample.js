@@ -73,9 +73,17 @@ function scored(row, one, share) {
   const values = Object.entries(one.score.values).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, Number(Number(value).toFixed(4)))));
   const notes = Object.entries(one.score.notes || {}).filter(([name]) => name !== "judge");
   const judge = (one.score.notes || {}).judge;
-  const lines = notes.map(([name, value]) => [name, typeof value === "string" ? value : Array.isArray(value) ? value.map(json).join(" · ") : json(value)]);
+  const lines = notes.map(([name, value]) => [name, noteText(value)]);
   if (judge) lines.push(["judge", judge.judge || json(judge)]);
   return h("section", {}, h("h3", {}, "Score"), h("p", { class: "values" }, values), lines.length ? h("div", { class: "more" }, labelled(lines)) : null);
+}
+
+/** A note in a line where it is flat: texts, numbers, lists and maps of them. */
+function noteText(value) {
+  const flat = (each) => each === null || typeof each !== "object";
+  if (Array.isArray(value) && value.every(flat)) return value.map(json).join(" · ");
+  if (value && typeof value === "object" && Object.values(value).every(flat)) return Object.entries(value).map(([name, each]) => `${name} ${json(each)}`).join(" · ");
+  return json(value);
 }
 
 function linksOf(one, calls) {

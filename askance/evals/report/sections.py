@@ -22,7 +22,9 @@ FIRST = 8
 
 def section(identity: str, title: str, *content: Markup | None) -> Markup:
     """A part of the page with its heading, to be led to from the top."""
-    return element("section", element("h2", title, id=f"h-{identity}"), *content, id=identity, aria_labelledby=f"h-{identity}")
+    return element(
+        "section", element("h2", title, id=f"h-{identity}"), *content, id=identity, aria_labelledby=f"h-{identity}"
+    )
 
 
 def summary(part: RunPart, *, alone: bool) -> Markup:
@@ -72,7 +74,7 @@ def _outcomes(part: RunPart) -> Markup:
         bars.append(element("rect", x=f"{place:.3f}%", width=f"{share:.3f}%", y=0, height=14, class_=f"r-{kind}"))
         place += share
     counts = [
-        element("li", element("i", class_=f"key r-{result.replace(' ', '-')}"), f"{RESULTS[result]} ", _count(count))  # type: ignore[index]
+        element("li", element("i", class_=f"key r-{result.replace(' ', '-')}"), f"{RESULTS[result]} ", _count(count))
         for result, count in part.results.items()
     ]
     lost = [
@@ -103,13 +105,14 @@ def _facts(part: RunPart) -> Iterator[Markup]:
     samples: Mapping[str, Any] = configuration.get("samples", {})
     digest = str(samples.get("digest", ""))
     yield from _fact("Data", f"{samples.get('count', len(part.rows)):,} samples, digest ", _code(digest))
-    prompts: Mapping[str, Any] = configuration.get("solver", {}).get("prompts", {})
-    if prompts:
-        yield from _fact("Prompts", *(_prompt(part, str(name), str(digest)) for name, digest in prompts.items()))
     yield from _fact("Calls", *_calls(part.spent))
     yield from _fact("Cost", *_cost(part.spent, len(part.rows)))
     yield from _fact("Time", *_time(part))
     yield from _fact("Made by", f"askance {part.facts.get('askance', '?')}, run ", _code(part.facts.get("hash", "")))
+    prompts: Mapping[str, Any] = configuration.get("solver", {}).get("prompts", {})
+    if prompts:
+        files = (_prompt(part, str(name), str(digest)) for name, digest in sorted(prompts.items()))
+        yield element("div", element("dt", "Prompts"), element("dd", *files), class_="broad")
 
 
 def _fact(name: str, *content: str) -> Iterator[Markup]:
@@ -126,7 +129,9 @@ def _models(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     roles: Mapping[str, Any] = configuration.get("models", {}) or configuration.get("solver", {}).get("models", {})
     for role, form in roles.items():
         identity: Mapping[str, Any] = form.get("id", {})
-        named = identity.get("name") or ":".join(str(identity[each]) for each in ("provider", "model") if each in identity)
+        named = identity.get("name") or ":".join(
+            str(identity[each]) for each in ("provider", "model") if each in identity
+        )
         sampling: Mapping[str, Any] = form.get("sampling") or {}
         drawn = ", ".join(f"{name} {value}" for name, value in sampling.items())
         yield role, f"{named} ({drawn})" if drawn else str(named)
@@ -250,7 +255,9 @@ def judges_table(judges: Sequence[Mapping[str, Any]]) -> Markup:
 
 def sortable(heads: Sequence[str], rows: Sequence[Sequence[str | tuple[float | None, str]]]) -> Markup:
     """A table whose columns the script lets be sorted; a pair is a number and how it is shown."""
-    head = element("tr", *(element("th", name, scope="col", class_="num" if place else None) for place, name in enumerate(heads)))
+    head = element(
+        "tr", *(element("th", name, scope="col", class_="num" if place else None) for place, name in enumerate(heads))
+    )
     body = (element("tr", *(_field(place, cell) for place, cell in enumerate(row))) for row in rows)
     table = element("table", element("thead", head), element("tbody", *body), class_="sortable")
     return element("div", table, class_="wide", tabindex=0, role="region", aria_label="Table")

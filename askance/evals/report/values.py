@@ -132,7 +132,7 @@ class RunPart:
     rows: tuple[Row, ...]
     spent: Spent
     outcomes: Mapping[str, int]
-    results: Mapping[str, int]
+    results: Mapping[Result, int]
     kinds: Mapping[str, int]
     breakdowns: tuple[Breakdown, ...]
     judges: tuple[Mapping[str, Any], ...] = ()

@@ -1,0 +1,90 @@
+"""`askance report`: runs as one page that opens anywhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from askance.evals.report import Pictures, Report
+    from askance.evals.report.values import RunPart
+
+MANY = 5000
+"""Samples beyond which a page is slow to make and large."""
+
+ImagesOption = Annotated[
+    list[Path] | None,
+    typer.Option("--images", help="Where the pictures are: a file or folder; may be repeated. Else none is shown."),
+]
+MegabytesOption = Annotated[
+    float, typer.Option("--images-mb", min=0, help="Most megabytes of pictures in the page; they are made as small.")
+]
+BesideOption = Annotated[
+    bool, typer.Option("--beside", help="Put the pictures into a folder beside the page, not into it.")
+]
+
+
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, finished or not.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
+    images: ImagesOption = None,
+    images_mb: MegabytesOption = 24.0,
+    beside: BesideOption = False,
+    title: Annotated[str | None, typer.Option(help="Of the page; by default its tasks.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what the page says as one JSON object, and write no page.")
+    ] = False,
+) -> None:
+    """Make one HTML page of runs: figures, plots, and every sample with all that was asked and said."""
+    from askance.evals.report import build_report, report_page
+    from askance.evals.report.writing import write_page
+    from askance.evals.run import Run
+
+    found = build_report([Run.open(folder) for folder in folders], title=title)
+    if as_json:
+        print(json.dumps(found.form()))
+        return
+    _warn_of_many(found)
+    pictures = pictures_of(found.runs, images, megabytes=images_mb)
+    size = write_page(
+        out, lambda files: report_page(found, pictures=pictures, files=files), pictures=pictures, beside=beside
+    )
+    tell(out, size, pictures)
+
+
+def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabytes: float) -> Pictures | None:
+    """The pictures that runs speak of, as thumbnails; None where nobody says where they are.
+
+    Raises:
+        UsageError: a place is not there.
+    """
+    from askance.errors import UsageError
+    from askance.evals.report import thumbnails, wanted_by
+
+    if not places:
+        return None
+    for place in places:
+        if not place.exists():
+            raise UsageError(f"There is nothing at {str(place)!r}.", hint="Give `--images` a file or a folder.")
+    return thumbnails(wanted_by(parts), places, megabytes=megabytes)
+
+
+def tell(out: Path, size: int, pictures: Pictures | None) -> None:
+    """Says where the page is, and what became of its pictures."""
+    from askance.replay import visible
+
+    print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."))
+    if pictures is not None:
+        side = f" of at most {pictures.side} pixels" if pictures.jpegs else ""
+        print(f"{len(pictures.jpegs):,} pictures{side}{''.join(f'; {note}' for note in pictures.notes)}.")
+
+
+def _warn_of_many(found: Report) -> None:
+    count = sum(len(part.rows) for part in found.runs)
+    if count > MANY:
+        typer.echo(f"{count:,} samples make a large page; one run at a time makes smaller ones.", err=True)
