@@ -12,7 +12,7 @@ from askance.evals.report.embedding import BLOCK, WITHOUT, Room, Shown, texts_bl
 from askance.evals.report.markup import Markup, data_block, element, joined
 from askance.evals.report.pictures import Pictures
 from askance.evals.report.shell import document
-from askance.evals.reports import table_of_runs
+from askance.evals.reports import notes_of
 from askance.evals.tables import NONE, shown_value
 
 if TYPE_CHECKING:
@@ -95,19 +95,50 @@ def _details(difference: Difference, texts: Texts, room: Room) -> Iterator[Marku
         yield data_block(f"d-0-{start // BLOCK}", {"details": details, "calls": calls})
 
 
-def _content(difference: Difference, notes: Sequence[str]) -> Iterator[Markup]:
-    verdicts = element("ul", *(_verdict(each, difference.names) for each in difference.metrics), class_="verdicts")
-    yield sections.section("verdicts", "What the pairs say", verdicts, *_forest(difference.metrics))
-    yield sections.section("pairs", "Pairs", *_pairs(difference))
+def _content(difference: Difference, notes: Sequence[str]) -> Iterator[Markup | None]:
+    yield _lead(difference)
+    yield sections.section("verdicts", "What the pairs say", *_verdicts(difference), *_forest(difference.metrics))
     differing = difference.configuration
     content = _configuration(differing) if differing else element("p", "The two are of one configuration.")
     yield sections.section("configuration", "What differs in the configuration", content)
-    table = table_of_runs([difference.a.run, difference.b.run])
-    yield sections.section("figures", "Figures", sections.runs_table(table))
-    for part in (difference.a, difference.b):
-        yield sections.summary(part, alone=False)
+    parts = (difference.a, difference.b)
+    notes_of_runs = notes_of([part.run for part in parts])
+    yield sections.section("figures", "Figures", sections.side_by_side(parts), sections.listed(notes_of_runs))
+    articles = (sections.summary(part, alone=False) for part in parts)
+    yield sections.section("runs", "The two runs", *articles)
     if notes:
-        yield element("ul", *(element("li", note) for note in notes), class_="notes")
+        yield sections.listed(notes)
+
+
+def _lead(difference: Difference) -> Markup:
+    """The first figure and its verdict, and how many samples changed."""
+    first, (name_a, name_b) = difference.metrics[0], difference.names
+    verdict = first.comparison.verdict
+    big = {"better": "A is better", "worse": "B is better", "tied": "Tied"}[verdict]
+    changed = element("div", *_pairs(difference), class_="outcomes")
+    headline = element(
+        "div",
+        element("p", big, class_=f"big {verdict}"),
+        element("p", first.sentence(name_a, name_b)),
+        element("p", f"A is {name_a}, B is {name_b}.", class_="soft"),
+        class_="headline",
+    )
+    return element("div", headline, changed, class_="lead even")
+
+
+def _verdicts(difference: Difference) -> Iterator[Markup]:
+    """The other figures: those that tell the two apart, and folded the ones that do not."""
+    others = difference.metrics[1:]
+    told = [each for each in others if each.comparison.verdict != "tied"]
+    tied = [each for each in others if each.comparison.verdict == "tied"]
+    if told:
+        yield element("ul", *(_verdict(each, difference.names) for each in told), class_="verdicts")
+    if tied:
+        items = (_verdict(each, difference.names) for each in tied)
+        heading = element(
+            "summary", f"{len(tied):,} {'more figures' if told else 'other figures'} on which they are tied"
+        )
+        yield element("details", heading, element("ul", *items, class_="verdicts"))
 
 
 def _verdict(each: MetricComparison, names: tuple[str, str]) -> Markup:
@@ -146,11 +177,9 @@ def _family(metrics: Sequence[MetricComparison]) -> str:
     return f"p adjusted for {family} comparisons by Holm's method; intervals each for itself." if family > 1 else ""
 
 
-def _pairs(difference: Difference) -> Iterator[Markup]:
+def _pairs(difference: Difference) -> Iterator[Markup | None]:
     pairing = difference.pairing
     both, alone_a, alone_b = pairing.answered
-    name_a, name_b = difference.names
-    yield element("p", f"A is {name_a}, B is {name_b}.")
     yield plots.bars(
         "Samples by change",
         [(word, sum(row.change == change for row in difference.rows)) for change, word in CHANGES.items()],
@@ -162,7 +191,7 @@ def _pairs(difference: Difference) -> Iterator[Markup]:
     ]
     if pairing.unlike:
         lines.append(f"{pairing.unlike:,} were not asked the same: another image, other options, another target")
-    yield element("ul", *(element("li", line) for line in lines), class_="notes")
+    yield sections.listed(lines)
 
 
 def _configuration(differing: Sequence[tuple[str, Any, Any]]) -> Markup:

@@ -77,9 +77,8 @@ def details_blocks(number: int, part: RunPart, *, texts: Texts, room: Room) -> I
             new = {key: form for key, form in found.items() if key not in calls}
             if room.takes(new):
                 calls.update(new)
-        yield data_block(
-            f"d-{number}-{start // BLOCK}", {"details": [detail_of(each) for each in some], "calls": calls}
-        )
+        details = [detail_of(each) for each in some]
+        yield data_block(f"d-{number}-{start // BLOCK}", {"details": details, "calls": calls})
 
 
 def texts_block(texts: Texts) -> Markup:

@@ -12,15 +12,17 @@ from askance.evals.report.markup import Markup, data_block, element, joined
 from askance.evals.report.pictures import Pictures
 from askance.evals.report.shell import document
 from askance.evals.report.values import RESULTS
-from askance.evals.reports import table_of_runs
+from askance.evals.reports import notes_of, table_of_runs
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Figure
-    from askance.evals.report.values import Breakdown, Report, RunPart
+    from askance.evals.report.values import Beside, Breakdown, Report, RunPart
 
 _PLOTTED = 10
 """Figures of a run that are drawn at most."""
+_SIDE_BY_SIDE = 4
+"""Runs of one task up to which each has a column; more of them have a row each."""
 _NO_SCORES = ("error", "ceiling", "place", "same answer", "difference")
 """How figures are named that say something else than how right answers are."""
 _SORTS: Mapping[str, str] = {"slow": "seconds", "cost": "cost", "tokens": "tokens", "tries": "again"}
@@ -69,12 +71,12 @@ def _sorts(runs: Sequence[JsonObject]) -> list[str]:
     return ["order", *ranked, *told]
 
 
-def _content(report: Report, notes: Sequence[str]) -> Iterator[Markup]:
+def _content(report: Report, notes: Sequence[str]) -> Iterator[Markup | None]:
     alone = len(report.runs) == 1
     for part in report.runs:
         yield sections.summary(part, alone=alone)
     if notes:
-        yield element("ul", *(element("li", note) for note in notes), class_="notes")
+        yield sections.listed(notes)
     tables = list(_tables(report))
     if tables:
         yield sections.section("figures", "Figures", *tables)
@@ -86,23 +88,27 @@ def _content(report: Report, notes: Sequence[str]) -> Iterator[Markup]:
         yield sections.section("judges", "Judges", sections.judges_table(judges))
 
 
-def _tables(report: Report) -> Iterator[Markup]:
+def _tables(report: Report) -> Iterator[Markup | None]:
     by_task: dict[str, list[RunPart]] = {}
     for part in report.runs:
         by_task.setdefault(part.run.task, []).append(part)
     for task, parts in by_task.items():
         if len(by_task) > 1:
             yield element("h3", task)
-        if len(parts) > 1:
+        if len(parts) > _SIDE_BY_SIDE:
             yield sections.runs_table(table_of_runs([part.run for part in parts]))
+        elif len(parts) > 1:
+            yield sections.side_by_side(parts)
+            yield sections.listed(notes_of([part.run for part in parts]))
         elif (table := sections.figures_table(parts[0])) is not None:
             yield table
+    together: dict[Beside, list[RunPart]] = {}
     for part in report.runs:
-        figures = {figure.metric: figure for figure in part.run.figures}
         for beside in part.beside:
-            name = None if len(report.runs) == 1 else part.name
-            heading = element("h3", "Beside what was published", f": {name}" if name else None)
-            yield element("div", heading, sections.beside_table(beside, figures), class_="beside")
+            together.setdefault(beside, []).append(part)
+    for beside, parts in together.items():
+        heading = element("h3", "Beside what was published")
+        yield element("div", heading, sections.beside_table(beside, parts), class_="beside")
 
 
 def _plots(report: Report) -> Iterator[Markup]:

@@ -1,6 +1,6 @@
 """Plots as tables with a drawn cell: an inline SVG strip stands beside the number that it draws.
 
-They are drawn by hand: lengths in percent let a strip follow the width of the page, colours come from its style, and the
+They are drawn by hand: lengths in percent let a strip follow the width of the page, colours come from its style, and
 text stays text. A plotting library would bring a script of its own, or colours that do not change with the page.
 """
 
@@ -195,7 +195,7 @@ def _limits(interval: Interval | None, scale: Scale) -> str:
     if interval is None:
         return "–"
     low, high = (shown_value(end, percent=scale.percent) for end in (interval.low, interval.high))
-    return f"{low} – {high}"
+    return f"{low} – {high}".replace("-", "−")
 
 
 def _head(*names: str) -> Markup:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from askance.evals.figures import Figure
 from askance.evals.report.markup import Markup, element, joined
 from askance.evals.report.values import RESULTS
+from askance.evals.reports import notes_of
 from askance.evals.run_folder import PROMPTS
 from askance.evals.tables import NONE, shown_figure, shown_value
 
@@ -35,7 +36,7 @@ def summary(part: RunPart, *, alone: bool) -> Markup:
         title,
         element("div", _main_figure(part), _outcomes(part), class_="lead"),
         element("dl", *_facts(part), class_="facts"),
-        element("ul", *(element("li", note) for note in part.run.notes), class_="notes") if part.run.notes else None,
+        listed(notes_of([part.run])) if alone else None,
         _configuration(part),
         class_="run",
     )
@@ -214,11 +215,32 @@ def _interval_text(figure: Figure) -> str:
     return NONE if figure.interval is None else _interval(figure).partition("interval ")[2]
 
 
+def listed(notes: Sequence[str]) -> Markup | None:
+    """What a reader should know, a line each."""
+    return element("ul", *(element("li", note) for note in notes), class_="notes") if notes else None
+
+
+def side_by_side(parts: Sequence[RunPart]) -> Markup:
+    """Some runs of one task: a row a figure, a column a run."""
+    figures = [{figure.metric: figure for figure in part.run.figures} for part in parts]
+    metrics = dict.fromkeys(metric for each in figures for metric in each)
+    counts: list[list[str | tuple[float | None, str]]] = [
+        ["samples", *(_cell(len(part.rows)) for part in parts)],
+        ["answered", *(_cell(part.outcomes.get("answered", 0)) for part in parts)],
+    ]
+    rows = [[metric, *(_cell(each.get(metric)) for each in figures)] for metric in metrics]
+    heads = ("figure", *(part.name for part in parts))
+    first, others = sortable(heads, [*counts, *rows[:FIRST]]), rows[FIRST:]
+    if not others:
+        return first
+    more = element("details", element("summary", f"{len(others):,} more figures"), sortable(heads, others))
+    return joined((first, more))
+
+
 def runs_table(table: Table) -> Markup:
     """Several runs: a row each, a column a metric."""
     rows = [[_cell(cell) for cell in row] for row in table.rows]
-    notes = element("ul", *(element("li", note) for note in table.notes), class_="notes") if table.notes else None
-    return joined((sortable(table.columns, rows), notes))
+    return joined((sortable(table.columns, rows), listed(table.notes)))
 
 
 def _cell(cell: Cell) -> str | tuple[float | None, str]:
@@ -229,14 +251,16 @@ def _cell(cell: Cell) -> str | tuple[float | None, str]:
     return NONE if cell is None else cell
 
 
-def beside_table(beside: Beside, figures: Mapping[str, Figure]) -> Markup:
+def beside_table(beside: Beside, parts: Sequence[RunPart]) -> Markup:
     """Our figures, and in columns of their own those that others published."""
-    heads = ("figure", "ours", *(f"{head} †" for head in beside.heads))
+    figures = [{figure.metric: figure for figure in part.run.figures} for part in parts]
+    ours = ["ours"] if len(parts) == 1 else [part.name for part in parts]
+    heads = ("figure", *ours, *(f"{head} †" for head in beside.heads))
     rows: list[list[str | tuple[float | None, str]]] = []
     for metric, values in beside.rows:
-        percent = figures[metric].percent
+        percent = figures[0][metric].percent
         theirs = [(value, shown_value(value, percent=percent)) for value in values]
-        rows.append([metric, (figures[metric].value, shown_figure(figures[metric])), *theirs])
+        rows.append([metric, *(_cell(each.get(metric)) for each in figures), *theirs])
     note = f"† Published figures, not ours: {beside.title}. {beside.source}"
     return joined((sortable(heads, rows), element("p", note, class_="note")))
 
