@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,7 +76,11 @@ class Place:
 
     def run(self, *words: str, **variables: str) -> Ran:
         """`askance WORDS` in this place, with `variables` in the environment and no others that mean anything to it."""
-        command = [str(Path(sys.executable).with_name("askance")), *words]
+        return self.run_by(Path(sys.executable), words, variables)
+
+    def run_by(self, python: Path, words: Sequence[str], variables: Mapping[str, str]) -> Ran:
+        """As `run`, in the environment of another Python."""
+        command = [str(python.with_name("askance")), *words]
         done = subprocess.run(
             command,
             cwd=self.folder,

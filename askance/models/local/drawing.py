@@ -15,7 +15,8 @@ from askance.models.local.rows import Choice, Row, Written
 if TYPE_CHECKING:
     from askance.chat import FinishReason
 
-Decode = Callable[[Sequence[int]], str]
+Decode = Callable[..., str]
+"""Tokens to text; `whole=True` writes out the special ones too."""
 
 _BYTES = 4
 """Most tokens that one character takes, where a tokenizer falls back to bytes."""
@@ -64,7 +65,7 @@ class Draft:
             self.finish = "length"
 
     def text_of(self, token: int) -> str:
-        return self._decode([token])
+        return self._decode([token], whole=True)
 
     def _stopped(self) -> bool:
         if not self._stops:

@@ -24,6 +24,8 @@ SAFE, PICKLED = ".safetensors", ".bin"
 
 _INDEX = ".index.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_LONGEST_HEADER = 100_000_000
+"""Bytes; the format allows no more."""
 _WHOLE = "Copy or download the folder again, whole."
 
 
@@ -157,7 +159,7 @@ def _check_whole(file: Path, source: str) -> None:
             length = int.from_bytes(opened.read(8), "little")
             header: JsonObject = json.loads(opened.read(length)) if 8 + length <= size else {}
         ends = [int(entry["data_offsets"][1]) for name, entry in header.items() if name != "__metadata__"]
-        wanted = 8 + length + max(ends, default=0)
+        wanted = 8 + length + max(ends, default=0) if length <= _LONGEST_HEADER else -1
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         wanted = -1
     if wanted != size:

@@ -12,8 +12,8 @@ from askance.errors import BadRequest, MissingExtra
 if TYPE_CHECKING:
     from askance.chat import JsonObject
 
-_OPTIONS = {"whitespace_flexible": False}
-"""Blanks between the parts of JSON are left out, or a small model writes nothing else."""
+_OPTIONS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+"""Blanks stand where most JSON has them and nowhere else, or a small model writes nothing else."""
 
 
 class Grammars:

@@ -110,8 +110,10 @@ class Runner:
         generator = torch.Generator().manual_seed(row.choice.seed)
         return Draft(row, matcher=matcher, generator=generator, ends=loaded.ends, decode=self._decode)
 
-    def _decode(self, tokens: Sequence[int]) -> str:
-        return self._loaded.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    def _decode(self, tokens: Sequence[int], *, whole: bool = False) -> str:
+        return self._loaded.tokenizer.decode(
+            list(tokens), skip_special_tokens=not whole, clean_up_tokenization_spaces=False
+        )
 
     def _inputs(self, batch: Sequence[Row]) -> tuple[dict[str, Any], list[int]]:
         """The batch as tensors; and how many tokens of each row were found computed."""

@@ -1,0 +1,89 @@
+"""`hf:` does what every backend does: the far side is a tiny model that is made to write what a scene says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.chat import ChatResponse
+from askance.errors import BadRequest, ContextExceeded, ImagesRejected
+from askance.models.local import HFModel
+from askance.testing import Check, Scene, checks
+
+torch = pytest.importorskip("torch", reason="torch is not installed; tests/slow/test_hf.py runs this where it is")
+pytest.importorskip("transformers")
+pytestmark = pytest.mark.slow
+
+CANNOT = {
+    # It calls no tools, declines in no form of its own, and filters nothing.
+    "tool call", "tool result", "refusal", "filtered",
+    # Tokens are counted here, the name is that of the weights, and log-probabilities are the model's own.
+    "usage", "cached tokens", "served model", "logprobs",
+    # There is no network between, no key and no server.
+    "raises Unreachable", "raises CallTimeout", "raises AuthError", "raises ModelNotFound", "raises RateLimited",
+    "raises ServerFault", "raises MalformedReply",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("check", checks(cannot=CANNOT), ids=str)
+async def test_conforms(check: Check, tiny: Callable[[str], Path]) -> None:
+    await check(lambda scene: far_side(scene, tiny))
+
+
+def far_side(scene: Scene, tiny: Callable[[str], Path]) -> HFModel:
+    """A model that plays `scene`."""
+    model = HFModel(tiny("llama" if isinstance(scene.reply, ImagesRejected) else "llava"))
+    loaded = model._loaded().loaded  # pyright: ignore[reportPrivateUsage]
+    if isinstance(scene.reply, ContextExceeded):
+        loaded.model.config.get_text_config().max_position_embeddings = 3
+        return model
+    if isinstance(scene.reply, BadRequest):
+        loaded.model.forward = _full
+        return model
+    text = _text(scene.reply) if isinstance(scene.reply, ChatResponse) else None
+    tokens: list[int] = loaded.tokenizer(text or "", add_special_tokens=False)["input_ids"]
+    if isinstance(scene.reply, ChatResponse) and scene.reply.finish == "length":
+        limit = len(tokens)
+        preparing = model._row  # pyright: ignore[reportPrivateUsage]
+
+        def short(request: Any) -> Any:
+            row = preparing(request)
+            row.limit = limit
+            return row
+
+        model._row = short  # pyright: ignore[reportPrivateUsage]
+    end = min(loaded.ends)
+    loaded.model.forward = _told(loaded.model.forward, [*tokens, end] if text is not None else None)
+    return model
+
+
+def _full(**_: Any) -> Any:
+    msg = "CUDA out of memory. Tried to allocate 2.00 GiB."
+    raise torch.OutOfMemoryError(msg)
+
+
+def _text(reply: ChatResponse) -> str:
+    return f"<think>{reply.thinking}</think>{reply.text}" if reply.thinking else reply.text
+
+
+def _told(forward: Any, tokens: list[int] | None) -> Any:
+    """`forward` whose likeliest tokens are `tokens`, from the beginning of each answer; None has no end."""
+    step = 0
+
+    def told(**values: Any) -> Any:
+        nonlocal step
+        output = forward(**values)
+        # A prompt or what is left of one has more than one token, and only it begins an answer.
+        step = 0 if values["input_ids"].shape[1] > 1 else step + 1
+        if tokens is None:
+            time.sleep(0.01)
+            output.logits[..., -1, 0] = 1e6
+        else:
+            output.logits[..., -1, tokens[min(step, len(tokens) - 1)]] = 1e6
+        return output
+
+    return told

@@ -1,0 +1,148 @@
+"""`hf:` in a fresh environment with the extra `local`: tiny models of every family, real weights, the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.slow.commands import OPTIONS, JsonObject, Place
+from tests.slow.environments import HERE, ROOT, TORCH, Recipe, environment
+
+pytestmark = pytest.mark.slow
+
+SUITES = sorted(
+    path.name
+    for path in (ROOT / "tests" / "models" / "local").glob("test_*.py")
+    if "importorskip" in path.read_text(encoding="utf-8")
+)
+"""Tests that need torch."""
+
+SETTINGS = """\
+[models.blind]
+spec = "hf:{folder}"
+temperature = 0
+max_tokens = 120
+timeout = 900
+extra = {{ repetition_penalty = 1.3 }}
+local = {{ dtype = "float32", device = "cpu" }}
+"""
+RUN = ("run", "action-reason", "photos/coffee.png", "--vlm", "blind", "--options", "options.json", "--json")
+
+
+@pytest.fixture(scope="session")
+def hf_python() -> Path:
+    """A Python with askance, its extra `local`, and what its tests need; torch is the CPU build."""
+    tests = ("pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150")
+    return environment("hf", Recipe(packages=(TORCH, "transformers==5.23.0", *tests), extras="local"))
+
+
+@pytest.fixture
+def place(models: Path, photos: Path, tmp_path: Path) -> Place:
+    """A user's folder beside the weights."""
+    return Place.make(tmp_path / "place", photos, SETTINGS.format(folder=models / "blind-vlm"))
+
+
+@pytest.fixture
+def ask(hf_python: Path, own_place: Path) -> Callable[..., list[JsonObject]]:
+    """Asks a model of a folder in a process of its own; gives what came of each request."""
+
+    def run(folder: Path, requests: list[JsonObject], **local: object) -> list[JsonObject]:
+        command = [str(hf_python), str(HERE / "ask_hf.py"), str(folder), json.dumps(local)]
+        lines = "".join(json.dumps(request) + "\n" for request in requests)
+        done = subprocess.run(
+            command, input=lines, cwd=own_place, capture_output=True, text=True, timeout=900, check=True, env=_quiet()
+        )
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    return run
+
+
+def _quiet() -> dict[str, str]:
+    # On a busy machine two threads that wait for each other are slower than one.
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_tiny_models_of_every_family(hf_python: Path, suite: str) -> None:
+    command = [str(hf_python), "-m", "pytest", "-q", "-x", "--run-slow", f"tests/models/local/{suite}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False, env=_quiet())
+
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
+    assert " skipped" not in done.stdout
+
+
+def test_the_command_runs_a_folder_and_replays_without_torch(hf_python: Path, place: Place) -> None:
+    live = place.run_by(hf_python, RUN, {"OMP_NUM_THREADS": "1"})
+    replayed = place.run(*RUN, "--replay")
+
+    (line,) = live.lines
+    assert Path(line["image"]).name in OPTIONS
+    assert {link["rung"] for link in live.links} == {"json_schema"}
+    assert line["links"]["objects"]["outcome"] in {"answered", "truncated"}
+    assert live.meta("calls") == len(live.calls) >= 4
+    assert replayed.lasting == live.lasting
+    assert (replayed.meta("calls"), replayed.meta("replayed")) == (0, len(live.calls))
+
+
+def test_a_replay_loads_neither_torch_nor_weights(hf_python: Path, place: Place) -> None:
+    place.run_by(hf_python, RUN, {"OMP_NUM_THREADS": "1"})
+    script = (
+        "import sys\nfrom askance.cli import main\nsys.argv[1:] = " + repr([*RUN, "--replay"]) + "\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sorted({'torch', 'transformers'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [str(hf_python), "-c", script], cwd=place.folder, capture_output=True, text=True, timeout=300, check=True
+    )
+
+    assert json.loads(done.stdout.splitlines()[0])["image"] == "photos/coffee.png"
+    assert done.stderr.splitlines()[-1] == ""
+
+
+def test_without_torch_the_extra_is_named(place: Place) -> None:
+    ran = place.run(*RUN)
+
+    assert ran.code == 2
+    assert "needs torch and transformers" in " ".join(ran.err.split())
+    assert "pip install 'askance[local]'" in ran.err
+    assert sys.executable not in ran.err
+
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "objects": {"type": "array", "items": {"type": "string", "maxLength": 20}, "minItems": 1, "maxItems": 3},
+        "kind": {"type": "string", "enum": ["TR1", "TR2", "OIO", "OR"]},
+    },
+    "required": ["objects", "kind"],
+    "additionalProperties": False,
+}
+
+
+def test_real_weights_are_held_to_a_schema(ask: Callable[..., list[JsonObject]], models: Path) -> None:
+    requests: list[JsonObject] = [
+        {"text": f"Name the parts of thing number {number}.", "seed": number, "temperature": 1.0, "schema": SCHEMA}
+        for number in range(16)
+    ]
+
+    answers = ask(models / "smollm2-135m", requests, dtype="float32", device="cpu", batch=16)
+
+    assert [answer["finish"] for answer in answers] == ["stop"] * len(requests)
+    for answer in answers:
+        jsonschema.validate(json.loads(answer["text"]), SCHEMA)
+
+
+def test_real_weights_say_what_they_know(ask: Callable[..., list[JsonObject]], models: Path) -> None:
+    question = "What is the capital of France? Answer in one word."
+
+    (answer,) = ask(models / "smollm2-135m", [{"text": question, "temperature": 0}], dtype="float32", device="cpu")
+
+    assert "Paris" in answer["text"]
