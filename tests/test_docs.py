@@ -48,6 +48,7 @@ def test_a_page_does_what_it_says(page: Path, reader: Reader) -> None:
 @pytest.fixture
 def reader(own_place: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     """Someone in an empty folder who has `askance` installed, a key, and a terminal of 100 columns."""
+    (own_place / "examples").symlink_to(ROOT / "examples")  # as in a clone
     bin_ = own_place.parent / "bin"
     bin_.mkdir()
     command = bin_ / "askance"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ import pytest
 
 from askance.cli import main
 from askance.cli.demonstration import copy_demo
+from askance.evals import compare
+from askance.evals.packs import opened
 from tests.scripted import PICTURE
 from tests.servers import FakeEndpoint
 
@@ -50,3 +53,21 @@ def test_a_task_of_ones_own_is_run_over_the_demos_pictures(
 
     assert ended.value.code == 0
     assert "8 samples: 8 answered." in capsys.readouterr().out
+
+
+def test_the_pack_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", str(EXAMPLES / "demo.pack"), "--rerun", "--json"])
+    found = json.loads(capsys.readouterr().out)
+
+    assert (ended.value.code, found["sound"], found["differing_tables"]) == (0, True, [])
+    assert [run["differences"] for run in found["runs"]] == [[]] * 7
+    assert [run["again"] for run in found["runs"]] == [{"same": 7}] * 6 + [{}]
+
+
+def test_a_blind_model_says_the_same_of_another_picture() -> None:
+    with opened(EXAMPLES / "demo.pack") as pack:
+        runs = {run.path.name: run for run in pack.runs}
+        for seen, swapped in (("arr-multi-image", "arr-multi-swapped"), ("mac-image", "mac-swapped")):
+            (headline, *_) = compare(runs[seen], runs[swapped])
+            assert headline.comparison.verdict == "tied"

@@ -66,8 +66,12 @@ def replay(
     raise typer.Exit(OK if report.sound else SOME)
 
 
+SHOWN = 8
+"""Metrics that a table for readers shows, the first ones of its task; the one for programs has all."""
+
+
 def tables_of(runs: Sequence[Run]) -> dict[str, str]:
-    """The tables of runs, one for each task, by file name."""
+    """The tables of runs, one for each task, by file name: for readers in Markdown, for programs in CSV."""
     from askance.evals.reports import table_of_runs
     from askance.evals.tables import rendered
 
@@ -76,9 +80,10 @@ def tables_of(runs: Sequence[Run]) -> dict[str, str]:
         tasks.setdefault(run.task, []).append(run)
     texts: dict[str, str] = {}
     for task, several in tasks.items():
-        name, table = "-".join(task.split("/")), table_of_runs(several)
-        texts[f"{name}.md"] = rendered(table, "markdown")
-        texts[f"{name}.csv"] = rendered(table, "csv")
+        name, whole = "-".join(task.split("/")), table_of_runs(several)
+        first = whole.columns[3 : 3 + SHOWN]
+        texts[f"{name}.md"] = rendered(table_of_runs(several, metrics=first), "markdown")
+        texts[f"{name}.csv"] = rendered(whole, "csv")
     return texts
 
 
@@ -154,4 +159,4 @@ def _about(run: Checked) -> Iterator[str]:
     yield from (f"    {difference}" for difference in run.differences)
     if run.again:
         yield f"  run again: {', '.join(f'{count:,} {change}' for change, count in sorted(run.again.items()))}"
-        yield from (f"    {change}" for change in run.changed)
+    yield from (f"    {change}" for change in run.changed)

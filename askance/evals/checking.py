@@ -90,7 +90,9 @@ async def _checked(run: Run, find: Callable[[Run], Definition], *, again: bool) 
         answers, figures = await rescored(run, definition)
         differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
         fresh = run.scored(answers, figures)
-        if again:
+        if again and definition.solver is None:
+            changed.append("it is not run again: the task makes its solver only with its data")
+        elif again:
             async for each in rerun(run, definition):
                 results[each.change] += 1
                 if each.change != "same" and len(changed) < SHOWN:
