@@ -1,0 +1,235 @@
+"""The trials of a blame: a wrong answer each, with one link replaced and given all that does not follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from askance.chains import LINKS
+from askance.chains.planning import above
+from askance.chat import key_of
+from askance.errors import UsageError
+from askance.evals.blamed import Blame, Trial
+from askance.evals.replacing import dropping, form_of_link, were
+from askance.evals.run_folder import PROMPTS
+from askance.evals.scoring import scored
+from askance.evals.solving import ChainSolver
+from askance.evals.values import Prediction
+from askance.models.described import described_model
+from askance.prompts import overlaid
+
+if TYPE_CHECKING:
+    from askance.chains import Link
+    from askance.chat import JsonObject
+    from askance.evals.figures import Metric
+    from askance.evals.replacing import Replacement
+    from askance.evals.run import Answer, Run
+    from askance.evals.task import Definition, Scoring
+    from askance.evals.values import Score
+    from askance.models import Engine, Model
+    from askance.nodes import Result
+
+_NEAR = 1e-9
+"""Two values of a metric that differ by no more are equal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A trial to be made: one answer, and what stands in the place of one of its links."""
+
+    answer: Answer
+    link: Link
+    put: Result[Any]
+    given: Mapping[str, Any]
+    """What the chain is given: the sample, and every link that does not lie downstream."""
+    key: str
+    """Tells it from any other, also of an earlier run of the same folder."""
+
+
+class Cases:
+    """The trials that a run gives rise to, and what becomes of them.
+
+    Args:
+        run: finished, with its scores.
+        definition: of its task.
+        engine: by which models are asked, and where answers are on record.
+        models: by role, those that are asked; for a role that is not named it is the model that the run describes,
+            whose recorded answers can be had and whom nobody can ask.
+        replacement: what is put in the links' places; by default they are dropped.
+        links: those that are tried; None is all.
+        metric: what tells right from wrong; by default the one that stands for the task.
+
+    Raises:
+        UsageError: the run cannot be run without its data, its solver is no chain, it is not scored, it has no metric
+            or link of that name.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        definition: Definition,
+        *,
+        engine: Engine,
+        models: Mapping[str, Model] | None = None,
+        replacement: Replacement | None = None,
+        links: Collection[Link] | None = None,
+        metric: str | None = None,
+    ) -> None:
+        self.run = run
+        self.solver = solver_of(run, definition, engine=engine, models=models or {})
+        self.chain = self.solver.chain
+        self._scoring = definition.scored(engine, run.configuration["options"])
+        self._metric = _metric(self._scoring, metric)
+        self.replacement = replacement or dropping(self.chain)
+        self._above = above(self.chain)
+        self._links = _links(self._above.get(self.chain.target, ()), links, chain=self.chain.get_name())
+        self._solver_form = self.solver.form()
+        self._answers = {(answer.sample.id, answer.epoch): answer for answer in run.answers}
+        _check_scored(run)
+        self.worth = dict(self._worths())
+        """By sample and epoch of every wrong answer: what it is worth, and what a right one is."""
+        self.wrong = tuple(each for each in run.answers if (each.sample.id, each.epoch) in self.worth)
+
+    def _worths(self) -> Iterator[tuple[tuple[str, int], tuple[float, float]]]:
+        for answer in self.run.answers:
+            was, right = self._worth(answer.score), self._worth(self._scoring.if_right(answer.sample))
+            if was is not None and right is not None and self._short(was, right):
+                yield (answer.sample.id, answer.epoch), (was, right)
+
+    def _worth(self, score: Score | None) -> float | None:
+        return None if score is None or not self._metric.covers(score) else self._metric.of([score])
+
+    def _short(self, value: float, right: float) -> bool:
+        return (right - value if self._metric.better == "higher" else value - right) > _NEAR
+
+    def __iter__(self) -> Iterator[Case]:
+        """The trials that there are, of the links that are wanted."""
+        found = (self._case(answer, link) for answer in self.wrong for link in self._links)
+        return (case for case in found if case is not None)
+
+    def _case(self, answer: Answer, link: Link) -> Case | None:
+        """The trial of one link; None where there is nothing to put in its place, or what is there already."""
+        put, there = self.replacement.put(answer, link), were(answer)
+        if put is None or (link in there and (put.outcome, put.value) == (there[link].outcome, there[link].value)):
+            return None
+        kept = {each: result for each, result in there.items() if link not in self._above.get(each, ())}
+        kept.pop(self.chain.target, None)
+        return Case(
+            answer=answer,
+            link=link,
+            put=put,
+            given={**self.solver.given(answer.sample), **kept, link: put},
+            key=self._key(answer, link, put),
+        )
+
+    def _key(self, answer: Answer, link: Link, put: Result[Any]) -> str:
+        was = answer.prediction.form()
+        del was["meta"]
+        form = {"sample": answer.sample.form(), "epoch": answer.epoch, "was": was, "link": link}
+        return key_of("blame", {**form, "put": form_of_link(put), "solver": self._solver_form})
+
+    def still_true(self, lines: Iterable[JsonObject]) -> Iterator[JsonObject]:
+        """Of the lines of an earlier call those that are answered, and about the run as it is."""
+        for line in lines:
+            answer = self._answers.get((line["id"], line["epoch"]))
+            if line["how"] == self.replacement.name and line["outcome"] == "answered" and answer is not None:
+                case = self._case(answer, line["link"])
+                if case is not None and case.key == line["key"]:
+                    yield line
+
+    def line(self, case: Case, now: Prediction) -> JsonObject:
+        return {
+            "how": self.replacement.name,
+            "id": case.answer.sample.id,
+            "epoch": case.answer.epoch,
+            "link": case.link,
+            "put": form_of_link(case.put),
+            "key": case.key,
+            **now.form(),
+        }
+
+    async def trial(self, line: Mapping[str, Any]) -> Trial:
+        was = self._answers[line["id"], line["epoch"]]
+        now = await scored(replace(was, prediction=Prediction.from_form(line), score=None), self._scoring)
+        worth, right = self._worth(now.score), self._worth(self._scoring.if_right(was.sample))
+        return Trial(
+            answer=was,
+            link=line["link"],
+            put=line["put"],
+            now=now.prediction,
+            worth=worth,
+            flips=worth is not None and right is not None and not self._short(worth, right),
+        )
+
+    def summed(self, trials: Sequence[Trial], *, left: int, seed: int) -> Blame:
+        ordered = sorted(trials, key=lambda each: (each.answer.sample.id, each.answer.epoch, LINKS.index(each.link)))
+        return Blame(
+            how=self.replacement.name,
+            words=self.replacement.words,
+            metric=self._metric.name,
+            samples=len(self.run.answers),
+            unanswered=sum(answer.score is None for answer in self.run.answers),
+            wrong=self.wrong,
+            trials=tuple(each for each in ordered if (each.answer.sample.id, each.answer.epoch) in self.worth),
+            above=self._above,
+            worth=self.worth,
+            percent=self._metric.percent,
+            left=left,
+            seed=seed,
+        )
+
+
+def solver_of(run: Run, definition: Definition, *, engine: Engine, models: Mapping[str, Model]) -> ChainSolver:
+    """The run's solver, with the prompts that it was asked with.
+
+    Raises:
+        UsageError: it is made only with its data, or is no chain.
+    """
+    roles: Mapping[str, Any] = run.configuration["models"]
+    unknown = [role for role in models if role not in roles]
+    if unknown:
+        raise UsageError(f"The run {str(run.path)!r} has no {unknown[0]!r}.", hint=f"It has {', '.join(roles)}.")
+    made = {role: models.get(role) or described_model(form, engine) for role, form in roles.items()}
+    kept = run.path / PROMPTS
+    with overlaid(kept) if kept.is_dir() else nullcontext():
+        solver = definition.solved_by(made, {**run.configuration["options"], "engine": engine})
+    if not isinstance(solver, ChainSolver):
+        raise UsageError(
+            f"The task {run.task!r} is answered by no chain, so that there are no links to blame.",
+            hint="Only runs of a chain can be blamed.",
+        )
+    return solver
+
+
+def _metric(scoring: Scoring, name: str | None) -> Metric:
+    known = {metric.name: metric for metric in scoring.metrics if metric.better != "neither"}
+    found = known.get(name or scoring.metrics[0].name)
+    if found is None:
+        raise UsageError(
+            f"No metric {name or scoring.metrics[0].name!r} tells right from wrong.", hint=f"Use {', '.join(known)}."
+        )
+    return found
+
+
+def _links(upstream: Sequence[Link], wanted: Collection[Link] | None, *, chain: str) -> tuple[Link, ...]:
+    there: tuple[Link, ...] = tuple(link for link in LINKS if link in upstream)
+    unknown = [link for link in wanted or () if link not in there]
+    if unknown:
+        known = f"It has {', '.join(there)}." if there else "It has none."
+        raise UsageError(f"The chain {chain!r} has no link {unknown[0]!r} before its answer.", hint=known)
+    if not there:
+        raise UsageError(
+            f"The chain {chain!r} answers in one step, so that there are no links to blame.",
+            hint="Blame a run whose chain verbalizes first.",
+        )
+    return there if wanted is None else tuple(link for link in there if link in wanted)
+
+
+def _check_scored(run: Run) -> None:
+    if any(answer.prediction.answered for answer in run.answers) and not any(answer.score for answer in run.answers):
+        raise UsageError(
+            f"The run {str(run.path)!r} has no scores yet.",
+            hint="The same command finishes it; or `askance eval score`.",
+        )

@@ -1,0 +1,175 @@
+"""Which link of a chain is to blame for wrong answers: each is replaced by itself, and what follows is asked again.
+
+All other links are given as they were, so that a chain asks only what lies downstream of the one that was replaced; and
+what is on record is not asked again. The results are kept in the run's folder: `blame.jsonl` has a line a trial,
+`blame.json` what they come to, by what was put in the links' places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from askance import chains
+from askance.chains.stream import in_order
+from askance.errors import OverBudget, UsageError
+from askance.evals.blame_cases import Case, Cases
+from askance.evals.blame_files import LINES, SUMMARY, held, read_lines, save, write_line
+from askance.evals.predicting import models_of
+from askance.evals.run_folder import write_lines
+from askance.evals.solving import plain, solved
+from askance.models import drawing, run_sync
+from askance.models.capabilities import endpoint_key
+from askance.models.described import described_model
+
+if TYPE_CHECKING:
+    from askance.chains import Plan
+    from askance.chat import JsonObject
+    from askance.evals.blamed import Blame
+    from askance.evals.run import Run
+    from askance.evals.task import Definition
+    from askance.evals.values import Prediction, Sample
+    from askance.models import Engine, Model
+
+Told: TypeAlias = Callable[[int, int], None]
+"""Hears after each trial how many are done, and of how many."""
+
+
+class Blaming:
+    """The trials of a run, ready to be planned or made.
+
+    Args:
+        run: finished, with its scores.
+        definition: of its task.
+        engine: by which models are asked, and where answers are on record.
+        options: those of `Cases`: `models`, `replacement`, `links`, `metric`.
+
+    Raises:
+        UsageError: as `Cases` says.
+    """
+
+    def __init__(self, run: Run, definition: Definition, *, engine: Engine, **options: Any) -> None:
+        self.cases = Cases(run, definition, engine=engine, **options)
+        self._run = run
+        self._engine = engine
+        self._solver = self.cases.solver
+
+    async def planned(self) -> Plan:
+        """What the trials would ask and cost; nothing is asked.
+
+        Raises:
+            UsageError: the mode is `replay`.
+        """
+
+        def inputs() -> Iterator[Mapping[str, Any]]:
+            for case in self.cases:
+                with drawing(case.answer.epoch):  # until the plan takes the next one
+                    yield case.given
+
+        return await chains.plan(self._solver.chain, inputs())
+
+    async def blame(self, *, out: Path | None = None, told: Told | None = None, seed: int = 0) -> Blame:
+        """Makes the trials that are not made yet, and says what all of them come to.
+
+        Args:
+            out: folder for the results; by default the run's.
+            told: of every step.
+            seed: of the bootstraps.
+
+        Raises:
+            UsageError: nobody can be asked, since a model is known from the run alone.
+            CallError: a model cannot be asked at all.
+            StoreError: another process is writing the run, or a file cannot be written.
+        """
+        if not self.cases.wrong:
+            return self.cases.summed([], left=0, seed=seed)
+        folder = out or self._run.path
+        with held(folder, own=out is None):
+            made = {line["key"]: line for line in self.cases.still_true(read_lines(folder / LINES))}
+            others = [line for line in read_lines(folder / LINES) if line["how"] != self.cases.replacement.name]
+            write_lines(folder / LINES, [*others, *made.values()])
+            todo = [case for case in self.cases if case.key not in made]
+            if told is not None:
+                told(len(made), len(made) + len(todo))
+            left = await self._make(todo, made, folder / LINES, told=told) if todo else 0
+            blame = self.cases.summed([await self.cases.trial(line) for line in made.values()], left=left, seed=seed)
+            save(folder / SUMMARY, blame)
+        return blame
+
+    async def _make(self, todo: Sequence[Case], made: dict[str, JsonObject], file: Path, *, told: Told | None) -> int:
+        """Makes trials and writes each down; how many the budget had nothing left for."""
+        models, purse, done = models_of(self._solver), self._engine.purse, 0
+        for model in models:
+            _know(model, self._run)
+            await model.rung()
+        affordable = takewhile(lambda _: purse is None or not purse.used_up, todo)
+        try:
+            with file.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
+                async with aclosing(in_order(self._again, affordable, room=lambda: self._engine.places)) as trials:
+                    async for case, now in trials:
+                        if any(link.get("error") == OverBudget.__name__ for link in now.links.values()):
+                            continue
+                        _stop_if_nobody(now)
+                        line = made[case.key] = self.cases.line(case, now)
+                        write_line(lines, line)
+                        done += 1
+                        if told is not None:
+                            told(len(made), len(made) + len(todo) - done)
+        finally:
+            for model in models:
+                await model.aclose()
+        return len(todo) - done
+
+    async def _again(self, case: Case) -> tuple[Case, Prediction]:
+        async def solve(sample: Sample) -> Prediction:
+            return self._solver.prediction(await self._solver.chain.ainvoke(case.given), sample)
+
+        with drawing(case.answer.epoch):
+            return case, plain(await solved(solve, case.answer.sample))
+
+
+_MAKING = ("models", "replacement", "links", "metric")
+
+
+async def ablame(run: Run, definition: Definition, *, engine: Engine, **options: Any) -> Blame:
+    """Which links of the chain of `run` are to blame for its wrong answers.
+
+    Args:
+        run: finished, with its scores.
+        definition: of its task.
+        engine: by which models are asked, and where answers are on record.
+        options: those of `Cases`, and of `Blaming.blame`.
+
+    Raises:
+        UsageError: as `Cases` and `Blaming.blame` say.
+    """
+    making = {name: options.pop(name) for name in _MAKING if name in options}
+    return await Blaming(run, definition, engine=engine, **making).blame(**options)
+
+
+def blame(run: Run, definition: Definition, *, engine: Engine, **options: Any) -> Blame:
+    """As `ablame`, from anywhere: scripts, threads, notebooks."""
+    return run_sync(ablame(run, definition, engine=engine, **options))
+
+
+def _know(model: Model, run: Run) -> None:
+    """Has a model asked in the form in which the run asked it, where the records do not say."""
+    record = None if model.known is not None else run.records.get(endpoint_key(model.id))
+    if record is not None:
+        from_run = described_model({**model.form(), "declared": record.response}, model.engine).known
+        if from_run is not None:
+            model.engine.endpoints[endpoint_key(model.id)] = from_run
+
+
+def _stop_if_nobody(prediction: Prediction) -> None:
+    """Ends the trials where a model is known from the run alone.
+
+    Raises:
+        UsageError: it is.
+    """
+    for link in prediction.links.values():
+        if link.get("error") == UsageError.__name__:
+            raise UsageError(str(link.get("reason") or prediction.reason), hint="Name the model: `vlm`, `llm`.")

@@ -1,0 +1,253 @@
+"""Blame: the link that lied is found, whichever it was; what is on record is not asked; nothing wrong, nothing done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from askance.chains import Link
+from askance.errors import StoreError, UsageError
+from askance.evals import Definition, Run, evaluate, rescore
+from askance.evals.blame_files import kept_blames
+from askance.evals.blamed import Blame
+from askance.evals.blaming import Blaming, ablame
+from askance.evals.replacing import Replacement, from_run, from_truth
+from askance.evals.run_folder import RunFolder
+from askance.models import Engine, Model
+from askance.models.budget import Budget
+from askance.models.budgeted import Purse
+from askance.models.ledger import Ledger
+from askance.replay import MemoryStore
+from tests.evals.guilty import guilty, liar, run_of
+from tests.evals.odd import chooser, odd, write_pictures
+
+LINKS: tuple[Link, ...] = ("objects", "scene_text", "narration", "unusual", "description", "statement")
+LIED = ("01", "03")
+"""Pictures that the liar lies about."""
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    return write_pictures(tmp_path / "pictures", count=4)
+
+
+@pytest.fixture
+def honest(pictures: Path, tmp_path: Path) -> Run:
+    return run_of(pictures, None, out=str(tmp_path / "honest"))
+
+
+HOWS: dict[str, Callable[[Run], Replacement | None]] = {
+    "dropped": lambda _: None,
+    "of another run": from_run,
+    "truth": lambda _: from_truth(),
+}
+
+
+@pytest.mark.parametrize("how", HOWS.values(), ids=HOWS)
+@pytest.mark.parametrize("link", LINKS)
+async def test_the_guilty_link_is_found(
+    pictures: Path, honest: Run, tmp_path: Path, link: Link, how: Callable[[Run], Replacement | None]
+) -> None:
+    model = liar(pictures, link, of=LIED)
+    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
+
+    blame = await ablame(run, guilty, engine=model.engine, models={"vlm": model}, replacement=how(honest))
+
+    assert [answer.sample.id for answer in blame.wrong] == [*LIED]
+    assert [blame.guilty(answer) for answer in blame.wrong] == [(link,), (link,)]
+    assert {each.link: each.guilty.value for each in blame.sums} == {
+        each: float(each == link) for each in (*blame.links, "none")
+    }
+
+
+async def test_an_answer_that_no_link_explains_is_laid_at_no_door(pictures: Path, tmp_path: Path) -> None:
+    model = liar(pictures, "answers")
+    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
+
+    blame = await ablame(run, guilty, engine=model.engine, models={"vlm": model})
+
+    assert [(each.link, each.flips.value) for each in blame.sums] == [*((link, 0.0) for link in LINKS), ("none", 1.0)]
+
+
+async def test_blaming_a_run_with_nothing_wrong_does_nothing(honest: Run) -> None:
+    before = sorted(honest.path.iterdir())
+
+    blame = await ablame(honest, guilty, engine=Engine(records=MemoryStore()))
+
+    assert (blame.wrong, blame.trials, blame.sums, sorted(honest.path.iterdir())) == ((), (), (), before)
+
+
+async def test_what_is_downstream_is_asked_and_nothing_twice(pictures: Path, tmp_path: Path) -> None:
+    asked: list[str] = []
+    model = liar(pictures, "scene_text", of=["02"], asked=asked)
+    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
+    asked.clear()
+
+    first = await ablame(run, guilty, engine=model.engine, models={"vlm": model})
+
+    # T_V is made without each of the four; some of the six ways to tell of the picture come to the same.
+    assert sorted(asked) == ["choose_action_reasons"] * 3 + ["combine"] * 4
+    asked.clear()
+    assert (await ablame(run, guilty, engine=model.engine, models={"vlm": model})).form() == first.form()
+    assert asked == []
+
+
+async def test_the_plan_counts_what_will_be_asked(pictures: Path, tmp_path: Path) -> None:
+    asked: list[str] = []
+    model = liar(pictures, "scene_text", of=["02"], asked=asked)
+    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
+    asked.clear()
+    blaming = Blaming(run, guilty, engine=model.engine, models={"vlm": model})
+
+    plan = await blaming.planned()
+    await blaming.blame()
+
+    # Which calls below will come to the same nobody can know.
+    assert [(link.link, link.known, link.below) for link in plan.links if link.calls] == [
+        ("description", 4, 0),
+        ("answers", 2, 4),
+    ]
+    assert (len(asked), (await blaming.planned()).calls) == (7, 0)
+
+
+@pytest.fixture
+def lied(pictures: Path, tmp_path: Path) -> tuple[Run, Model]:
+    model = liar(pictures, "unusual", of=LIED)
+    return evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run"), model
+
+
+async def blamed(lied: tuple[Run, Model], **options: object) -> Blame:
+    run, model = lied
+    return await ablame(run, guilty, engine=model.engine, models={"vlm": model}, **options)
+
+
+async def test_results_of_every_kind_are_kept_and_read_back(lied: tuple[Run, Model], honest: Run) -> None:
+    dropped = await blamed(lied)
+    other = await blamed(lied, replacement=from_run(honest), links=["unusual"])
+
+    assert kept_blames(lied[0].path) == {blame.how: json.loads(json.dumps(blame.form())) for blame in (dropped, other)}
+    lines = (lied[0].path / "blame.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(dropped.trials) + len(other.trials)
+
+
+class Heard:
+    """What is told of the trials."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[int, int]] = []
+
+    def __call__(self, done: int, of: int) -> None:
+        self.all.append((done, of))
+
+
+async def test_a_torn_line_is_made_again_and_the_rest_is_not(lied: tuple[Run, Model]) -> None:
+    whole = await blamed(lied)
+    file = lied[0].path / "blame.jsonl"
+    file.write_text(file.read_text(encoding="utf-8")[:-200], encoding="utf-8")
+    told = Heard()
+
+    again = await blamed(lied, told=told)
+
+    assert told.all == [(11, 12), (12, 12)]
+    assert again.form() == whole.form()
+
+
+async def test_links_that_were_tried_before_are_summed_too(lied: tuple[Run, Model]) -> None:
+    await blamed(lied, links=["objects"])
+    blame = await blamed(lied, links=["unusual"])
+
+    assert blame.links == ("objects", "unusual")
+
+
+async def test_what_was_answered_otherwise_since_is_tried_anew(lied: tuple[Run, Model], pictures: Path) -> None:
+    await blamed(lied)
+    file = lied[0].path / "samples.jsonl"
+    file.write_text(file.read_text(encoding="utf-8").replace("A cup of 01.", "A mug of 01."), encoding="utf-8")
+    told = Heard()
+
+    await blamed((Run.open(lied[0].path), lied[1]), told=told)
+
+    assert told.all[0] == (6, 12)
+
+
+async def test_the_folder_can_be_scored_again_and_gone_on_with(lied: tuple[Run, Model], pictures: Path) -> None:
+    before = (await blamed(lied)).form()
+    await rescore(lied[0], guilty)
+    run = evaluate(guilty(data=pictures, vlm=lied[1]), out=lied[0].path)
+
+    assert (await blamed((run, lied[1]))).form() == before
+
+
+async def test_another_folder_may_hold_the_results(lied: tuple[Run, Model], tmp_path: Path) -> None:
+    before = sorted(lied[0].path.iterdir())
+
+    await blamed(lied, out=tmp_path / "elsewhere")
+
+    assert sorted(lied[0].path.iterdir()) == before
+    assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == ["blame.json", "blame.jsonl"]
+
+
+async def test_a_budget_stops_it_and_a_larger_one_goes_on(lied: tuple[Run, Model], tmp_path: Path) -> None:
+    run, model = lied
+
+    async def within(budget: str) -> Blame:
+        purse = Purse(Ledger(tmp_path / "budget.db", Budget.parse(budget)))
+        engine = Engine(records=model.engine.records, purse=purse, concurrency=1)
+        try:
+            return await ablame(run, guilty, engine=engine, models={"vlm": liar_in(engine)})
+        finally:
+            purse.close()
+
+    def liar_in(engine: Engine) -> Model:
+        return model.changed(lambda settings: settings, engine)
+
+    short = await within("3calls")
+    assert 0 < len(short.trials) < 12
+    assert short.left == 12 - len(short.trials)
+    assert (len((await within("100calls")).trials), (await within("100calls")).left) == (12, 0)
+
+
+async def test_a_model_that_only_the_run_describes_gives_what_is_on_record(lied: tuple[Run, Model]) -> None:
+    run, model = lied
+    first = await blamed(lied)
+    replayed = await ablame(run, guilty, engine=Engine(mode="replay", records=model.engine.records), out=run.path / "x")
+
+    assert replayed.form() == first.form()
+
+
+async def test_a_model_that_only_the_run_describes_cannot_be_asked(lied: tuple[Run, Model]) -> None:
+    with pytest.raises(UsageError, match=r"known from a run alone") as caught:
+        await ablame(lied[0], guilty, engine=Engine(records=MemoryStore()))
+    assert caught.value.hint == "Name the model: `vlm`, `llm`."
+
+
+def one_step(tmp_path: Path, model: Model) -> tuple[Run, Definition]:
+    return evaluate(odd(data=write_pictures(tmp_path / "six"), vlm=model), out=tmp_path / "odd"), odd
+
+
+def test_a_chain_of_one_step_has_no_links_to_blame(tmp_path: Path) -> None:
+    model = chooser(2)
+    run, definition = one_step(tmp_path, model)
+
+    blaming = Blaming(run, definition, engine=model.engine, models={"vlm": model})
+
+    assert (len(blaming.cases.wrong), list(blaming.cases)) == (4, [])
+
+
+def test_a_link_that_the_chain_does_not_have_is_named(lied: tuple[Run, Model]) -> None:
+    with pytest.raises(UsageError) as found:
+        Blaming(lied[0], guilty, engine=lied[1].engine, links=["reply"])
+    assert found.value.message == "The chain 'action_reason' has no link 'reply' before its answer."
+    assert found.value.hint == f"It has {', '.join(LINKS)}."
+
+
+async def test_a_run_that_is_being_written_is_let_alone(lied: tuple[Run, Model]) -> None:
+    folder = RunFolder(lied[0].path, dict(lied[0].configuration), name=lambda line: f"{line['id']}\n{line['epoch']}")
+    try:
+        with pytest.raises(StoreError, match=r"^Another process is writing the run folder"):
+            await blamed(lied)
+    finally:
+        folder.close()
