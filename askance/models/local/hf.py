@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 LINGER = 0.01
 """Seconds that a batch waits for requests that are made at the same time."""
+PATIENCE = 1.0
+"""Seconds that it waits, at most, for those that are still being cut into tokens and pixels."""
 
 _log = logging.getLogger("askance")
 
@@ -89,6 +92,7 @@ class HFModel:
         self._loading = Lock()
         self._preparing = ThreadPoolExecutor(1, thread_name_prefix="askance-prepare")
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="askance-write")
+        self._coming = 0
         self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._worker: asyncio.Task[None] | None = None
@@ -121,7 +125,11 @@ class HFModel:
             UsageError: only the digest of the weights is known.
         """
         loop = asyncio.get_running_loop()
-        row = await loop.run_in_executor(self._preparing, self._row, request)
+        self._coming += 1
+        try:
+            row = await loop.run_in_executor(self._preparing, self._row, request)
+        finally:
+            self._coming -= 1
         waiting = _Waiting(row, loop.create_future())
         self._waiting.append(waiting)
         if self._worker is None:
@@ -185,12 +193,23 @@ class HFModel:
         """Answers what waits, batch after batch."""
         try:
             while self._waiting:
-                await asyncio.sleep(LINGER)
+                await self._gather()
                 self._under_way = self._next()
                 await self._answer(self._under_way)
         finally:
             self._worker = None
             self._under_way = []
+
+    async def _gather(self) -> None:
+        """Waits for those that come at the same time, until a batch is full."""
+        late = time.monotonic() + PATIENCE
+        await asyncio.sleep(LINGER)
+        while self._coming and len(self._waiting) < self._most and time.monotonic() < late:  # noqa: ASYNC110
+            await asyncio.sleep(LINGER)
+
+    @property
+    def _most(self) -> int:
+        return self.local.batch if self._ready is None else self._ready.runner.most
 
     def _next(self) -> list[_Waiting]:
         """Those that came first, with all that are about the same pictures, as many as a batch holds."""
@@ -198,7 +217,7 @@ class HFModel:
         first: dict[tuple[str, ...], int] = {}
         for place, each in enumerate(waiting):
             first.setdefault(each.row.pictures, place)
-        most = self.local.batch if self._ready is None else self._ready.runner.most
+        most = self._most
         ordered = sorted(waiting, key=lambda each: first[each.row.pictures])
         self._waiting = ordered[most:]
         return ordered[:most]

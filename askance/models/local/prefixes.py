@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 KEPT_BYTES = 2 << 30
 """Memory that beginnings may take between batches."""
+KEPT = 64
+"""Beginnings that are kept, at most."""
 
 Layers: TypeAlias = "list[tuple[Any, Any]]"
 """Keys and values by layer, each of the shape [1, heads, tokens, size]."""
@@ -58,8 +60,11 @@ class Prefixes:
 
     def keep(self, pictures: tuple[str, ...], prefix: Prefix) -> None:
         self._kept[pictures, prefix.ids] = prefix
-        while len(self._kept) > 1 and sum(each.size for each in self._kept.values()) > self._kept_bytes:
+        while len(self._kept) > 1 and (len(self._kept) > KEPT or self._size() > self._kept_bytes):
             self._kept.popitem(last=False)
+
+    def _size(self) -> int:
+        return sum(each.size for each in self._kept.values())
 
     def clear(self) -> None:
         self._kept.clear()

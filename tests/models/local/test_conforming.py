@@ -29,6 +29,13 @@ CANNOT = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True, scope="module")
+def warm(tiny: Callable[[str], Path]) -> None:
+    """Has the libraries loaded, which no check waits for."""
+    for family in ("llama", "llava"):
+        HFModel(tiny(family))._loaded()  # pyright: ignore[reportPrivateUsage]
+
+
 @pytest.mark.parametrize("check", checks(cannot=CANNOT), ids=str)
 async def test_conforms(check: Check, tiny: Callable[[str], Path]) -> None:
     await check(lambda scene: far_side(scene, tiny))
