@@ -19,7 +19,7 @@ from askance.evals.task import Definition, defined
 if TYPE_CHECKING:
     from askance.evals.run import Run
 
-SUITES: Mapping[str, str] = {"pittads": "askance.evals.pittads.tasks"}
+SUITES: Mapping[str, str] = {"pittads": "askance.evals.pittads.tasks", "whoops": "askance.evals.whoops.tasks"}
 """Where the packaged tasks are defined, by the first part of their names."""
 
 PYTHON, DECLARED = frozenset({".py"}), frozenset({".yaml", ".yml"})

@@ -80,7 +80,7 @@ def order_metrics(headline: str) -> tuple[Metric, ...]:
 
 def same_share(matrix: Matrix) -> float:
     """Share of pairs with equal answers, of a matrix with pair, order and answer; NaN without pairs."""
-    first, second = _paired(matrix)
+    first, second = paired(matrix)
     if not len(first):
         return math.nan
     return float(((first == second) | (first == ANY) | (second == ANY)).mean())
@@ -88,11 +88,11 @@ def same_share(matrix: Matrix) -> float:
 
 def mean_difference(matrix: Matrix) -> float:
     """Mean absolute difference over pairs, of a matrix with pair, order and score; NaN without pairs."""
-    first, second = _paired(matrix)
+    first, second = paired(matrix)
     return float(abs(first - second).mean()) if len(first) else math.nan
 
 
-def _paired(matrix: Matrix) -> tuple[Matrix, Matrix]:
+def paired(matrix: Matrix) -> tuple[Matrix, Matrix]:
     """The last column in the first order and in the second, for the rows of the first that have a second.
 
     A pair that is drawn twice stands there twice.

@@ -49,6 +49,12 @@ class Rows:
     """Whether pictures are found by the position of the row, as in the re-cast of the benchmark of atypical ads."""
 
 
+def has_rows(folder: Path) -> bool:
+    """Whether a folder holds the data set in any layout; nothing is read."""
+    tables = ((folder / place / name).is_file() for name in _TABLES.values() for place in _PLACES)
+    return any(tables) or bool(_arrow_files(folder))
+
+
 def read_rows(folder: Path) -> Rows:
     """The rows in a folder, in whichever layout.
 

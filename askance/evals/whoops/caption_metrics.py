@@ -1,0 +1,148 @@
+"""BLEU-4 and CIDEr over several references, by the packages that are used for them.
+
+**Tokens.** Both go by the words of sacrebleu's tokenizer `13a` in lower case, without punctuation. Published figures go
+by the PTB tokenizer, a Java program, which takes contractions and possessives apart: *isn't* is one word here and two
+there (*is n't*). Captions rarely hold either, so that figures differ little, but they do.
+
+**BLEU-4** is that of the whole corpus, without smoothing, by the reference that is nearest in length: of counts of
+n-grams, summed over the samples.
+
+**CIDEr** is CIDEr-D as its authors' code has it (pycocoevalcap): n-grams are weighted by how few images of the *scored*
+samples have them in their references, so that a part of the data gives other figures than the whole, and one image 0.
+It is shown times 100, as in the papers; it can be up to 1,000.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from askance.errors import MissingExtra
+from askance.evals.figures import Metric
+from askance.evals.values import Score
+
+if TYPE_CHECKING:
+    from askance.evals.figures import Matrix
+
+ORDERS = (1, 2, 3, 4)
+"""Lengths of n-grams."""
+
+COUNTS = (
+    "words",
+    "reference words",
+    *(f"{kind} {n}-grams" for kind in ("right", "all") for n in ORDERS),
+)
+"""Columns of a score that BLEU is made of: lengths, and n-grams that are right and that there are."""
+
+CIDER = "CIDEr"
+_SAID, _REFERENCES = "tokens", "reference tokens"
+_WORD = re.compile(r"\w")
+
+
+def tokens(text: str) -> str:
+    """The words of a caption in lower case, blanks between them.
+
+    Raises:
+        MissingExtra: sacrebleu is not installed.
+    """
+    _sacrebleu()
+    tokenize = import_module("sacrebleu.tokenizers.tokenizer_13a").Tokenizer13a()
+    found: str = tokenize(text.lower())
+    return " ".join(word for word in found.split() if _WORD.search(word))
+
+
+def caption_score(said: str, references: Sequence[str]) -> Score:
+    """The counts of a caption beside its references, and the tokens from which CIDEr is made.
+
+    Raises:
+        MissingExtra: sacrebleu is not installed.
+    """
+    words, others = tokens(said), [tokens(text) for text in references]
+    found = _bleu().corpus_score([words], [[other] for other in others])
+    counts = (found.sys_len, found.ref_len, *found.counts, *found.totals)
+    return Score(values=dict(zip(COUNTS, map(float, counts), strict=True)), notes={_SAID: words, _REFERENCES: others})
+
+
+def bleu(sums: Sequence[float]) -> float:
+    """BLEU-4, from 0 to 1, of sums of `COUNTS`."""
+    said, reference, *grams = (round(number) for number in sums)
+    found = import_module("sacrebleu.metrics.bleu").BLEU.compute_bleu(
+        correct=grams[:4], total=grams[4:], sys_len=said, ref_len=reference, smooth_method="none"
+    )
+    return float(found.score) / 100
+
+
+BLEU = Metric(name="BLEU-4", columns=COUNTS, of_sums=bleu, summary="of the corpus, without smoothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cider(Metric):
+    """CIDEr-D: its weights come from the references of all scores together."""
+
+    @override
+    def matrix(self, scores: Sequence[Score]) -> Matrix:
+        """One column: the CIDEr of each score beside the others."""
+        there = [score for score in scores if self.covers(score)]
+        each = cider([(str(score.notes[_SAID]), score.notes[_REFERENCES]) for score in there])
+        return super().matrix([Score(values={self.columns[0]: value}) for value in each])
+
+
+CIDER_METRIC = Cider(name=CIDER, columns=(COUNTS[0],), summary="CIDEr-D, by the references of the scored samples")
+
+
+def cider(captions: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
+    """The CIDEr-D, from 0 to 10, of each caption beside its references; all are tokens with blanks between them.
+
+    Raises:
+        MissingExtra: pycocoevalcap is not installed.
+    """
+    if not captions:
+        return []
+    scorer: Any = _pycocoevalcap().CiderScorer(n=len(ORDERS), sigma=6.0)
+    for said, references in captions:
+        scorer += (said, list(references))
+    if not any(words for _, references in captions for words in references):
+        return [0.0] * len(captions)
+    _, each = scorer.compute_score()
+    return [float(value) for value in each]
+
+
+def need_packages() -> None:
+    """Raises where what the figures are made by is not there, before anybody is asked.
+
+    Raises:
+        MissingExtra: a package is not installed.
+    """
+    _sacrebleu()
+    _pycocoevalcap()
+
+
+_HINT = "pip install 'askance[captions]'"
+_MODULES: Mapping[str, str] = {"sacrebleu": "BLEU", "pycocoevalcap": "CIDEr"}
+
+
+def _sacrebleu() -> Any:
+    try:
+        return import_module("sacrebleu")
+    except ImportError as error:
+        raise _missing("sacrebleu") from error
+
+
+def _pycocoevalcap() -> Any:
+    try:
+        return import_module("pycocoevalcap.cider.cider_scorer")
+    except ImportError as error:
+        raise _missing("pycocoevalcap") from error
+
+
+def _missing(name: str) -> MissingExtra:
+    return MissingExtra(f"{name} is not installed, which {_MODULES[name]} is worked out by.", hint=_HINT)
+
+
+def _bleu() -> Any:
+    return _sacrebleu().BLEU(tokenize="none", smooth_method="none", force=True)

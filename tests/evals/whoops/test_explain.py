@@ -1,0 +1,188 @@
+"""`whoops/explain`: judged against five references, by people where they were asked, in every context."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.chat import ChatRequest
+from askance.errors import BadData, UsageError
+from askance.evals import Run, evaluate
+from askance.evals.rescoring import rescore
+from askance.evals.whoops.tasks import explain
+from tests.evals.pittads.worlds import shown
+from tests.evals.whoops import files
+from tests.evals.whoops.files import IDS
+from tests.evals.whoops.worlds import by_picture, description, judging, model
+
+SAID = {IDS[0]: "rules 1 and 2", IDS[1]: "rule 4", IDS[2]: "nothing of it", IDS[3]: "rule 0"}
+"""What is said of each picture but the last, of which it is 'unclear'."""
+
+
+def same(reference: str, candidate: str) -> str:
+    """True where the number of the reference's rule stands in the candidate."""
+    number = reference.split("rule ")[1][0]
+    return "true" if number in candidate else "false"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return files.first_release(tmp_path / "data")
+
+
+def seeing(**more: Any) -> Any:
+    return model(explain_from_picture=by_picture("explanation", SAID, "unclear"), **more)
+
+
+def test_figures_by_hand(data: Path, tmp_path: Path) -> None:
+    judge = model(judge_equivalence=judging(same))
+    run = evaluate(explain(data=data, vlm=seeing(), judge=judge), out=tmp_path / "run")
+
+    assert shown(run) == {  # 2, 1, 0, 1 and 0 of five references
+        "judged": pytest.approx(100 * 3 / 5),
+        "judged_per_reference": pytest.approx(100 * 4 / 25),
+        "judged: Art knowledge": 0,
+        "judged: Biological rules": 100,
+        "judged: Nutrition mismatch": 100,
+        "judged: Physical rules": 50,
+    }
+    assert run.notes[0].startswith("Judged by scripted (short), which has no card")
+    assert run.answers[0].score is not None
+    assert run.answers[0].score.notes["references"] == ["false", "true", "true", "false", "false"]
+
+
+def test_a_reply_that_cannot_be_read_is_neither_true_nor_false(data: Path, tmp_path: Path) -> None:
+    def odd(reference: str, candidate: str) -> str:
+        return "perhaps" if candidate == "nothing of it" else same(reference, candidate)
+
+    judge = model(judge_equivalence=judging(odd))
+    run = evaluate(explain(data=data, vlm=seeing(), judge=judge), out=tmp_path / "run")
+    judged = run.figure("judged")
+
+    assert (judged.samples, judged.answered) == (5, 4)
+    assert (judged.if_wrong, judged.if_right) == (pytest.approx(3 / 5), pytest.approx(4 / 5))
+    assert any("1 answer has no score" in note for note in run.notes)
+
+
+def test_an_unreadable_judge_leaves_everything_open(data: Path, tmp_path: Path) -> None:
+    judge = model(judge_equivalence="Well, it depends.")
+    judged = evaluate(explain(data=data, vlm=seeing(), judge=judge), out=tmp_path / "run").figure("judged")
+
+    assert (judged.answered, judged.among_answered, judged.if_wrong, judged.if_right) == (0, None, 0, 1)
+
+
+def test_people_stand_beside_the_judge(data: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    rows = [
+        {"id": IDS[0], "reference": "r", "candidate": "rules 1 and 2", "votes": "true;true;false"},
+        {"id": IDS[2], "reference": "r", "candidate": "nothing of it", "votes": "true;true;true"},
+        {"id": IDS[3], "reference": "r", "candidate": "what nobody said", "votes": "false;false;false"},
+        {"id": IDS[1], "reference": "r", "candidate": "rule 4", "votes": "true;false"},
+    ]
+    files.write_table(labels, rows)
+    judge = model(judge_equivalence=judging(same))
+    run = evaluate(explain(data=data, vlm=seeing(), judge=judge, labels=labels), out=tmp_path / "run")
+
+    assert (run.figure("people").value, run.figure("people").samples) == (1, 2)
+    assert run.figure("judge agrees with people").value == 0.5
+
+
+def test_labels_of_other_images_are_no_labels(data: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    files.write_table(labels, [{"id": "x", "reference": "r", "candidate": "c", "verdict": "true"}])
+
+    with pytest.raises(BadData, match="are of none of the images"):
+        explain(data=data, vlm=seeing(), judge=model(), labels=labels)
+
+
+CONTEXTS = {
+    "caption": "A predicted caption.",
+    "gold-caption": "A brick cup stands on a table, says person 2",
+    "T_V": "COMBINED.",
+    "text-only": "No description of the image is available.",
+}
+
+
+@pytest.mark.parametrize(("context", "read"), CONTEXTS.items(), ids=CONTEXTS)
+def test_each_pipeline_reads_its_description(context: str, read: str, data: Path, tmp_path: Path) -> None:
+    texts: list[str] = []
+
+    def answer(request: ChatRequest) -> Any:
+        texts.append(description(request))
+        return {"explanation": "rule 1"}
+
+    vlm = model(
+        caption={"description": "A predicted caption."},
+        objects={"objects": ["cup"]},
+        scene_text={"lines": []},
+        narration={"description": "N."},
+        unusual={"unusual": "U."},
+    )
+    llm = model(explain_from_description=answer, combine={"description": "COMBINED."})
+    task = explain(data=data, vlm=vlm, llm=llm, judge=model(judge_equivalence=judging(same)), context=context, limit=1)
+    run = evaluate(task, out=tmp_path / "run")
+
+    assert texts == [read]
+    assert shown(run)["judged_per_reference"] == pytest.approx(20)
+
+
+def test_the_oracle_needs_no_picture(data: Path, tmp_path: Path) -> None:
+    for path in (data / "whoops_images").iterdir():
+        path.unlink()
+    llm = model(explain_from_description={"explanation": "rule 3"})
+    judge = model(judge_equivalence=judging(same))
+
+    run = evaluate(explain(data=data, llm=llm, judge=judge, context="gold-caption"), out=tmp_path / "run")
+
+    assert shown(run)["judged"] == 100
+    with pytest.raises(BadData, match="have no pictures"):
+        explain(data=data, vlm=llm, judge=judge)
+
+
+async def test_a_run_is_judged_again_from_its_folder(data: Path, tmp_path: Path) -> None:
+    task = explain(data=data, vlm=seeing(), judge=model(judge_equivalence=judging(same)), judge_form="rubric")
+    run = evaluate(task, out=tmp_path / "run")
+
+    again = await rescore(Run.open(run.path), explain, reread=True)
+
+    assert again.run.figures == run.figures
+    assert again.run.notes == run.notes
+    assert (again.reread, again.changed, again.kept) == (5, (), ())
+
+
+def test_the_judge_is_asked_in_the_words_of_the_paper(data: Path, tmp_path: Path) -> None:
+    texts: list[str] = []
+
+    def noting(request: ChatRequest) -> Any:
+        texts.append(request.messages[-1].text)
+        return {"verdict": "true"}
+
+    evaluate(explain(data=data, vlm=seeing(), judge=model(judge_equivalence=noting), limit=1), out=tmp_path / "run")
+
+    assert len(texts) == 5
+    assert 'equivalence of the following explanations for the question "What is unusual in this image?"' in texts[0]
+
+
+def test_without_a_judge_there_is_no_task(data: Path) -> None:
+    with pytest.raises(UsageError, match=r"'whoops/explain' needs 'judge'\. Give -T judge="):
+        explain(data=data, vlm=model())
+
+
+def test_a_card_of_another_judge_is_refused(data: Path, tmp_path: Path) -> None:
+    card = tmp_path / "card.json"
+    card.write_text(json.dumps({"format": 0}), encoding="utf-8")
+
+    with pytest.raises(BadData, match="no card of a judge"):
+        explain(data=data, vlm=model(), judge=model(), card=card)
+
+
+def test_a_fold_is_its_test_images(data: Path) -> None:
+    tasks = [explain(data=data, vlm=model(), judge=model(), fold=fold) for fold in range(5)]
+
+    assert sorted(sample.id for task in tasks for sample in task.samples) == sorted(IDS)
+    assert [sample.tags["fold"] for task in tasks for sample in task.samples] == [0, 1, 2, 3, 4]
+    with pytest.raises(UsageError, match="no image in fold 5"):
+        explain(data=data, vlm=model(), judge=model(), fold=5)
