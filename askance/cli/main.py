@@ -22,6 +22,7 @@ _COMMANDS: Mapping[str, str] = {
     "demo": "demo:demo",
     "eval": "grid:app",  # the commands of `eval`, and with them `grid`
     "compare": "compare:compare",
+    "blame": "blame:blame",
     "report": "report:report",
     "pack": "packs:pack",
     "replay": "packs:replay",

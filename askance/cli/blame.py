@@ -1,0 +1,81 @@
+"""`askance blame`: which link of a run's chain its wrong answers come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askance.cli.alone import Process
+from askance.cli.eval import AsJson, TaskPlace
+
+
+def blame(
+    context_: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    other: Annotated[
+        Path | None, typer.Option("--with", metavar="OTHER", help="Take links from this run; by default drop them.")
+    ] = None,
+    truth: Annotated[
+        bool, typer.Option("--truth", help="Take links from what the samples say is true of them.")
+    ] = False,
+    truth_from: Annotated[
+        Path | None, typer.Option(help="Take links from this file of JSON lines: `id`, and links by name.")
+    ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option("--link", help="A link to try: V, T, IN, UH, T_V, s. May be repeated; by default all."),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="What tells right from wrong; by default the metric that stands for the task.")
+    ] = None,
+    vlm: Annotated[
+        str | None, typer.Option(help="The model that sees; by default the run's, if its name says who it is.")
+    ] = None,
+    llm: Annotated[str | None, typer.Option(help="The model that reads words, likewise.")] = None,
+    combiner: Annotated[str | None, typer.Option(help="The model that makes T_V, where it is another one.")] = None,
+    images: Annotated[
+        list[str] | None,
+        typer.Option("--images", help="Where the run's images are, for chains that answer from the image itself."),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
+    ] = False,
+    budget: Annotated[
+        str | None, typer.Option(help="The most that may be spent: 5.00 (dollars), 20000tokens, 100calls.")
+    ] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="Use what is on record; nothing is asked.")] = False,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Calls to one endpoint at a time.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results; by default the run's.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the intervals.")] = 0,
+    task: TaskPlace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
+    Process.of(context_).without_langchain()
+    from askance.cli.blaming import Asked, blame_by
+
+    asked = Asked(
+        folder=folder,
+        other=other,
+        truth=truth,
+        truth_from=truth_from,
+        links=link or [],
+        metric=metric,
+        models={"vlm": vlm, "llm": llm, "combiner": combiner},
+        images=images or [],
+        plan=plan,
+        budget=budget,
+        replay=replay,
+        concurrency=concurrency,
+        store=store,
+        out=out,
+        seed=seed,
+        task=task,
+        as_json=as_json,
+    )
+    raise typer.Exit(blame_by(asked))

@@ -1,0 +1,248 @@
+"""One `askance blame`: its options, its models, its trials, and what is said of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askance.chains import LINKS
+from askance.cli.blamed import SHORT, blame_text
+from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
+from askance.cli.places import open_store
+from askance.cli.tally import Tally
+from askance.errors import ConfigError, UsageError
+from askance.evals.blame_files import LEDGER
+from askance.evals.blaming import Blaming
+from askance.evals.catalog import definition_of
+from askance.evals.replacing import from_run, from_truth
+from askance.evals.run import Run
+from askance.models import Config, Engine, get_model
+from askance.replay import visible
+
+if TYPE_CHECKING:
+    from askance.chains import Link
+    from askance.evals.replacing import Replacement
+    from askance.evals.values import Sample
+    from askance.models import Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The options of one `askance blame`; None is not given."""
+
+    folder: Path
+    other: Path | None
+    truth: bool
+    truth_from: Path | None
+    links: Sequence[str]
+    metric: str | None
+    models: Mapping[str, str | None]
+    images: Sequence[str]
+    plan: bool
+    budget: str | None
+    replay: bool
+    concurrency: int | None
+    store: Path | None
+    out: Path | None
+    seed: int
+    task: str | None
+    as_json: bool
+
+
+def blame_by(asked: Asked) -> int:
+    """Makes the trials, or plans them; returns the exit code.
+
+    Raises:
+        UsageError: the options contradict each other, or name what is not there.
+        StoreError: the records or the run folder cannot be opened.
+        CallError: no call can succeed.
+    """
+    replacement, links = _replacement(asked), [_link(name) for name in asked.links] or None
+    hear_warnings()
+    config, tally, run = Config.find(), Tally(), _with_images(Run.open(asked.folder), asked.images)
+    definition = definition_of(run, asked.task)
+    records = open_store(asked.store, config, read_only=asked.plan or asked.replay)
+    with closing(records), ExitStack() as closed:
+        engine = Engine(
+            mode="replay" if asked.replay else "auto",
+            records=records,
+            concurrency=asked.concurrency,
+            purse=_purse(asked, closed),
+            observers=[tally],
+        )
+        blaming = Blaming(
+            run,
+            definition,
+            engine=engine,
+            models=dict(_models(asked, run, engine, config)),
+            replacement=replacement,
+            links=links,
+            metric=asked.metric,
+        )
+        return _plan(asked, blaming, engine) if asked.plan else _blame(asked, blaming, tally)
+
+
+def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
+    bar = _Bar()
+    try:
+        blame = asyncio.run(blaming.blame(out=asked.out, told=bar, seed=asked.seed))
+    except KeyboardInterrupt:
+        bar.close()
+        print(f"{tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
+        return INTERRUPTED
+    finally:
+        bar.close()
+    print(json.dumps(blame.form()) if asked.as_json else visible("\n".join(blame_text(blame))))
+    print(tally, file=sys.stderr)
+    if blame.trials:
+        print(f"The trials are in {asked.out or asked.folder}.", file=sys.stderr)
+    if blame.left:
+        print(
+            f"The next call might have passed the budget: {blame.left:,} trials are left. The same command with a "
+            "larger --budget goes on.",
+            file=sys.stderr,
+        )
+    unread = any(trial.now.outcome not in {"answered", "skipped"} for trial in blame.trials)
+    return SOME if blame.left or unread else OK
+
+
+def _plan(asked: Asked, blaming: Blaming, engine: Engine) -> int:
+    from askance.cli.planning import plan_form, plan_text
+
+    found = asyncio.run(blaming.planned())
+    if asked.as_json:
+        print(json.dumps(plan_form(found, engine)))
+    else:
+        print(plan_text(found, engine).replace(" images, ", " trials, ", 1).replace(" image, ", " trial, ", 1))
+    return OK
+
+
+def _replacement(asked: Asked) -> Replacement | None:
+    given = [
+        name
+        for name, value in (("--with", asked.other), ("--truth", asked.truth), ("--truth-from", asked.truth_from))
+        if value
+    ]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} both say what is put in a link's place.", hint="Leave one out.")
+    if asked.plan and asked.replay:
+        raise UsageError("`--replay` asks nothing, so there is nothing to plan.", hint="Leave one out.")
+    if asked.other is not None:
+        return from_run(Run.open(asked.other))
+    if asked.truth_from is not None:
+        told = dict(_told(asked.truth_from))
+        return from_truth(lambda sample: _true_of(sample, told))
+    return from_truth() if asked.truth else None
+
+
+def _told(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What a file says is true, by id of the sample or of its group."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The file {str(file)!r} cannot be read: {error}.") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            form: Any = json.loads(line)
+            said: Mapping[str, Any] = {link: form[link] for link in LINKS if link in form}
+            yield str(form["id"]), said
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"Line {number} of {str(file)!r} says nothing of a sample.",
+                hint='Write one object a line: {"id": "…", "statement": "…"}.',
+            ) from error
+
+
+def _true_of(sample: Sample, told: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    return told.get(sample.id) or told.get(sample.cluster) or {}
+
+
+def _link(name: str) -> Link:
+    names: dict[str, Link] = {"s": "statement"}
+    names.update((short, link) for link, short in SHORT.items())
+    names.update((link, link) for link in LINKS)
+    if name not in names:
+        raise UsageError(f"There is no link {name!r}.", hint="Links: V, T, IN, UH, T_V, s.")
+    return names[name]
+
+
+def _models(asked: Asked, run: Run, engine: Engine, config: Config) -> Iterator[tuple[str, Model]]:
+    """Those that are named, and those of the run whose names say who they are."""
+    forms: Mapping[str, Any] = run.configuration["models"]
+    made: dict[str, Model] = {}
+    for role in (*forms, *(role for role, name in asked.models.items() if name and role not in forms)):
+        name = asked.models.get(role)
+        if name is not None:
+            made.setdefault(name, get_model(name, engine=engine, config=config))
+            if role in forms and made[name].form() != forms[role]:
+                print(f"askance: The {role} of the run was another model than {visible(name)!r}.", file=sys.stderr)
+            yield role, made[name]
+            continue
+        own = _own(forms[role], engine, config)
+        if own is not None:
+            yield role, own
+
+
+def _own(form: Mapping[str, Any], engine: Engine, config: Config) -> Model | None:
+    """The model that a run describes, where its name leads to it; None where it does not."""
+    who: Mapping[str, Any] = form["id"]
+    name = who.get("name") or f"{who.get('provider')}:{who.get('model')}"
+    spec = f"{name}@{who['endpoint']}" if who.get("endpoint") else str(name)
+    try:
+        model = get_model(spec, engine=engine, config=config)
+    except (ConfigError, UsageError):
+        return None
+    return model if model.form() == form else None
+
+
+def _with_images(run: Run, places: Sequence[str]) -> Run:
+    """The run with the pictures that lie in `places`, in place of their digests."""
+    if not places:
+        return run
+    from askance.cli.inputs import find_pictures
+    from askance.images import Image
+
+    found = {image.sha256: image for image in map(Image.from_path, find_pictures(places))}
+    answers = [
+        replace(answer, sample=replace(answer.sample, image=found.get(answer.sample.image.sha256)))
+        if answer.sample.image is not None and answer.sample.image.sha256 in found
+        else answer
+        for answer in run.answers
+    ]
+    return run.scored(answers, run.figures)
+
+
+def _purse(asked: Asked, closed: ExitStack) -> Any:
+    if asked.budget is None or asked.plan:
+        return None
+    from askance.models.budget import Budget
+    from askance.models.budgeted import Purse
+    from askance.models.ledger import Ledger
+
+    purse = Purse(Ledger((asked.out or asked.folder) / LEDGER, Budget.parse(asked.budget)))
+    closed.callback(purse.close)
+    return purse
+
+
+class _Bar:
+    """Says on stderr how far the trials are, where a terminal watches."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+
+    def __call__(self, done: int, of: int) -> None:
+        if self._terminal:
+            print(f"\r{done:,} of {of:,} trials", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._terminal = False
