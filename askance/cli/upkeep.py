@@ -75,7 +75,7 @@ def prune(
 
 
 def _records(path: Path) -> Any:
-    from contextlib import nullcontext
+    from contextlib import nullcontext, suppress
 
     from askance.errors import UsageError
     from askance.replay import MemoryStore, Store
@@ -90,11 +90,15 @@ def _records(path: Path) -> Any:
 def paid(config: Config) -> Any:
     """A function that gives the US dollars that a record cost, at configured or list prices; None where unknown."""
     from askance.chat import ModelId, Usage, canonical_json
+    from askance.errors import ConfigError
     from askance.models.prices import list_price
     from askance.models.resolve import named
 
-    configured = [named(name, config=config) for name in config.models]
-    prices = {canonical_json(settings.id.canonical()): settings.price for settings in configured}
+    prices: dict[str, Any] = {}
+    for name in config.models:
+        with suppress(ConfigError):  # a model on this machine whose weights are elsewhere has cost nothing
+            settings = named(name, config=config)
+            prices[canonical_json(settings.id.canonical())] = settings.price
 
     def cost(record: Record) -> float | None:
         form: Any = record.request.get("model")
