@@ -75,7 +75,7 @@ def prune(
 
 
 def _records(path: Path) -> Any:
-    from contextlib import nullcontext, suppress
+    from contextlib import nullcontext
 
     from askance.errors import UsageError
     from askance.replay import MemoryStore, Store
@@ -89,6 +89,8 @@ def _records(path: Path) -> Any:
 
 def paid(config: Config) -> Any:
     """A function that gives the US dollars that a record cost, at configured or list prices; None where unknown."""
+    from contextlib import suppress
+
     from askance.chat import ModelId, Usage, canonical_json
     from askance.errors import ConfigError
     from askance.models.prices import list_price
