@@ -32,7 +32,6 @@ from askance.errors import UsageError
 from askance.evals.task import ROLES
 from askance.evals.yaml_files import read_yaml
 
-
 NAMED = (*ROLES, "scorer", "embedder")
 """Options whose values may be names of the grid's models."""
 
