@@ -23,7 +23,7 @@ _MARKS = re.compile(r"[;/\[\]\"{}()=+\\_\-><@`,?!:*“”…]")
 def plain(text: str) -> str:
     """An answer as it is compared in an exact match."""
     lowered = _WITHIN_NUMBER.sub("", text.lower().replace("’", "'"))
-    words = _MARKS.sub(" ", _PERIOD.sub(" ", lowered)).split()
+    words = _MARKS.sub(" ", _PERIOD.sub("", lowered)).split()
     kept = [_NUMBERS.get(word, word) for word in (_word(each) for each in words) if word and word not in _ARTICLES]
     return " ".join(kept)
 

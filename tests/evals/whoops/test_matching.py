@@ -1,0 +1,137 @@
+"""`whoops/matching`: right rankings by scorers and models, in all readings of what a pair is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.chat import ChatRequest
+from askance.errors import BadData, UsageError
+from askance.evals import Run, evaluate
+from askance.evals.rescoring import rescore
+from askance.evals.whoops.tasks import matching
+from askance.images import Image
+from askance.models import Engine, ScriptedScorer
+from askance.replay import MemoryStore
+from tests.evals.pittads.worlds import shown
+from tests.evals.whoops import files
+from tests.evals.whoops.files import IDS
+from tests.evals.whoops.worlds import choosing, listed, model, of_pictures
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return files.first_release(tmp_path / "data")
+
+
+def engine() -> Engine:
+    return Engine(records=MemoryStore())
+
+
+def person(text: str) -> int:
+    return int(text[-1])
+
+
+def fit(image: Image, text: str) -> float:
+    """Detailed captions of the first picture get their person's number, those of the others 5; others their number."""
+    if text.startswith("Something"):
+        return float(person(text))
+    return float(person(text)) if of_pictures()[image.sha256] == IDS[0] else 5.0
+
+
+def test_figures_of_a_scorer_by_hand(data: Path, tmp_path: Path) -> None:
+    scorer = ScriptedScorer(fit, identity="fits")
+    run = evaluate(matching(data=data, scorer=scorer, engine=engine()), out=tmp_path / "run")
+    # of the first picture 10 of 25 pairs (place over other), 5 ties; of the four others all
+    assert shown(run) == {
+        "right rankings": pytest.approx(100 * 110 / 125),
+        "right rankings per image": pytest.approx(100 * (10 / 25 + 4) / 5),
+        "right rankings, selected caption": pytest.approx(100 * (2 + 20) / 25),
+        "right rankings, same place": pytest.approx(100 * 20 / 25),
+        "ties": pytest.approx(100 * 5 / 125),
+        "right rankings: Art knowledge": 100,
+        "right rankings: Biological rules": 100,
+        "right rankings: Nutrition mismatch": 100,
+        "right rankings: Physical rules": pytest.approx(100 * 35 / 50),
+    }
+    assert (run.figures[0].samples, run.figures[0].clusters) == (125, 5)
+    assert sum(len(texts) for _, texts in scorer.asked) == 50  # each caption of each picture once
+
+
+def test_per_image_gives_each_image_its_weight(tmp_path: Path) -> None:
+    table = [files.as_json(row) for row in files.rows()[:2]]
+    table[1]["crowd_underspecified_captions"] = '["Something stands there, says person 0"]'
+    files.write_table(tmp_path / "data" / "whoops_dataset.csv", table)
+    files.pictures(tmp_path / "data")
+    task = matching(data=tmp_path / "data", scorer=ScriptedScorer(fit), engine=engine())
+    run = evaluate(task, out=tmp_path / "run")
+
+    assert shown(run)["right rankings"] == pytest.approx(100 * (10 + 5) / 30)
+    assert shown(run)["right rankings per image"] == pytest.approx(100 * (10 / 25 + 1) / 2)
+
+
+@pytest.mark.parametrize(("pairs", "count"), [("all", 25), ("selected", 5), ("same-place", 5)])
+def test_pairs_are_read_in_three_ways(pairs: Any, count: int, data: Path) -> None:
+    task = matching(data=data, scorer=ScriptedScorer(fit), pairs=pairs, engine=engine())
+
+    assert len(task.samples) == 5 * count
+    assert {sample.target["pairs"] for sample in task.samples} == {count}
+
+
+def test_a_model_is_asked_in_both_orders(data: Path, tmp_path: Path) -> None:
+    def first_of_odd(request: ChatRequest) -> Any:
+        """Right for detailed captions of even persons, else by place alone."""
+        options = listed(request)
+        detailed = next(n for n, text in enumerate(options, start=1) if not text.startswith("Something"))
+        return {"answers": [detailed if person(options[detailed - 1]) % 2 == 0 else 1]}
+
+    vlm = model(choose_caption_from_picture=first_of_odd)
+    run = evaluate(matching(data=data, vlm=vlm), out=tmp_path / "run")
+
+    assert len(run.answers) == 250
+    assert shown(run)["right rankings"] == pytest.approx(100 * (3 + 2 * 0.5) / 5)
+    assert shown(run)["right in both orders"] == pytest.approx(100 * 3 / 5)
+    assert shown(run)["ties"] == 0
+
+
+def test_a_blind_model_may_prefer_what_is_longer(data: Path, tmp_path: Path) -> None:
+    llm = model(choose_caption=choosing(lambda text: not text.startswith("Something")))
+    run = evaluate(matching(data=data, llm=llm, context="text-only", pairs="selected"), out=tmp_path / "run")
+
+    assert shown(run)["right rankings"] == shown(run)["right in both orders"] == 100
+    assert all(answer.sample.image is None for answer in run.answers)
+
+
+async def test_runs_are_scored_and_read_again_without_their_data(data: Path, tmp_path: Path) -> None:
+    vlm = model(choose_caption_from_picture={"answers": [1]})
+    scorer = ScriptedScorer(fit, identity="fits")
+    tasks = {
+        "model": matching(data=data, vlm=vlm, limit=1),
+        "scorer": matching(data=data, scorer=scorer, engine=engine()),
+    }
+    for name, task in tasks.items():
+        run = evaluate(task, out=tmp_path / name)
+
+        again = await rescore(Run.open(run.path), matching, reread=True)
+
+        assert again.run.figures == run.figures
+        assert (again.changed, again.kept) == ((), ())
+
+
+def test_what_cannot_be_is_said(data: Path, tmp_path: Path) -> None:
+    scorer = ScriptedScorer(fit)
+    with pytest.raises(UsageError, match="ranks by the picture alone"):
+        matching(data=data, scorer=scorer, vlm=model(), engine=engine())
+    with pytest.raises(UsageError, match="no context 'gold-caption'"):
+        matching(data=data, vlm=model(), context="gold-caption")
+    with pytest.raises(UsageError, match="no pairs 'some'"):
+        matching(data=data, vlm=model(), pairs="some")
+    with pytest.raises(UsageError, match="cannot be shown in 3 orders"):
+        matching(data=data, vlm=model(), orders=3)
+    same = [{**files.as_json(files.rows()[0]), "crowd_captions": '["a"]', "crowd_underspecified_captions": '["a"]'}]
+    files.write_table(tmp_path / "same" / "whoops_dataset.csv", same)
+    files.pictures(tmp_path / "same")
+    with pytest.raises(BadData, match="two captions that differ"):
+        matching(data=tmp_path / "same", vlm=model())
