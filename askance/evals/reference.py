@@ -18,7 +18,7 @@ from askance.errors import UsageError
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-Suite = Literal["pittads"]
+Suite = Literal["pittads", "whoops"]
 
 PERCENT = "percent"
 """The unit of a column that names no other."""

@@ -103,6 +103,31 @@ def test_what_is_printed_twice_is_the_same(places: list[tuple[int, tuple[str, ..
     assert None not in printed.pop()
 
 
+def test_the_tables_of_whoops_are_there() -> None:
+    reference = read_reference("whoops")
+    judged, other = reference.tables[1], reference.tables[2]
+
+    assert {number: (len(table.rows), len(table.columns)) for number, table in reference.tables.items()} == {
+        1: (15, 4),
+        2: (8, 5),
+    }
+    assert judged.value("ground-truth caption", "GPT3", column="judge") == 70
+    assert judged.value("people", "people", column="judge") is None
+    assert [other.value("fine-tuned", "BLIP2 FlanT5-XXL", column=column) for column in other.columns] == [
+        *(42, 177, 21, 57, 84)
+    ]
+    assert (reference.sets["questions"].n, len(reference.in_text)) == (3374, 6)
+    assert len({row.names for table in reference.tables.values() for row in table.rows}) == 23
+
+
+def test_people_and_the_judge_differ_most_about_the_weakest_model() -> None:
+    """Section 5.2 of the WHOOPS! paper says by nine at most; its Table 1 has twelve."""
+    rows = [(row.names[1], row.values["people"], row.values["judge"]) for row in reference_table("whoops", 1).rows]
+    apart = {name: abs(said - judged) for name, said, judged in rows if said is not None and judged is not None}
+
+    assert max(apart.values()) == apart["BLIP2 FlanT5-XXL (zero-shot)"] == 12
+
+
 def test_cells_carry_what_tells_them_apart() -> None:
     cells = list(reference_table("pittads", 2).cells())
 
