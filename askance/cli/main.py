@@ -23,6 +23,7 @@ _COMMANDS: Mapping[str, str] = {
     "eval": "grid:app",  # the commands of `eval`, and with them `grid`
     "compare": "compare:compare",
     "blame": "blame:blame",
+    "watch": "watch:watch",
     "report": "report:report",
     "pack": "packs:pack",
     "replay": "packs:replay",

@@ -1,0 +1,121 @@
+"""`askance watch`: a run that another process is writing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from askance.cli.alone import Process
+from askance.cli.eval import AsJson, TaskPlace
+
+if TYPE_CHECKING:
+    from askance.evals.watching import Look, Watcher
+
+QUIET = 60
+"""Seconds without a line after which it is said that nothing comes."""
+
+
+def watch(
+    context_: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, finished or not.")],
+    once: Annotated[bool, typer.Option("--once", help="Say how it stands, and end.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+    task: TaskPlace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a run while another process writes it: rate, outcomes, score so far, cost, slow calls, last errors.
+
+    It only reads, so it can be opened and closed at any time. In a pipe it says one thing, at the end.
+    """
+    Process.of(context_).without_langchain()
+    from askance.evals.watching import Watcher
+
+    watcher = Watcher(folder, task=task)
+    _say(watcher.look(), as_json=as_json) if once else _follow(watcher, every=every, as_json=as_json)
+
+
+def _follow(watcher: Watcher, *, every: float, as_json: bool) -> None:
+    """Looks until the run is finished, or until nobody wants to see more."""
+    import time
+
+    if not sys.stdout.isatty():
+        while not (look := watcher.look()).finished:
+            time.sleep(every)
+        _say(look, as_json=as_json)
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    look = watcher.look()
+    try:
+        with Live(console=Console(), auto_refresh=False, transient=True) as live:
+            while not look.finished:
+                live.update(Text("\n".join(lines_of(look)), no_wrap=True, overflow="ellipsis"), refresh=True)
+                time.sleep(every)
+                look = watcher.look()
+    except KeyboardInterrupt:
+        pass  # to stop watching is no failure
+    _say(look, as_json=as_json)
+
+
+def _say(look: Look, *, as_json: bool) -> None:
+    import json
+
+    print(json.dumps(look.form()) if as_json else "\n".join(lines_of(look)))
+
+
+def lines_of(look: Look) -> Iterator[str]:
+    """A look in words."""
+    from askance.evals.tables import shown_figure
+    from askance.replay import visible
+
+    of = "" if look.total is None else f" of {look.total:,}"
+    outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in look.outcomes.items())
+    yield visible(f"{look.task}: {look.done:,}{of} samples{f': {outcomes}' if outcomes else ''}.")
+    if look.figure is not None:
+        yield visible(f"{look.figure.metric} {shown_figure(look.figure)}")
+    yield " · ".join(_spent(look))
+    yield _state(look)
+    for slow in look.slow:
+        error = f", {_line(slow.error)}" if slow.error else ""
+        yield visible(f"slow: {slow.seconds:.1f} s, {slow.sample}{error}")
+    for error in look.errors:
+        yield visible(f"{error.outcome}: {error.sample}{f', {_line(error.reason)}' if error.reason else ''}")
+
+
+def _spent(look: Look) -> Iterator[str]:
+    from askance.models.budget import shown_dollars
+
+    yield f"{look.calls:,} calls made"
+    yield f"{look.replayed:,} replayed"
+    if look.failed:
+        yield f"{look.failed:,} tries failed"
+    if look.tokens:
+        yield f"{look.tokens:,} tokens"
+    if look.cost or look.calls:
+        more = f" and what {look.unpriced:,} samples cost" if look.unpriced else ""
+        yield f"{shown_dollars(look.cost)}{more}" if look.cost else "cost not known" if more else shown_dollars(0.0)
+
+
+def _state(look: Look) -> str:
+    if look.finished:
+        left = f", {look.left:,} left by the budget" if look.left else ""
+        return f"Finished {look.finished}{left}."
+    parts = [] if look.per_minute is None else [f"{look.per_minute:,.1f} samples a minute"]
+    minutes = look.minutes_left
+    if minutes is not None:
+        parts.append(f"about {60 * minutes:.0f} s left" if minutes < 2 else f"about {minutes:.0f} min left")
+    if look.quiet > QUIET:
+        parts.append(f"nothing written for {look.quiet / 60:.0f} min")
+    return f"Not finished{': ' if parts else ''}{', '.join(parts)}."
+
+
+def _line(text: str) -> str:
+    """The first line of a text, as far as there is room for it."""
+    first = " ".join(text.split())
+    return first if len(first) <= 120 else f"{first[:119]}…"

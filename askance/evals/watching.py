@@ -1,0 +1,288 @@
+"""Looking at a run that another process is writing: nothing is locked or written, and torn lines are waited for."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from heapq import nlargest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askance.errors import AskanceError, CallError, UsageError
+from askance.evals.catalog import definition_of
+from askance.evals.run import Run, answer_of
+from askance.evals.run_folder import DESCRIPTION, SAMPLES
+from askance.evals.scoring import figures_of, scored
+from askance.models import Engine, run_sync
+from askance.replay import MemoryStore
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.figures import Figure
+    from askance.evals.run import Answer
+    from askance.evals.task import Scoring
+
+WINDOW = 60.0
+"""Seconds over which the rate is taken."""
+SHOWN = 3
+"""Slow calls and samples without an answer that are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slow:
+    """One try at a call."""
+
+    sample: str
+    seconds: float
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """One sample without an answer."""
+
+    sample: str
+    outcome: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Where a run stands."""
+
+    task: str
+    done: int
+    total: int | None
+    """Samples, in all epochs; None where the run does not say."""
+    outcomes: Mapping[str, int]
+    finished: str | None
+    """When, in ISO form; None while it is not."""
+    left: int
+    """Samples that the budget had nothing left for."""
+    figure: Figure | None
+    """The metric that stands for the task, over the samples so far; None where it is not to be had before the end."""
+    per_minute: float | None
+    """Samples, by the last minute in which there were any."""
+    quiet: float
+    """Seconds since something was written."""
+    calls: int = 0
+    replayed: int = 0
+    failed: int = 0
+    """Tries that failed."""
+    tokens: int = 0
+    cost: float = 0.0
+    """Dollars, as far as they are known."""
+    unpriced: int = 0
+    """Samples whose cost is not known."""
+    slow: tuple[Slow, ...] = ()
+    """The slowest tries."""
+    errors: tuple[Unanswered, ...] = ()
+    """The last samples without an answer."""
+
+    @property
+    def minutes_left(self) -> float | None:
+        """About how long it takes yet; None where that cannot be told."""
+        if self.total is None or not self.per_minute or self.finished:
+            return None
+        return max(0, self.total - self.done) / self.per_minute
+
+    def form(self) -> JsonObject:
+        """The look as JSON."""
+        form: JsonObject = asdict(self)
+        return {**form, "outcomes": dict(self.outcomes), "minutes_left": self.minutes_left}
+
+
+@dataclass
+class _Sums:
+    """What the lines so far come to."""
+
+    done: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    spent: Counter[str] = field(default_factory=Counter[str])
+    cost: float = 0.0
+    slow: list[Slow] = field(default_factory=list[Slow])
+    errors: deque[Unanswered] = field(default_factory=lambda: deque[Unanswered](maxlen=SHOWN))
+    ends: deque[float] = field(default_factory=deque[float])
+    """When samples of the last minute ended, as their calls tell."""
+    answers: list[Answer] = field(default_factory=list["Answer"])
+
+
+class Watcher:
+    """Follows a run's folder; each `look` reads what has been written since.
+
+    Args:
+        path: of a run, finished or not.
+        task: where the task is, if not where the run says.
+
+    Raises:
+        UsageError: the folder holds no run.
+    """
+
+    def __init__(self, path: str | Path, *, task: str | None = None) -> None:
+        self.path = Path(path)
+        self._description: JsonObject = {}
+        self._described()
+        self._scoring = self._found_scoring(task)
+        self._file: tuple[int, int] = (0, 0)
+        """Which file the samples are, and how many of its bytes are read."""
+        self._sums = _Sums()
+        self._figure: tuple[int, Figure | None] = (0, None)
+
+    def look(self) -> Look:
+        """Where the run stands now.
+
+        Raises:
+            UsageError: the folder is gone, or a line of it is none.
+        """
+        form = self._described()
+        new = [*self._new_lines()]
+        for line in new:
+            self._add(line)
+        if self._scoring is not None:
+            run_sync(self._score([line for line in new if "sample" in line], self._scoring))
+        sums, total = self._sums, self._total(form)
+        finished = form.get("finished") if self._settled() else None
+        return Look(
+            task=str(form["configuration"].get("task", form["configuration"].get("chain", "run"))),
+            done=sums.done,
+            total=total,
+            outcomes=dict(sorted(sums.outcomes.items())),
+            finished=finished,
+            left=int(form.get("left", 0)) if finished else 0,
+            figure=self._headline(),
+            per_minute=_rate(sums.ends),
+            quiet=max(0.0, time.time() - self._touched()),
+            calls=sums.spent["calls"],
+            replayed=sums.spent["replayed"],
+            failed=sums.spent["failed"],
+            tokens=sums.spent["tokens"],
+            cost=round(sums.cost, 6),
+            unpriced=sums.spent["unpriced"],
+            slow=tuple(sums.slow),
+            errors=tuple(reversed(sums.errors)),
+        )
+
+    def _described(self) -> JsonObject:
+        """What `run.json` says; while it is being replaced, what it said before."""
+        try:
+            form: Any = json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
+            if isinstance(form["configuration"], dict):
+                self._description = form
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if not self._description or not self.path.is_dir():
+                raise UsageError(
+                    f"The folder {str(self.path)!r} holds no run.", hint="Name the folder that `--out` named."
+                ) from error
+        return self._description
+
+    def _found_scoring(self, task: str | None) -> Scoring | None:
+        """How answers are scored, where that needs no model."""
+        try:
+            run = Run.open(self.path)
+            engine = Engine(mode="replay", records=MemoryStore())
+            scoring = definition_of(run, task).scored(engine, run.configuration["options"])
+        except AskanceError:
+            return None
+        return replace(scoring, metrics=scoring.metrics[:1])
+
+    def _new_lines(self) -> Iterator[JsonObject]:
+        """The lines that are whole by now; a file that was replaced is read from its beginning."""
+        try:
+            with (self.path / SAMPLES).open("rb") as file:
+                which, size = _which(file.fileno())
+                number, start = self._file
+                if which != number or size < start:
+                    self._sums, start = _Sums(), 0
+                file.seek(start)
+                whole, _, _ = file.read().rpartition(b"\n")
+        except FileNotFoundError:
+            return
+        self._file = which, start + (len(whole) + 1 if whole else 0)
+        for text in whole.split(b"\n") if whole else ():
+            try:
+                line: Any = json.loads(text)
+            except (ValueError, RecursionError):  # what a kill tore and a later start went on behind
+                continue
+            if isinstance(line, dict) and {"outcome", "links"} <= line.keys():
+                yield line
+
+    def _add(self, line: JsonObject) -> None:
+        sums, meta = self._sums, line.get("meta", {})
+        name = str(line.get("id", line.get("image")))
+        sums.done += 1
+        sums.outcomes[str(line["outcome"])] += 1
+        if line["outcome"] != "answered":
+            sums.errors.append(Unanswered(sample=name, outcome=line["outcome"], reason=line.get("reason")))
+        tokens: Mapping[str, int] = meta.get("tokens", {})
+        sums.spent.update(calls=meta.get("calls", 0), replayed=meta.get("replayed", 0), tokens=sum(tokens.values()))
+        sums.spent["unpriced"] += bool(meta.get("calls")) and meta.get("cost") is None
+        sums.cost += meta.get("cost") or 0.0
+        self._add_tries(name, [one for tries in meta.get("tries", {}).values() for one in tries])
+
+    def _add_tries(self, name: str, tries: list[Mapping[str, Any]]) -> None:
+        sums = self._sums
+        sums.spent["failed"] += sum(one.get("error") is not None for one in tries)
+        found = [Slow(sample=name, seconds=float(one["seconds"]), error=one.get("error")) for one in tries]
+        sums.slow = nlargest(SHOWN, [*sums.slow, *found], key=lambda one: one.seconds)
+        if tries:
+            sums.ends.append(max(float(one["at"]) + float(one["seconds"]) for one in tries))
+        newest = max(sums.ends, default=0.0)
+        while sums.ends and sums.ends[0] < newest - WINDOW:
+            sums.ends.popleft()
+
+    async def _score(self, lines: list[JsonObject], scoring: Scoring) -> None:
+        """Scores answers; where a model would have to judge them, nothing is scored before the end."""
+        try:
+            answers = [await scored(answer_of(line), scoring) for line in lines]
+        except (CallError, UsageError):
+            self._scoring = None
+            return
+        self._sums.answers += answers
+        if any(answer.unscored is not None for answer in answers):
+            self._scoring = None
+
+    def _headline(self) -> Figure | None:
+        if self._scoring is None or not self._sums.answers:
+            return None
+        if self._figure[0] != self._sums.done:
+            self._figure = self._sums.done, figures_of(self._sums.answers, self._scoring)[0]
+        return self._figure[1]
+
+    def _total(self, form: JsonObject) -> int | None:
+        configuration: Mapping[str, Any] = form["configuration"]
+        try:
+            return int(configuration["samples"]["count"]) * int(configuration.get("epochs", 1))
+        except (KeyError, TypeError):  # of a run that is no evaluation
+            return None
+
+    def _settled(self) -> bool:
+        """Whether nothing was written behind the end: a run that is gone on with says so of its earlier end."""
+        return _changed(self.path / DESCRIPTION) >= _changed(self.path / SAMPLES)
+
+    def _touched(self) -> float:
+        return max(_changed(self.path / name) for name in (DESCRIPTION, SAMPLES)) / 1e9
+
+
+def _which(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_ino, found.st_size
+
+
+def _changed(file: Path) -> int:
+    """When a file was written last, in ns since the epoch; 0 where it is not there."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _rate(ends: deque[float]) -> float | None:
+    """Samples a minute, None where too few ended to tell."""
+    if len(ends) < 2:
+        return None
+    span = max(ends) - min(ends)
+    return round(60 * (len(ends) - 1) / span, 1) if span > 0 else None

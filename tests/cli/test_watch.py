@@ -1,0 +1,88 @@
+"""`askance watch`: one look, a terminal, a pipe; a run that is being written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import ROOT, Command, finish, start
+from tests.cli.test_terminal import text
+from tests.cli.test_terminal import watch as on_a_terminal
+from tests.evals.numbers import run_of
+
+
+@pytest.fixture
+def finished(own_place: Path) -> str:
+    return run_of(count=4, out="run").finished or ""
+
+
+def test_one_look_in_words(askance: Command, finished: str) -> None:
+    done = askance("watch", "run", "--once")
+
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (f"numbers: 4 of 4 samples: 4 answered.\n0 calls made · 0 replayed\nFinished {finished}.\n")
+
+
+def test_one_look_as_json(askance: Command, finished: str) -> None:
+    (form,) = askance("watch", "run", "--once", "--json").lines
+
+    assert (form["task"], form["done"], form["total"], form["finished"]) == ("numbers", 4, 4, finished)
+
+
+def test_a_run_of_pictures_can_be_watched_too(askance: Command, vlm: str, ads: list[str]) -> None:
+    askance("run", "verbalize", *ads, "--vlm", vlm, "--context", "UH", "--out", "seen")
+
+    done = askance("watch", "seen", "--once")
+
+    assert done.out.startswith("verbalize: 3 samples: 3 answered.\n3 calls made · 0 replayed · ")
+
+
+def test_a_folder_without_a_run_is_refused(askance: Command) -> None:
+    assert askance("watch", "nowhere", "--once").err == (
+        "askance: The folder 'nowhere' holds no run.\n  → Name the folder that `--out` named.\n"
+    )
+
+
+def test_a_name_cannot_move_the_cursor(askance: Command, finished: str) -> None:
+    file = Path("run/samples.jsonl")
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines[0] |= {"id": "\x1b[2J", "outcome": "failed", "reason": "one\n\x1b[31mtwo"}
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+    out = askance("watch", "run", "--once").out
+
+    assert out.splitlines()[-1] == r"failed: \x1b[2J, one \x1b[31mtwo"
+
+
+@pytest.fixture
+def writing(own_place: Path) -> subprocess.Popen[bytes]:
+    """A process that writes a run for a second or two."""
+    command = [sys.executable, "-m", "tests.evals.numbers", str(own_place / "run"), "0.2"]
+    process = subprocess.Popen(command, cwd=ROOT)
+    while not Path("run/run.json").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    return process
+
+
+def test_in_a_pipe_one_thing_is_said_at_the_end(writing: subprocess.Popen[bytes]) -> None:
+    done = finish(start("watch", "run", "--every", "0.1"))
+
+    assert (done.code, done.err, writing.wait()) == (0, "", 0)
+    assert done.out.startswith("numbers: 30 of 30 samples: 29 answered, 1 refused.\n")
+    assert done.out.endswith("\nrefused: 07, no\n")
+
+
+def test_a_terminal_sees_it_grow(writing: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    code, shown, _ = on_a_terminal("watch", "run", "--every", "0.1")
+
+    seen = text(shown)
+    assert (code, writing.wait()) == (0, 0)
+    assert "Not finished." in seen
+    assert "numbers: 30 of 30 samples: 29 answered, 1 refused." in seen

@@ -1,0 +1,166 @@
+"""Watching: what is whole is counted, what is torn is waited for, and the run notices nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from askance.errors import UsageError
+from askance.evals import Run, Sample, evaluate
+from askance.evals.watching import Look, Slow, Unanswered, Watcher
+from tests.evals.numbers import NON_ANSWERS, run_of
+from tests.evals.odd import chooser, odd, write_pictures
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return evaluate(odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2)), out=tmp_path / "run")
+
+
+def unfinished(run: Run, lines: int, *, torn: str = "") -> Path:
+    """The folder as it was when so many lines were written."""
+    form = json.loads((run.path / "run.json").read_text(encoding="utf-8"))
+    del form["finished"], form["figures"], form["totals"]
+    (run.path / "run.json").write_text(json.dumps(form), encoding="utf-8")
+    (run.path / "scores.jsonl").unlink()
+    whole = (run.path / "samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run.path / "samples.jsonl").write_text("".join(whole[:lines]) + torn, encoding="utf-8")
+    return run.path
+
+
+def test_a_finished_run_is_told_as_its_folder_tells_it(run: Run) -> None:
+    look = Watcher(run.path).look()
+
+    assert (look.task, look.done, look.total, look.outcomes, look.finished) == (
+        "tests/odd",
+        6,
+        6,
+        {"answered": 6},
+        run.finished,
+    )
+    assert look.figure == run.figures[0]
+
+
+def test_of_a_run_under_way_the_score_is_of_the_samples_so_far(run: Run) -> None:
+    look = Watcher(unfinished(run, 2)).look()
+
+    assert (look.done, look.total, look.finished) == (2, 6, None)
+    assert look.figure is not None
+    assert (look.figure.value, look.figure.samples) == (0.5, 2)
+
+
+def test_a_torn_line_is_waited_for(run: Run) -> None:
+    whole = (run.path / "samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    watcher = Watcher(unfinished(run, 2, torn=whole[2][:50]))
+    first = watcher.look()
+    with (run.path / "samples.jsonl").open("a", encoding="utf-8") as file:
+        file.write(whole[2][50:] + whole[3])
+
+    assert (first.done, watcher.look().done, watcher.look().done) == (2, 4, 4)
+
+
+def test_a_file_that_is_begun_anew_is_read_anew(run: Run) -> None:
+    watcher = Watcher(run.path)
+    watcher.look()
+    whole = (run.path / "samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run.path / "part").write_text("".join(whole[:5]), encoding="utf-8")
+    (run.path / "part").replace(run.path / "samples.jsonl")
+
+    assert (watcher.look().done, watcher.look().finished) == (5, None)
+
+
+def test_samples_without_an_answer_are_listed_last_first(tmp_path: Path) -> None:
+    def solve(sample: Sample) -> bool:
+        kinds = [*NON_ANSWERS.values()]
+        if int(sample.id) < len(kinds):
+            raise kinds[int(sample.id)]("no " + sample.id)
+        return True
+
+    look = Watcher(run_of(solve, count=8, out=tmp_path / "run").path).look()
+
+    assert look.errors[0] == Unanswered(sample="05", outcome="skipped", reason="no 05")
+    assert [each.sample for each in look.errors] == ["05", "04", "03"]
+    assert sum(look.outcomes.values()) == 8
+
+
+def test_what_lines_say_of_their_calls_is_summed(run: Run) -> None:
+    lines = [json.loads(line) for line in (run.path / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
+    for place, line in enumerate(lines):
+        error = "late" if place == 5 else None
+        line["meta"] = {
+            "calls": 2,
+            "replayed": 1,
+            "tokens": {"input": 10, "output": 5},
+            "cost": None if place == 0 else 0.25,
+            "tries": {"k": [{"at": 1000.0 + 2 * place, "seconds": 1.0 + place, "error": error}]},
+        }
+    (run.path / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+    look = Watcher(run.path).look()
+
+    assert (look.calls, look.replayed, look.failed, look.tokens, look.cost, look.unpriced) == (12, 6, 1, 90, 1.25, 1)
+    assert look.slow == (
+        Slow(sample=lines[5]["id"], seconds=6.0, error="late"),
+        Slow(sample=lines[4]["id"], seconds=5.0, error=None),
+        Slow(sample=lines[3]["id"], seconds=4.0, error=None),
+    )
+    assert look.per_minute == 20.0
+
+
+def test_the_end_is_foretold_by_the_rate() -> None:
+    look = Look(
+        task="t",
+        done=4,
+        total=10,
+        outcomes={},
+        finished=None,
+        left=0,
+        figure=None,
+        per_minute=3.0,
+        quiet=0.0,
+    )
+
+    assert look.minutes_left == 2.0
+
+
+def test_a_run_may_be_watched_from_its_first_moment_to_its_end(tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    command = [sys.executable, "-m", "tests.evals.numbers", str(place), "0.01"]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as process:
+        while not (place / "run.json").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        watcher, seen = Watcher(place), [0]
+        while not (look := watcher.look()).finished:
+            seen.append(look.done)
+            time.sleep(0.02)
+
+    assert (process.returncode, look.done, look.outcomes) == (0, 30, {"answered": 29, "refused": 1})
+    assert seen == sorted(seen)
+
+
+def test_a_folder_that_holds_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^The folder '.*' holds no run\."):
+        Watcher(tmp_path)
+
+
+def test_nothing_in_the_folder_changes(run: Run) -> None:
+    before = {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in run.path.iterdir()}
+
+    Watcher(run.path).look()
+
+    assert {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in run.path.iterdir()} == before
+
+
+def test_a_task_that_is_not_found_has_no_score_yet(run: Run) -> None:
+    form = json.loads((run.path / "run.json").read_text(encoding="utf-8"))
+    form["configuration"]["task"] = "nobody/knows"
+    form["origin"] = {}
+    (run.path / "run.json").write_text(json.dumps(form), encoding="utf-8")
+
+    assert (Watcher(run.path).look().figure, Watcher(run.path).look().done) == (None, 6)
