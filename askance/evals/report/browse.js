@@ -8,7 +8,7 @@ const texts = keeping((id) => readBlock(id) || [], 1);
 
 const FILTERS = [
   { name: "run", label: "Run", all: null },
-  { name: "result", label: index.kind === "pair" ? "Change" : "Result", all: "Any result" },
+  { name: "result", label: index.kind === "pair" ? "Change" : "Result", all: index.kind === "pair" ? "Any change" : "Any result" },
   { name: "outcome", label: "Outcome", all: "Any outcome" },
   { name: "kind", label: "Kind of error", all: "Any error" },
   { name: "mark", label: "Label or tag", all: "Any label" },
@@ -105,7 +105,8 @@ function fill(filter) {
       h("option", { value: "" }, filter.all), ...extra,
       ...values.map(([value, many]) => h("option", { value }, `${words(value)} (${many.toLocaleString("en")})`)),
     );
-    select.hidden = values.length < 2 && !(state[filter.name]);
+    const all = values.length === 1 && values[0][1] === rowsOf(state.run).length;
+    select.hidden = (!values.length || all) && !state[filter.name];
   }
   select.value = state[filter.name];
   if (select.selectedIndex < 0) {
@@ -322,7 +323,7 @@ function toSamples() {
 function openAll() {
   const all = [...detail.querySelectorAll("details")];
   const shut = all.some((each) => !each.open);
-  for (const each of all) each.open = shut;
+  for (const each of all) setOpen(each, shut);
 }
 
 // --- the beginning ---
@@ -360,8 +361,9 @@ function startSamples() {
   new ResizeObserver(() => draw(true)).observe(list);
   document.addEventListener("keydown", pressed);
   document.getElementById("keys").addEventListener("click", help);
+  document.getElementById("to-samples").addEventListener("click", (event) => { event.preventDefault(); toSamples(); });
   window.addEventListener("hashchange", recall);
-  window.addEventListener("beforeprint", () => { for (const each of document.querySelectorAll(".detail details")) each.open = true; });
+  window.addEventListener("beforeprint", () => { for (const each of document.querySelectorAll(".detail details")) setOpen(each, true); });
   refill();
   showNothing();
   recall();

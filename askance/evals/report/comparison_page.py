@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from askance.evals.report import plots, sections
@@ -13,12 +13,14 @@ from askance.evals.report.markup import Markup, data_block, element, joined
 from askance.evals.report.pictures import Pictures
 from askance.evals.report.shell import document
 from askance.evals.reports import notes_of
-from askance.evals.tables import NONE, shown_value
+from askance.evals.tables import NONE
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.comparing import MetricComparison
+    from askance.statistics import Verdict
 
+_VERDICTS: Mapping[Verdict, str] = {"better": "A is better", "worse": "B is better", "tied": "Tied"}
 _LONGEST = 400
 """Characters of a value in the table of what differs."""
 
@@ -51,13 +53,12 @@ def difference_page(
 def _index(difference: Difference, shown: Shown) -> JsonObject:
     share = difference.a.share and difference.b.share
     rows = [_row(row, shown, share=share) for row in difference.rows]
-    words = {**CHANGES, "better": f"{CHANGES['better']}", "worse": f"{CHANGES['worse']}"}
     return {
         "kind": "pair",
         "names": list(difference.names),
         "runs": [{"name": " · ".join(difference.names), "share": share, "rows": rows}],
         "block": BLOCK,
-        "words": words,
+        "words": dict(CHANGES),
         "sorts": ["order", "worst", "best"],
         **shown.settings(),
     }
@@ -65,7 +66,7 @@ def _index(difference: Difference, shown: Shown) -> JsonObject:
 
 def _row(row: ChangeRow, shown: Shown, *, share: bool) -> JsonObject:
     worths = [row.a.worth, row.b.worth]
-    figures = " → ".join(NONE if worth is None else shown_value(worth, percent=share)[:-1] for worth in worths)
+    figures = " → ".join(_worth(worth, share=share) for worth in worths)
     outcomes = row.a.outcome if row.a.outcome == row.b.outcome else f"{row.a.outcome} → {row.b.outcome}"
     return {
         "id": row.a.id,
@@ -80,6 +81,12 @@ def _row(row: ChangeRow, shown: Shown, *, share: bool) -> JsonObject:
         "unlike": row.unlike,
         "picture": shown.numbers.get(row.a.picture or ""),
     }
+
+
+def _worth(worth: float | None, *, share: bool) -> str:
+    if worth is None:
+        return NONE
+    return f"{100 * worth:.1f}" if share else f"{worth:.3f}"
 
 
 def _details(difference: Difference, texts: Texts, room: Room) -> Iterator[Markup]:
@@ -112,14 +119,15 @@ def _content(difference: Difference, notes: Sequence[str]) -> Iterator[Markup | 
 
 def _lead(difference: Difference) -> Markup:
     """The first figure and its verdict, and how many samples changed."""
-    first, (name_a, name_b) = difference.metrics[0], difference.names
-    verdict = first.comparison.verdict
-    big = {"better": "A is better", "worse": "B is better", "tied": "Tied"}[verdict]
+    name_a, name_b = difference.names
+    first = next(iter(difference.metrics), None)
+    big = None if first is None else _VERDICTS[first.comparison.verdict]
+    sentence = "No figure of the task is better at one end." if first is None else first.sentence(name_a, name_b)
     changed = element("div", *_pairs(difference), class_="outcomes")
     headline = element(
         "div",
-        element("p", big, class_=f"big {verdict}"),
-        element("p", first.sentence(name_a, name_b)),
+        element("p", big, class_="big") if big else None,
+        element("p", sentence),
         element("p", f"A is {name_a}, B is {name_b}.", class_="soft"),
         class_="headline",
     )
@@ -143,7 +151,7 @@ def _verdicts(difference: Difference) -> Iterator[Markup]:
 
 def _verdict(each: MetricComparison, names: tuple[str, str]) -> Markup:
     verdict = each.comparison.verdict
-    mark = element("span", verdict.capitalize(), class_=f"verdict {verdict}")
+    mark = element("span", verdict.capitalize(), class_="verdict")
     return element("li", mark, " · ", each.sentence(*names))
 
 

@@ -2,6 +2,7 @@
 
 const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|[\ud800-\udfff]/gu;
 const LONGEST = 20000;
+const SPOKEN = new Set(["title", "alt", "aria-label", "placeholder"]);
 
 /** Text with what nobody would see written out: controls, marks of direction, halves of pairs. */
 function shown(text) {
@@ -29,7 +30,7 @@ function h(name, settings, ...children) {
   for (const [key, value] of Object.entries(settings || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (key === "on") for (const [event, does] of Object.entries(value)) made.addEventListener(event, does);
-    else made.setAttribute(key, plain(String(value)));
+    else made.setAttribute(key, SPOKEN.has(key) ? plain(String(value)) : String(value));
   }
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
@@ -56,19 +57,33 @@ function keeping(read, most) {
 }
 
 /** A text in full; a very long one unfolds. */
-function fullText(text) {
-  const pre = h("pre", {});
-  if (text.length <= LONGEST) {
-    pre.append(shown(text));
-    return pre;
+function fullText(text, name = "pre", most = LONGEST) {
+  const made = h(name, {});
+  if (text.length <= most) {
+    made.append(shown(text));
+    return made;
   }
-  pre.append(shown(text.slice(0, LONGEST)), "…");
+  made.append(shown(text.slice(0, most)), "…");
   const more = h("button", { type: "button", class: "more" }, `Show all ${text.length.toLocaleString("en")} characters`);
   more.addEventListener("click", () => {
-    pre.replaceChildren(shown(text));
+    made.replaceChildren(shown(text));
     more.remove();
   });
-  return h("div", {}, pre, more);
+  return h("div", {}, made, more);
+}
+
+/** What unfolds to content that is made when somebody looks. */
+function unfolding(details, make) {
+  details.fill = () => {
+    if (details.children.length === 1) details.append(make());
+  };
+  details.addEventListener("toggle", () => { if (details.open) details.fill(); });
+  return details;
+}
+
+function setOpen(details, open) {
+  if (open && details.fill) details.fill();
+  details.open = open;
 }
 
 function json(value) {

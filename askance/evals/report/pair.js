@@ -118,20 +118,20 @@ function upstream(row, a, b, calls) {
     }
     const made = h("details", { class: "link-diff" }, h("summary", {}, h("b", {}, LINKS[name] || name), " · ", where.length ? `differs: ${where.join(", ")}` : "the same in both", where.length && first ? h("span", { class: "mark m-worse" }, "first difference") : null));
     if (where.length) first = false;
-    made.addEventListener("toggle", () => {
-      if (!made.open || made.children.length > 1) return;
-      const body = h("div", {});
-      if (one.model !== two.model) body.append(part("Model", diffElement(one.model, two.model)));
-      body.append(part(one.said === two.said ? "Said in both" : "Said", diffElement(one.said, two.said)));
-      if (one.prompt || two.prompt) body.append(part(one.prompt === two.prompt ? "Asked in both" : "Asked", diffElement(one.prompt, two.prompt)));
-      made.append(body);
-    });
     if (where.length) made.dataset.differs = "1";
-    return made;
+    return unfolding(made, () => linkDiff(one, two));
   });
-  const section = h("section", { class: "pair-wide" }, h("h3", {}, "On the way"), h("p", { class: "note" }, h("del", {}, `only ${index.names[0]}`), " · ", h("ins", {}, `only ${index.names[1]}`)), parts);
-  for (const each of parts.filter((each) => each.dataset.differs).slice(0, 1)) each.open = true;
+  const section = h("section", { class: "pair-wide" }, h("h3", {}, "On the way"), h("p", { class: "note" }, h("del", {}, `A alone: ${index.names[0]}`), " · ", h("ins", {}, `B alone: ${index.names[1]}`)), parts);
+  for (const each of parts.filter((each) => each.dataset.differs).slice(0, 1)) setOpen(each, true);
   return section;
+}
+
+function linkDiff(one, two) {
+  const body = h("div", {});
+  if (one.model !== two.model) body.append(part("Model", diffElement(one.model, two.model)));
+  body.append(part(one.said === two.said ? "Said in both" : "Said", diffElement(one.said, two.said)));
+  if (one.prompt || two.prompt) body.append(part(one.prompt === two.prompt ? "Asked in both" : "Asked", diffElement(one.prompt, two.prompt)));
+  return body;
 }
 
 function part(title, content) {

@@ -50,7 +50,7 @@ function freeAnswer(one) {
 }
 
 function labelled(lines) {
-  return h("dl", { class: "cards" }, lines.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
+  return h("dl", { class: "cards" }, lines.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, typeof text === "string" ? fullText(text, "span", 4000) : text))));
 }
 
 function reasons(one) {
@@ -112,11 +112,7 @@ function callElement(key, call, title, link, one) {
   const tries = (one.tries || {})[key] || [];
   const outcome = link && link.outcome !== "answered" ? h("span", { class: "mark m-wrong" }, link.outcome) : null;
   const summary = h("summary", {}, h("b", {}, title), outcome, h("span", {}, call ? call.model : ""), h("span", { class: "end" }, tally(call, tries)));
-  const made = h("details", { class: "call" }, summary);
-  made.addEventListener("toggle", () => {
-    if (made.open && made.children.length === 1) made.append(callBody(key, call, link, tries));
-  });
-  return made;
+  return unfolding(h("details", { class: "call" }, summary), () => callBody(key, call, link, tries));
 }
 
 function callBody(key, call, link, tries) {

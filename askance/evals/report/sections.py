@@ -102,7 +102,7 @@ def _count(count: int) -> Markup:
 def _facts(part: RunPart) -> Iterator[Markup]:
     configuration = part.run.configuration
     yield from _fact("Task", part.run.task)
-    yield from _fact("Models", *(f"{role}: {name}" for role, name in _models(configuration)))
+    yield from _fact("Models", *_models(configuration))
     samples: Mapping[str, Any] = configuration.get("samples", {})
     digest = str(samples.get("digest", ""))
     yield from _fact("Data", f"{samples.get('count', len(part.rows)):,} samples, digest ", _code(digest))
@@ -126,16 +126,27 @@ def _code(digest: str) -> Markup:
     return element("code", digest[:12], title=digest)
 
 
-def _models(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _models(configuration: Mapping[str, Any]) -> Iterator[str]:
+    """Each model with what it does; where one does everything, it alone."""
+    named: dict[str, list[str]] = {}
+    for role, form in _roles(configuration):
+        named.setdefault(_model(form), []).append(role)
+    for name, roles in named.items():
+        yield name if len(named) == 1 else f"{', '.join(roles)}: {name}"
+
+
+def _roles(configuration: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     roles: Mapping[str, Any] = configuration.get("models", {}) or configuration.get("solver", {}).get("models", {})
-    for role, form in roles.items():
-        identity: Mapping[str, Any] = form.get("id", {})
-        named = identity.get("name") or ":".join(
-            str(identity[each]) for each in ("provider", "model") if each in identity
-        )
-        sampling: Mapping[str, Any] = form.get("sampling") or {}
-        drawn = ", ".join(f"{name} {value}" for name, value in sampling.items())
-        yield role, f"{named} ({drawn})" if drawn else str(named)
+    yield from roles.items()
+
+
+def _model(form: Mapping[str, Any]) -> str:
+    identity: Mapping[str, Any] = form.get("id", {})
+    spec = ":".join(str(identity[each]) for each in ("provider", "model") if each in identity)
+    sampling: Mapping[str, Any] = form.get("sampling") or {}
+    drawn = ", ".join(f"{name} {value}" for name, value in sampling.items())
+    named = str(identity.get("name") or spec)
+    return f"{named} ({drawn})" if drawn else named
 
 
 def _prompt(part: RunPart, name: str, digest: str) -> Markup:

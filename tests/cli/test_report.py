@@ -1,0 +1,122 @@
+"""`askance report` and `askance compare --html`: one file each, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Command, draw
+from tests.evals.report.runs import Parsed
+
+OWN = """\
+from pathlib import Path
+
+from askance.evals import Sample, Task, right_or_wrong, task
+from askance.images import Image
+
+@task("own/guess", scoring=right_or_wrong())
+def guess(right: int, count: int = 8) -> Task:
+    pictures = [Image.from_path(path) for path in sorted(Path("pictures").iterdir())]
+    samples = [Sample(id=f"{each:02}", target=True, image=pictures[each % 2]) for each in range(count)]
+    return Task(
+        samples=samples, solver=lambda sample: int(sample.id) < right, options={"right": right}, label=f"{right} right"
+    )
+"""
+
+
+@pytest.fixture(autouse=True)
+def runs(askance: Command, own_place: Path) -> None:
+    draw(own_place / "pictures", "a.png", "b.png")
+    Path("own.py").write_text(OWN, encoding="utf-8")
+    for name, right in (("good", 7), ("bad", 1)):
+        assert askance("eval", "run", "own.py", "-T", f"right={right}", "--out", name).code == 0
+
+
+def test_a_run_becomes_a_page(askance: Command) -> None:
+    done = askance("report", "good")
+
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert (done.code, done.out) == (0, f"The page is in report.html ({len(page.encode()) / 1e6:.1f} MB).\n")
+    assert "87.50 % 95 % interval" in Parsed(page).text
+    assert not Path("report.html.part").exists()
+
+
+def test_several_runs_go_into_one_page_with_a_title_and_a_place(askance: Command) -> None:
+    assert askance("report", "good", "bad", "-o", "pages/both.html", "--title", "Guesses <1>").code == 0
+
+    parsed = Parsed(Path("pages/both.html").read_text(encoding="utf-8"))
+    assert [run["name"] for run in parsed.data("index")["runs"]] == ["7 right", "1 right"]
+    assert "Guesses <1>" in parsed.text
+
+
+def test_pictures_are_found_and_counted(askance: Command) -> None:
+    done = askance("report", "good", "--images", "pictures")
+
+    assert done.out.endswith("2 pictures of at most 512 pixels.\n")
+    assert len(Parsed(Path("report.html").read_text(encoding="utf-8")).data("pictures-0")) == 2
+
+
+def test_pictures_may_lie_beside_the_page(askance: Command) -> None:
+    assert askance("report", "good", "--images", "pictures", "--beside").code == 0
+
+    parsed = Parsed(Path("report.html").read_text(encoding="utf-8"))
+    assert all(Path(name).is_file() for name in parsed.data("index")["files"])
+    assert "pictures-0" not in parsed.scripts
+
+
+def test_the_same_in_json_writes_no_page(askance: Command) -> None:
+    form: Any = json.loads(askance("report", "good", "bad", "--json").out)
+
+    assert [run["results"] for run in form["runs"]] == [{"right": 7, "wrong": 1}, {"right": 1, "wrong": 7}]
+    assert form["runs"][0]["figures"][0]["value"] == 0.875
+    assert not Path("report.html").exists()
+
+
+def test_a_comparison_becomes_a_page_and_is_printed_all_the_same(askance: Command) -> None:
+    plain = askance("compare", "good", "bad").out
+    done = askance("compare", "good", "bad", "--html", "pair.html", "--images", "pictures")
+
+    assert done.code == 0
+    assert done.out.startswith("The page is in pair.html (")
+    assert done.out.endswith(plain)
+    text = Parsed(Path("pair.html").read_text(encoding="utf-8")).text
+    assert "7 right against 1 right" in text
+    assert "A better 6" in text
+    assert "options.right 7 1" in text
+
+
+def test_with_json_a_comparison_prints_json_alone(askance: Command) -> None:
+    done = askance("compare", "good", "bad", "--html", "pair.html", "--json")
+
+    assert json.loads(done.out)["samples"]["both"] == 8
+    assert Path("pair.html").is_file()
+
+
+REFUSED = {
+    "no run": (["report", "nowhere"], "askance: The folder 'nowhere' holds no evaluation.\n"),
+    "a folder as file": (
+        ["report", "good", "-o", "pictures"],
+        "askance: 'pictures' is a folder, and the page is one file.",
+    ),
+    "no pictures there": (["report", "good", "--images", "nowhere"], "askance: There is nothing at 'nowhere'.\n"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_shown_is_told(arguments: list[str], message: str, askance: Command) -> None:
+    done = askance(*arguments)
+
+    assert (done.code, done.err[: len(message)]) == (2, message)
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_one(askance: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("report.html").write_text("old", encoding="utf-8")
+    Path("report.html.part").mkdir()  # in the way, as a disk that is full would be
+
+    done = askance("report", "good")
+
+    assert done.code != 0
+    assert Path("report.html").read_text(encoding="utf-8") == "old"

@@ -1,0 +1,80 @@
+"""A real browser for the tests of pages, where one is on the machine: headless, on files alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+
+
+@contextmanager
+def launched() -> Generator[Browser]:
+    """A browser; the test is skipped where there is none, or nothing that drives it."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Seen:
+    """A page that is open, and what it did that nobody should see."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list[str])
+    complaints: list[str] = field(default_factory=list[str])
+
+    def do(self, script: str) -> Any:
+        """The value of a script on the page."""
+        return self.page.evaluate(script)
+
+    def until(self, script: str) -> None:
+        """Waits until a script on the page gives something true; the page's policy lets nothing wait within it."""
+        for _ in range(200):
+            if self.do(script):
+                return
+            self.page.wait_for_timeout(25)
+        pytest.fail(f"never came true: {script}")
+
+    def texts(self, selector: str) -> list[str]:
+        """What stands in the elements that the selector finds."""
+        return self.page.locator(selector).all_inner_texts()
+
+    @property
+    def ready(self) -> float:
+        """Milliseconds until the page could be used."""
+        return float(self.do("document.documentElement.dataset.ready"))
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, anchor: str = "", **options: Any) -> Generator[Seen]:
+    """A page in a browser of its own."""
+    context = browser.new_context(**options)
+    seen = Seen(context.new_page())
+    seen.page.on("request", lambda request: seen.requests.append(request.url))
+    seen.page.on("console", lambda message: seen.complaints.append(message.text))
+    seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    seen.page.on("dialog", lambda dialog: seen.complaints.append(dialog.message))
+    try:
+        seen.page.goto(f"{file.as_uri()}{anchor}")
+        seen.page.wait_for_selector("html[data-ready]", state="attached")
+        yield seen
+    finally:
+        context.close()

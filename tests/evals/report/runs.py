@@ -1,0 +1,182 @@
+"""Runs for the tests of reports: small ones of known answers, and one in which every text means harm."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from askance.chains import action_reason
+from askance.chat import ChatRequest, ChatResponse, Usage
+from askance.evals import ChainSolver, Prediction, Run, Sample, Score, Scoring, Task, evaluate, mean
+from askance.images import Image
+from tests.evals.odd import write_pictures
+from tests.evals.pittads import worlds
+
+HOSTILE = (
+    "</script><script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "'\"><svg/onload=document.title='owned'>",
+    "<!--<script>",
+    "]]><![CDATA[",
+    "javascript:document.title='owned'",
+    "</textarea></style></title><style>*{display:none}</style>",
+    "\u202egnp.exe\u2066 \u2028 \u200b",
+    "\x00\x1b[31mred\x07",
+    "half \ud800 a pair",
+    "👩‍👩‍👧 ${7*7} {{7*7}} &lt;b&gt; \\u003c",
+    "long " + "A" * 100_000,
+)
+"""Texts that would do something if anything took them for more than text."""
+
+RIGHT, WRONG = Score(values={"accuracy": 1.0}), Score(values={"accuracy": 0.0})
+
+
+def _score(sample: Sample, value: Any) -> Score:
+    right = value == sample.target
+    return Score(values={"accuracy": float(right)}, notes={} if right else {"errors": {f"said {value}": 1}})
+
+
+SCORING = Scoring(
+    score=_score, metrics=(mean("accuracy"),), if_wrong=lambda _: WRONG, if_right=lambda _: RIGHT, notes=("Made up.",)
+)
+
+
+def plain_run(folder: Path, count: int = 12, *, shift: int = 0, label: str = "plain") -> Run:
+    """Free answers: of every five samples two are right, two are wrong and one has no answer."""
+
+    def solve(sample: Sample) -> Prediction:
+        place = (int(sample.id.removeprefix("s")) + shift) % 5
+        meta = {
+            "calls": 1,
+            "replayed": 0,
+            "shared": 0,
+            "seconds": 0.5,
+            "tokens": {"input": 10, "output": 2},
+            "cost": 0.01,
+        }
+        if place == 4:
+            return Prediction(outcome="refused", reason="It would rather not.", meta=meta)
+        return Prediction(outcome="answered", value="yes" if place < 2 else "no", meta=meta)
+
+    samples = [
+        Sample(
+            id=f"s{number:04}",
+            target="yes",
+            group=f"g{number // 2}",
+            tags={"half": "first" if number < count / 2 else "last"},
+        )
+        for number in range(count)
+    ]
+    task = Task(
+        samples=samples, solver=solve, scoring=SCORING, name="tests/plain", label=label, options={"shift": shift}
+    )
+    return evaluate(task, out=folder)
+
+
+def chain_run(folder: Path, data: Path, **answers: Any) -> Run:
+    """The whole chain over made-up ads, answered by a script; `answers` change what it says."""
+    from askance.evals.pittads.arr import arr_multi
+
+    chosen = worlds.choosing(worlds.is_wrong)
+    model = worlds.model(**{"choose_action_reasons": chosen, **answers})
+    return evaluate(arr_multi(data=data, vlm=model, context="T_V+s_IN"), out=folder)
+
+
+def hostile_run(folder: Path, pictures: Path) -> Run:
+    """The whole chain, where ids, options, targets, tags, names, labels, answers and notes mean harm."""
+    write_pictures(pictures, len(HOSTILE))
+
+    def says(field: str) -> worlds.Reply:
+        return lambda request: _said(request, field)
+
+    model = worlds.model(
+        narration=says("description"),
+        unusual=says("unusual"),
+        combine=says("description"),
+        scene_text={"lines": list(HOSTILE[:6])},
+        objects={"objects": list(HOSTILE[:5])},
+        choose_action_reasons={"answers": [2, 1]},
+    )
+    samples = [
+        Sample(
+            id=text[:300],
+            image=Image.from_path(pictures / f"{number:02}.png", name=text[:300]),
+            inputs={"options": [f"{text} right", f"{text} wrong", "neither"]},
+            target=[1],
+            tags={"tag": text[:300]},
+        )
+        for number, text in enumerate(HOSTILE)
+    ]
+
+    def score(sample: Sample, value: Any) -> Score:
+        return Score(
+            values={"accuracy": 0.0},
+            notes={"errors": {HOSTILE[0]: 1}, "reason": sample.id, "judge": {"judge": HOSTILE[1]}},
+        )
+
+    scoring = Scoring(
+        score=score, metrics=(mean("accuracy"),), if_wrong=lambda _: WRONG, if_right=lambda _: RIGHT, notes=HOSTILE[:3]
+    )
+    task = Task(
+        samples=samples,
+        solver=ChainSolver(action_reason(vlm=model, llm=model)),
+        scoring=scoring,
+        name=f"tests/{HOSTILE[0]}",
+        label=HOSTILE[1],
+        options={"evil": HOSTILE[2]},
+    )
+    return evaluate(task, out=folder)
+
+
+def _said(request: ChatRequest, field: str) -> ChatResponse:
+    text = HOSTILE[int(request.key[:6], 16) % len(HOSTILE)]
+    return ChatResponse(text=json.dumps({field: text}), thinking=text, usage=Usage(input=10, output=3))
+
+
+class Parsed(HTMLParser):
+    """A page as a browser takes it apart: its elements with their attributes, and what each script holds."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: dict[str, str] = {}
+        self.code = ""
+        self.style = ""
+        self.words: list[str] = []
+        self._inside = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        self.elements.append((tag, attributes))
+        self._inside = (attributes.get("id") or "code") if tag == "script" else "style" if tag == "style" else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "code":
+            self.code += data
+        elif self._inside == "style":
+            self.style += data
+        elif self._inside:
+            self.scripts[self._inside] = self.scripts.get(self._inside, "") + data
+        else:
+            self.words.append(data)
+
+    def data(self, name: str) -> Any:
+        """A block of JSON."""
+        return json.loads(self.scripts[name])
+
+    def blocks(self, name: str) -> list[Any]:
+        """All blocks whose names begin so."""
+        return [json.loads(text) for identity, text in self.scripts.items() if identity.startswith(name)]
+
+    @property
+    def text(self) -> str:
+        """What can be read without the script."""
+        return re.sub(r"\s+", " ", " ".join(self.words))

@@ -1,0 +1,281 @@
+"""Pages in a real browser: they open at once, filter, sort, go by keys and address, and let nothing out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askance.evals import compare
+from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
+from askance.evals.report.writing import write_page
+from tests.evals.pittads import worlds
+from tests.evals.report.browser import launched, opened
+from tests.evals.report.runs import HOSTILE, chain_run, hostile_run, plain_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.slow
+
+ROWS = ".row .id"
+MANY = 1200
+MOST_MS = 2000
+"""A page of `MANY` samples can be used after so long."""
+MOST_DRAW_MS = 50
+"""Drawing the rows that come into sight takes no longer."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """Twelve samples of known answers."""
+    write_page(tmp_path / "plain.html", lambda _: report_page(build_report([plain_run(tmp_path / "plain")])))
+    return tmp_path / "plain.html"
+
+
+def test_a_page_opens_alone_and_in_silence(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain) as seen:
+        assert "50.00 %" in seen.page.inner_text(".big")
+        seen.page.click("#to-samples")
+        seen.page.keyboard.press("j")
+
+        assert seen.requests == [plain.as_uri()]
+        assert seen.complaints == []
+
+
+def test_filters_count_what_they_leave(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain, "#samples") as seen:
+        seen.page.select_option('select[title="Result"]', "wrong")
+        assert seen.texts(ROWS) == ["s0002", "s0003", "s0007", "s0008"]
+        seen.page.select_option('select[title="Label or tag"]', "half: last")
+        assert (seen.texts(ROWS), seen.texts("output")) == (["s0007", "s0008"], ["2 of 12"])
+        seen.page.fill("input[type=search]", "S0008")
+        seen.until("document.querySelectorAll('.row').length === 1")
+
+        assert seen.do("location.hash") == "#q=S0008&result=wrong&mark=half%3A%20last"
+
+
+def test_samples_sort_by_what_they_are_worth(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain, "#samples") as seen:
+        seen.page.select_option('select[title="Order"]', "worst")
+        assert seen.texts(ROWS)[:3] == ["s0004", "s0009", "s0002"]
+        seen.page.select_option('select[title="Order"]', "best")
+        assert seen.texts(ROWS)[:3] == ["s0000", "s0001", "s0005"]
+
+
+def test_an_address_leads_to_a_sample_and_survives_a_reload(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain, "#sample=s0003") as seen:
+        assert seen.texts(".detail h2") == ["s0003"]
+        seen.page.keyboard.press("j")
+        seen.page.reload()
+        seen.page.wait_for_selector("html[data-ready]", state="attached")
+
+        assert (seen.texts(".detail h2"), seen.do("location.hash")) == (["s0004"], "#sample=s0004")
+
+
+def test_keys_go_through_the_samples(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain) as seen:
+        press = seen.page.keyboard.press
+        for key in "jjk":
+            press(key)
+        assert seen.texts(".detail h2") == ["s0000"]
+        press("/")
+        assert seen.do("document.activeElement.type") == "search"
+        press("Escape")
+        press("?")
+        assert seen.page.is_visible("#help")
+        press("Escape")
+        assert not seen.page.is_visible("#help")
+        press("Escape")
+        assert seen.do("location.hash") == "#samples"
+        press("Escape")
+        assert seen.page.is_visible("#overview")
+
+
+def test_tables_sort_by_their_numbers(browser: Browser, tmp_path: Path) -> None:
+    run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data", true=(1, 2, 3)))
+    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
+    with opened(browser, tmp_path / "page.html") as seen:
+        seen.page.click("#figures th:nth-child(2) button >> nth=0")
+        values = [float(text) for text in seen.texts("#figures table:first-child tbody td:nth-child(2)")[:8]]
+
+        assert values == sorted(values, reverse=True)
+        assert seen.page.get_attribute("#figures th:nth-child(2) >> nth=0", "aria-sort") == "descending"
+
+
+def test_a_call_shows_prompt_and_reply_in_full(browser: Browser, tmp_path: Path) -> None:
+    run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data"))
+    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
+    with opened(browser, tmp_path / "page.html", f"#sample={run.answers[0].sample.id}") as seen:
+        seen.page.keyboard.press("o")
+        text = seen.page.inner_text(".detail")
+
+        key = run.answers[0].prediction.links["narration"]["calls"][0]
+        record = run.records.get(key)
+        assert record is not None
+        assert key in text
+        assert record.response["text"] in text
+        assert record.request["messages"][0]["parts"][0]["text"].splitlines()[0] in text
+        assert "✓ chosen 1." in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_follow_the_system_and_the_button(browser: Browser, plain: Path, scheme: str) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    with opened(browser, plain, color_scheme=scheme) as seen:
+        first = seen.do(paper)
+        seen.page.click("#theme")
+        light = seen.do(paper)
+        seen.page.click("#theme")
+
+        assert (first == light) == (scheme == "light")
+        assert seen.do(paper) != light
+
+
+def test_a_phone_shows_the_list_and_then_the_sample(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain, "#samples", viewport={"width": 400, "height": 800}) as seen:
+        assert seen.do("document.documentElement.scrollWidth") <= 400
+        seen.page.click(".row >> nth=2")
+        assert seen.page.is_visible(".detail h2")
+        seen.page.click(".back")
+        assert not seen.page.is_visible(".detail")
+        seen.page.click("#to-overview")
+        assert seen.do("document.documentElement.scrollWidth") <= 400
+
+
+def test_print_shows_the_sample_with_every_call_and_no_tools(browser: Browser, tmp_path: Path) -> None:
+    run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data"))
+    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
+    with opened(browser, tmp_path / "page.html", f"#sample={run.answers[0].sample.id}") as seen:
+        seen.do("window.dispatchEvent(new Event('beforeprint'))")
+        seen.page.emulate_media(media="print")
+
+        assert "NARRATED." in seen.page.inner_text(".message.reply >> nth=2")
+        assert not seen.page.is_visible(".filters")
+        assert not seen.page.is_visible(".rows")
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["within", "beside"])
+def test_pictures_are_seen(browser: Browser, tmp_path: Path, beside: bool) -> None:
+    data = worlds.world(tmp_path / "data")
+    report = build_report([chain_run(tmp_path / "run", data)])
+    pictures = thumbnails(wanted_by(report.runs), [data])
+    out = tmp_path / "page.html"
+    write_page(out, lambda files: report_page(report, pictures=pictures, files=files), pictures=pictures, beside=beside)
+    with opened(browser, out, "#samples") as seen:
+        seen.page.keyboard.press("j")
+        seen.until("[...document.images].every((image) => image.naturalWidth > 0)")
+
+        assert seen.do("document.images.length") == 4
+        assert all(url.startswith(("file:", "data:")) for url in seen.requests)
+
+
+def test_what_means_harm_does_nothing(browser: Browser, tmp_path: Path) -> None:
+    run = hostile_run(tmp_path / "run", tmp_path / "pictures")
+    out = tmp_path / "page.html"
+    write_page(out, lambda _: report_page(build_report([run])))
+    title = f"{run.task}"
+    with opened(browser, out, "#samples") as seen:
+        for _ in HOSTILE:
+            seen.page.keyboard.press("j")
+            seen.page.keyboard.press("o")
+            assert (
+                seen.do("document.querySelectorAll('.detail script, .detail svg, .detail img, .detail style').length")
+                == 0
+            )
+        seen.page.fill("input[type=search]", "onerror")
+        seen.until("location.hash.includes('q=onerror')")
+
+        assert seen.page.title() == title
+        assert (seen.requests, seen.complaints) == ([out.as_uri()], [])
+        assert seen.do("[...document.querySelectorAll('a')].every((a) => a.getAttribute('href').startsWith('#'))")
+        assert seen.do("window.getComputedStyle(document.querySelector('.detail')).display") == "block"
+
+
+def test_what_would_hide_is_seen(browser: Browser, tmp_path: Path) -> None:
+    run = hostile_run(tmp_path / "run", tmp_path / "pictures")
+    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
+    with opened(browser, tmp_path / "page.html", "#samples") as seen:
+        marks = seen.texts(".rows .unseen")
+
+        assert {"U+202E", "U+2066", "U+0000", "U+001B", "U+D800"} <= {*marks}
+        assert "\u202e" not in seen.page.inner_text("body")
+
+
+def test_a_page_could_not_run_anything_else_if_it_wanted_to(browser: Browser, plain: Path) -> None:
+    plain.write_text(
+        plain.read_text(encoding="utf-8").replace(
+            "</main>", "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"></main>"
+        ),
+        encoding="utf-8",
+    )
+    with opened(browser, plain) as seen:
+        assert seen.page.title() == "tests/plain"
+        assert len([each for each in seen.complaints if "Content Security Policy" in each]) >= 2
+
+
+def test_a_pair_shows_where_the_two_first_differ(browser: Browser, tmp_path: Path) -> None:
+    data = worlds.world(tmp_path / "data")
+    a = chain_run(tmp_path / "a", data)
+    b = chain_run(tmp_path / "b", data, narration={"description": "NARRATED, but otherwise."})
+    out = tmp_path / "pair.html"
+    write_page(out, lambda _: difference_page(build_difference(a, b, compare(a, b))))
+    with opened(browser, out, "#samples") as seen:
+        seen.page.keyboard.press("j")
+        (first,) = seen.texts(".link-diff:has(.mark) > summary")
+
+        assert first.startswith("IN · narration · differs: answer")
+        assert seen.texts(".link-diff[open] ins") == [", but otherwise"]
+        assert seen.texts(".link-diff[open] del") == []
+        assert seen.complaints == []
+
+
+def test_many_samples_open_at_once_and_scroll_without_a_stutter(
+    browser: Browser, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data", true=[3] * MANY))
+    out, blank = tmp_path / "page.html", tmp_path / "blank.html"
+    size = write_page(out, lambda _: report_page(build_report([run])))
+    filler = json.dumps("x" * size)
+    blank.write_text(
+        f'<!doctype html><title>blank</title><script type="application/json">{filler}</script>'
+        "<script>document.documentElement.dataset.ready = performance.now()</script>",
+        encoding="utf-8",
+    )
+    with opened(browser, blank) as seen:
+        least = seen.ready
+    with opened(browser, out) as seen:
+        ready = seen.ready
+    with opened(browser, out, "#samples") as seen:
+        slowest = seen.do(SCROLLING)
+        drawn = seen.do("document.querySelectorAll('.row').length")
+
+    told = f"{size / 1e6:.1f} MB: ready after {ready:.0f} ms, blank {least:.0f} ms; slowest draw {slowest:.1f} ms"
+    record_property("speed", told)
+    assert ready < MOST_MS, told
+    assert drawn < 60
+    assert slowest < MOST_DRAW_MS, told
+
+
+SCROLLING = """async () => {
+  const list = document.querySelector(".rows");
+  let slowest = 0;
+  for (let top = 0; top < list.scrollHeight; top += 1700) {
+    const before = performance.now();
+    list.scrollTop = top;
+    list.dispatchEvent(new Event("scroll"));
+    list.getBoundingClientRect();
+    slowest = Math.max(slowest, performance.now() - before);
+    await new Promise(requestAnimationFrame);
+  }
+  return slowest;
+}"""

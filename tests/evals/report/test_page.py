@@ -1,0 +1,165 @@
+"""The page of a report: what stands in it, that it is the same every time, and that no text in it is more than text."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from askance.evals import Run
+from askance.evals.report import build_report, report_page
+from askance.evals.report.embedding import Room
+from tests.evals.pittads.worlds import world
+from tests.evals.report.runs import HOSTILE, Parsed, chain_run, hostile_run, plain_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return plain_run(tmp_path / "plain")
+
+
+def page_of(*runs: Run) -> Parsed:
+    return Parsed(report_page(build_report(runs)))
+
+
+def test_the_head_says_what_was_run(run: Run) -> None:
+    text = page_of(run).text
+
+    for words in (
+        "tests/plain",
+        "50.00 %",
+        "accuracy · 10 of 12 samples answered",
+        "Right 6 Wrong 4 No answer 2 refused 2",
+        "12 made, 0 replayed",
+        "120 tokens in, 24 out",
+        "$0.1200",
+        "6.0 s in calls",
+        "Convention: samples without an answer count as wrong.",
+        run.configuration["samples"]["digest"][:12],
+    ):
+        assert words in text
+
+
+def test_prompts_stand_with_hash_and_text(tmp_path: Path) -> None:
+    run = chain_run(tmp_path / "run", world(tmp_path / "data"))
+    text = page_of(run).text
+
+    for name, digest in run.configuration["solver"]["prompts"].items():
+        assert f"{name} {digest[:12]}" in text
+    assert "summary: Which action-reason" in text or "name: choose_action_reasons" in text
+
+
+def test_a_name_of_a_prompt_leads_nowhere_else(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("nobody is to see this", encoding="utf-8")
+    run.configuration["solver"]["prompts"] = {"../../secret.txt": "0" * 64, str(tmp_path / "secret.txt"): "1" * 64}
+
+    assert "nobody is to see this" not in page_of(run).text
+
+
+def test_figures_have_their_interval_counts_and_bounds(run: Run) -> None:
+    text = page_of(run).text
+
+    assert "figure value 95 % interval samples answered if wrong if right" in text
+    assert re.search(r"accuracy 50\.00 16\.67 – 83\.33 12 10 50\.00 66\.67", text)
+
+
+def test_published_figures_stand_in_columns_of_their_own(tmp_path: Path) -> None:
+    text = page_of(chain_run(tmp_path / "run", world(tmp_path / "data"))).text
+
+    assert "figure ours Vicuna, T_V + ŝ_IN † GPT-4, T_V + ŝ_IN †" in text
+    assert "Published figures, not ours: Table 3" in text
+
+
+def test_two_runs_stand_side_by_side_with_their_cost(tmp_path: Path) -> None:
+    runs = [plain_run(tmp_path / name, shift=shift, label=name) for name, shift in (("a", 0), ("b", 2))]
+    text = page_of(*runs).text
+
+    assert "figure a b samples 12 12 answered 10 10 accuracy 50.00 [16.67, 83.33]" in text
+    assert "Cost against score (tests/plain)" in text
+
+
+def test_every_call_is_there_once_and_in_full(tmp_path: Path) -> None:
+    run = chain_run(tmp_path / "run", world(tmp_path / "data"))
+    parsed = page_of(run)
+    block, texts = parsed.data("d-0-0"), parsed.data("texts")
+
+    keys = {key for answer in run.answers for key in answer.keys}
+    assert block["calls"].keys() == keys
+    record = next(record for record in run.records if "NARRATED" in str(record.response))
+    call = block["calls"][record.key]
+    parts = [part for message in call["messages"] for part in message["parts"]]
+    said = [texts[part] if isinstance(part, int) else part for part in parts if not isinstance(part, dict)]
+    assert said == [
+        part["text"] for message in record.request["messages"] for part in message["parts"] if "text" in part
+    ]
+    assert (call["reply"], call["model"]) == (record.response, record.model)
+
+
+def test_a_sample_has_its_links_options_and_marks(tmp_path: Path) -> None:
+    run = chain_run(tmp_path / "run", world(tmp_path / "data"))
+    detail = page_of(run).data("d-0-0")["details"][0]
+
+    assert detail["verbalization"]["narration"] == "NARRATED."
+    assert detail["statement"]["relation"] == "TR1"
+    assert len(detail["options"]) == 15
+    assert sorted(detail["chosen"]) == detail["true"]
+    assert [link["name"] for link in detail["links"]][-1] == "answers"
+
+
+def test_equal_runs_make_equal_pages(run: Run, tmp_path: Path) -> None:
+    first = report_page(build_report([run]))
+    shutil.copytree(run.path, tmp_path / "elsewhere" / "plain")
+
+    assert report_page(build_report([Run.open(tmp_path / "elsewhere" / "plain")])) == first
+
+
+def test_calls_beyond_the_room_are_left_out_and_said_to_be() -> None:
+    room = Room(left=40)
+
+    assert [room.takes({"a": "x" * 20}), room.takes({"b": "x" * 20}), room.takes({})] == [True, False, True]
+    assert room.refused == 1
+
+
+def test_the_page_runs_its_own_script_alone_and_asks_nobody(run: Run) -> None:
+    parsed = page_of(run)
+    policy = next(each["content"] for _, each in parsed.elements if each.get("http-equiv"))
+
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; ")
+    for content in (parsed.code, parsed.style):
+        assert f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'" in policy
+    assert not re.search(r"https?:|unsafe|\*", policy)
+
+
+def test_no_string_is_ever_read_as_markup_by_the_script(run: Run) -> None:
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|fetch\(", page_of(run).code
+    )
+
+
+def test_what_means_harm_is_text(tmp_path: Path) -> None:
+    run = hostile_run(tmp_path / "run", tmp_path / "pictures")
+    there = page_of(plain_run(tmp_path / "plain"))
+    parsed = Parsed(report_page(build_report([run])).encode("utf-8").decode())
+
+    tags = {tag for tag, _ in parsed.elements}
+    names = {name for _, attributes in parsed.elements for name in attributes}
+    assert tags - {tag for tag, _ in there.elements} <= {"details", "summary", "pre", "div", "h3", "code"}
+    assert not [name for name in names if name.startswith("on") or name in {"style", "src", "srcset"}]
+    assert {each["href"] for _, each in parsed.elements if "href" in each} == {"#", "#samples"}
+    assert [each.get("type") for tag, each in parsed.elements if tag == "script"].count(None) == 1
+    assert (parsed.code, parsed.style) == (there.code, there.style)
+    assert HOSTILE[0] in parsed.text
+
+
+def test_what_means_harm_comes_to_the_script_as_it_was(tmp_path: Path) -> None:
+    run = hostile_run(tmp_path / "run", tmp_path / "pictures")
+    parsed = page_of(run)
+
+    assert {row["id"] for row in parsed.data("index")["runs"][0]["rows"]} == {text[:300] for text in HOSTILE}
+    (block,) = parsed.blocks("d-0-")
+    assert {detail["options"][0] for detail in block["details"]} == {f"{text} right" for text in HOSTILE}

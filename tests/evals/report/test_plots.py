@@ -1,0 +1,54 @@
+"""Plots: places on a strip, and the numbers beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from askance.evals.report.plots import SHARES, Dot, Scale, bars, intervals, scale_of, scatter
+from askance.statistics import Interval
+from tests.evals.report.runs import Parsed
+
+DOT = Dot(name="<one>", value=0.5, interval=Interval(low=0.25, high=0.75, method="wilson"), count="9 / 10")
+
+
+@pytest.mark.parametrize(("value", "place"), [(0.0, "2.00%"), (0.5, "50.00%"), (1.0, "98.00%"), (7.0, "98.00%")])
+def test_numbers_have_their_places(value: float, place: str) -> None:
+    assert SHARES.at(value) == place
+
+
+def test_a_scale_fits_what_it_shows() -> None:
+    assert scale_of([DOT], percent=True) == SHARES
+    assert scale_of([DOT], percent=False) == Scale(low=0.0, high=0.75, percent=False, marks=(0.0, 0.75))
+    around = scale_of([DOT], percent=True, around_zero=True)
+    assert (around.low, around.high) == pytest.approx((-0.7875, 0.7875))
+    assert scale_of([], percent=False) == Scale(low=0.0, high=1.0, percent=False)
+
+
+def test_an_interval_is_drawn_from_low_to_high_and_written_beside() -> None:
+    parsed = Parsed(intervals("Scores", [DOT], SHARES, heads=("figure", "%", "n"), note="Mind this."))
+
+    (whisker,) = [each for _, each in parsed.elements if each.get("class") == "whisker"]
+    assert (whisker["x1"], whisker["x2"]) == ("26.00%", "74.00%")
+    assert "<one> 50.00 25.00 – 75.00 9 / 10" in parsed.text
+    assert parsed.text.strip().endswith("Mind this.")
+
+
+def test_a_figure_without_value_has_no_dot() -> None:
+    parsed = Parsed(intervals("Scores", [Dot(name="x", value=None, interval=None)], SHARES, heads=("a", "b", "c")))
+
+    assert not [each for _, each in parsed.elements if each.get("class") in {"dot", "whisker"}]
+    assert "x – –" in parsed.text
+
+
+def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
+    parsed = Parsed(bars("Errors", [("a", 8), ("b", 2), ("c", 0)], heads=("kind", "times")))
+
+    assert [each["width"] for tag, each in parsed.elements if tag == "rect"] == ["100.00%", "25.00%", "0.40%"]
+
+
+def test_points_are_numbered_and_named() -> None:
+    parsed = Parsed(scatter("Cost", [("one", 2.0, DOT), ("two", 1.0, DOT)], across="dollars"))
+
+    assert [each["cx"] for tag, each in parsed.elements if tag == "circle"] == ["94.00%", "51.00%"]
+    (svg,) = [each for tag, each in parsed.elements if tag == "svg"]
+    assert svg["aria-label"] == "Cost: one: 2, 50.00 %; two: 1, 50.00 %"
