@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -239,9 +239,7 @@ def test_a_pair_shows_where_the_two_first_differ(browser: Browser, tmp_path: Pat
         assert seen.complaints == []
 
 
-def test_many_samples_open_at_once_and_scroll_without_a_stutter(
-    browser: Browser, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_many_samples_open_at_once_and_scroll_without_a_stutter(browser: Browser, tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data", true=[3] * MANY))
     out, blank = tmp_path / "page.html", tmp_path / "blank.html"
     size = write_page(out, lambda _: report_page(build_report([run])))
@@ -260,7 +258,6 @@ def test_many_samples_open_at_once_and_scroll_without_a_stutter(
         drawn = seen.do("document.querySelectorAll('.row').length")
 
     told = f"{size / 1e6:.1f} MB: ready after {ready:.0f} ms, blank {least:.0f} ms; slowest draw {slowest:.1f} ms"
-    record_property("speed", told)
     assert ready < MOST_MS, told
     assert drawn < 60
     assert slowest < MOST_DRAW_MS, told
