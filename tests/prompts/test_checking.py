@@ -82,6 +82,7 @@ def test_inputs_that_differ_from_the_packages_are_named(write: Write, overlay: P
 
     assert PromptLibrary([overlay]).check() == [
         Problem(path, 5, f"`description` is not declared, and {base} has it; where it is not used, make it optional."),
+        Problem(path, 5, f"`step_by_step` is not declared, and {base} has it; where it is not used, make it optional."),
         Problem(path, 6, f"`options` is declared as text, and {base} has it as list."),
         Problem(path, 7, f"`statement` must be given, and {base} has it as optional."),
         Problem(path, 8, f"`mood` must be given, and {base} has no such input."),

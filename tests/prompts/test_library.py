@@ -106,7 +106,7 @@ def test_an_overlay_that_is_named_must_exist(tmp_path: Path) -> None:
         ("unusal", "There is no prompt 'unusal'. Nearest: unusual."),
         (
             "choose_action",
-            "There is no prompt 'choose_action'. Nearest: choose_action_reason, choose_action_reasons, choose_blind.",
+            "There is no prompt 'choose_action'. Nearest: choose_caption, choose_action_reason, choose_explanation.",
         ),
         ("unusual.text", "There is no prompt 'unusual.text'. Nearest: unusual."),
     ],
