@@ -78,6 +78,8 @@ class Draft:
         text = self._decode(self.tokens)
         for stop in self._stops:
             text = text.partition(stop)[0]
+        if self.finish != "stop":
+            text = text.rstrip("\ufffd")  # half a character
         return Written(
             text=text,
             tokens=len(self.tokens) + self._ended,

@@ -89,7 +89,24 @@ async def test_an_answer_ends_at_its_limit(tiny: Tiny) -> None:
     answers = await asyncio.gather(model.generate(short), model.generate(long))
 
     assert [(each.finish, each.usage.output) for each in answers] == [("length", 3), ("length", 12)]
-    assert answers[1].text.startswith(answers[0].text.rstrip("\ufffd"))
+    assert answers[1].text.startswith(answers[0].text)
+
+
+async def test_half_a_character_at_the_limit_is_not_said(tiny: Tiny) -> None:
+    model = HFModel(tiny("llama"))
+    loaded = model._loaded().loaded  # pyright: ignore[reportPrivateUsage]
+    tokens: list[int] = loaded.tokenizer("\u05e2", add_special_tokens=False)["input_ids"]
+    forward = loaded.model.forward
+
+    def first_half(**values: Any) -> Any:
+        output = forward(**values)
+        output.logits[..., -1, tokens[0]] = 1e6
+        return output
+
+    loaded.model.forward = first_half
+    answer = await model.generate(asked("What?", sampling=Sampling(temperature=0, max_tokens=1)))
+
+    assert (len(tokens), answer.text, answer.usage.output) == (2, "", 1)
 
 
 async def test_an_answer_ends_before_a_stop(tiny: Tiny) -> None:
