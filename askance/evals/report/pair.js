@@ -116,9 +116,9 @@ function upstream(row, a, b, calls) {
       if (one.said !== two.said) where.push("answer");
       if (one.outcome !== two.outcome) where.push("outcome");
     }
-    const made = h("details", { class: "link-diff" }, h("summary", {}, h("b", {}, LINKS[name] || name), " · ", where.length ? `differs: ${where.join(", ")}` : "the same in both", where.length && first ? h("span", { class: "mark m-worse" }, "first difference") : null));
+    const made = h("details", { class: "link-diff" }, h("summary", {}, h("b", {}, LINKS[name] || name), " · ", one.missing || two.missing ? `in ${where[0]}` : where.length ? `differs: ${where.join(", ")}` : "the same in both", where.length && first ? h("span", { class: "mark m-worse" }, "first difference") : null));
     if (where.length) first = false;
-    if (where.length) made.dataset.differs = "1";
+    if (where.length && !one.missing && !two.missing) made.dataset.differs = "1";
     return unfolding(made, () => linkDiff(one, two));
   });
   const section = h("section", { class: "pair-wide" }, h("h3", {}, "On the way"), h("p", { class: "note" }, h("del", {}, `A alone: ${index.names[0]}`), " · ", h("ins", {}, `B alone: ${index.names[1]}`)), parts);
@@ -128,6 +128,12 @@ function upstream(row, a, b, calls) {
 
 function linkDiff(one, two) {
   const body = h("div", {});
+  if (one.missing || two.missing) {
+    const there = one.missing ? two : one;
+    body.append(part("Said", h("div", { class: "diff" }, there.said)));
+    if (there.prompt) body.append(part("Asked", h("div", { class: "diff" }, there.prompt)));
+    return body;
+  }
   if (one.model !== two.model) body.append(part("Model", diffElement(one.model, two.model)));
   body.append(part(one.said === two.said ? "Said in both" : "Said", diffElement(one.said, two.said)));
   if (one.prompt || two.prompt) body.append(part(one.prompt === two.prompt ? "Asked in both" : "Asked", diffElement(one.prompt, two.prompt)));

@@ -41,9 +41,9 @@ class Pictures:
         """What a reader should know of them."""
         notes: list[str] = []
         if self.missing:
-            notes.append(f"{self.missing:,} pictures were not found, or cannot be read")
+            notes.append(f"pictures not found, or not readable: {self.missing:,}")
         if self.left_out:
-            notes.append(f"{self.left_out:,} pictures had no room; `--images-mb` makes more")
+            notes.append(f"pictures for which there was no room: {self.left_out:,} (`--images-mb` makes more)")
         return tuple(notes)
 
     def uri(self, digest: str) -> str:

@@ -50,8 +50,8 @@ def test_what_has_no_room_or_is_not_there_is_said(run: Run, tmp_path: Path) -> N
     assert found.missing == 1
     assert 0 < found.left_out == 5 - len(found.jpegs)
     assert found.notes == (
-        "1 pictures were not found, or cannot be read",
-        f"{found.left_out} pictures had no room; `--images-mb` makes more",
+        "pictures not found, or not readable: 1",
+        f"pictures for which there was no room: {found.left_out} (`--images-mb` makes more)",
     )
 
 
