@@ -37,10 +37,13 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Say whether A is better or worse than B, or tied at this size, sample by sample."""
+    from askance.errors import UsageError
     from askance.evals.comparing import compare as held_against
     from askance.evals.comparing import differences, paired
     from askance.evals.run import Run
 
+    if images and html is None:
+        raise UsageError("`--images` is for a page, and none is asked for.", hint="Add `--html page.html`.")
     a, b = Run.open(first), Run.open(second)
     found = held_against(a, b, metric, task=task, convention=convention.value if convention else None, seed=seed)
     pairing, differing = paired(a, b), [*differences(a, b)]

@@ -101,6 +101,10 @@ REFUSED = {
         ["report", "good", "-o", "pictures"],
         "askance: 'pictures' is a folder, and the page is one file.",
     ),
+    "pictures for no page": (
+        ["compare", "good", "bad", "--images", "pictures"],
+        "askance: `--images` is for a page, and none is asked for.\n",
+    ),
     "no pictures there": (["report", "good", "--images", "nowhere"], "askance: There is nothing at 'nowhere'.\n"),
 }
 

@@ -44,7 +44,7 @@ def difference_page(
         title=f"{difference.names[0]} against {difference.names[1]}",
         what="comparison",
         count=len(difference.rows),
-        content=joined(_content(difference, shown.pictures.notes)),
+        content=joined(_content(difference, (*shown.pictures.notes, *room.notes))),
         data=data,
         beside=files is not None,
     )

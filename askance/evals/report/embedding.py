@@ -33,6 +33,13 @@ class Room:
     refused: int = 0
     """Samples whose calls had no room."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of it."""
+        if not self.refused:
+            return ()
+        return (f"the calls of {self.refused:,} samples had no room in this page; they are in the run's folder",)
+
     def takes(self, form: Mapping[str, Any]) -> bool:
         """Whether there is room for `form`, which is then taken."""
         size = len(json.dumps(form, ensure_ascii=False))

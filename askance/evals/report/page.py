@@ -49,7 +49,7 @@ def report_page(report: Report, *, pictures: Pictures | None = None, files: Sequ
         title=report.title,
         what="report",
         count=sum(len(part.rows) for part in report.runs),
-        content=joined(_content(report, shown.pictures.notes)),
+        content=joined(_content(report, (*shown.pictures.notes, *room.notes))),
         data=data,
         beside=files is not None,
     )

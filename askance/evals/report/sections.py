@@ -151,7 +151,8 @@ def _model(form: Mapping[str, Any]) -> str:
 
 def _prompt(part: RunPart, name: str, digest: str) -> Markup:
     file = part.run.path / PROMPTS / name
-    inside = "/" not in name and "\\" not in name and file.is_file()  # the name stands in a file that anybody may write
+    plain = "/" not in name and "\\" not in name  # anybody may have written the names, and the folder
+    inside = plain and file.is_file() and not file.is_symlink()
     head = element("summary", name, " ", _code(digest))
     if not inside:
         return element("span", name, " ", _code(digest))

@@ -7,6 +7,7 @@ import shutil
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,6 +123,7 @@ def test_calls_beyond_the_room_are_left_out_and_said_to_be() -> None:
 
     assert [room.takes({"a": "x" * 20}), room.takes({"b": "x" * 20}), room.takes({})] == [True, False, True]
     assert room.refused == 1
+    assert room.notes == ("the calls of 1 samples had no room in this page; they are in the run's folder",)
 
 
 def test_the_page_runs_its_own_script_alone_and_asks_nobody(run: Run) -> None:
@@ -139,6 +141,16 @@ def test_no_string_is_ever_read_as_markup_by_the_script(run: Run) -> None:
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|fetch\(", page_of(run).code
     )
+
+
+def test_judges_stand_with_what_is_known_of_them(tmp_path: Path) -> None:
+    card = {"judge": "grader", "card": {"pairs": 120, "accuracy": 0.9, "base rate": 0.5, "cohen kappa": 0.81}}
+    run = plain_run(tmp_path / "plain")
+    for answer in run.answers:
+        notes: Any = answer.score.notes if answer.score is not None else {}
+        notes["judge"] = card
+
+    assert "judge labelled pairs accuracy base rate Cohen's κ grader 120 0.9 0.5 0.81" in page_of(run).text
 
 
 def test_what_means_harm_is_text(tmp_path: Path) -> None:
