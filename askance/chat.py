@@ -32,15 +32,17 @@ FINISHES: tuple[FinishReason, ...] = get_args(FinishReason)
 Detail = Literal["auto", "low", "high", "original"]
 
 
-_PLAIN_ASCII = bytes([10, *range(32, 127)])
+_NO_CONTROLS = bytes([10, *range(32, 256)])
+"""What UTF-8 is made of, but for the controls that JSON escapes otherwise than a line end."""
 
 
 def _quoted(text: str) -> str:
-    """`text` as a JSON string; most prompts are long, of plain ASCII, and have little in them to be escaped."""
-    if not text.isascii() or text.encode().translate(None, _PLAIN_ASCII):
+    """`text` as a JSON string; prompts are long and have little in them to be escaped, which bytes do quickest."""
+    data = text.encode("utf-8", "surrogatepass")
+    if data.translate(None, _NO_CONTROLS):
         return encode_basestring(text)
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    escaped = data.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return f'"{escaped.decode("utf-8", "surrogatepass")}"'
 
 
 _ROLES: Mapping[str, str] = {role: _quoted(role) for role in get_args(Role)}
@@ -121,7 +123,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(_Written):
     """One turn of a conversation."""
 
     role: Role
@@ -135,6 +137,7 @@ class Message:
         """The text parts, joined."""
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
+    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = {"role": self.role, "parts": [part.canonical() for part in self.parts]}
         if self.tool_calls:
@@ -143,9 +146,8 @@ class Message:
             form["tool_call_id"] = self.tool_call_id
         return form
 
-    @property
-    def written(self) -> str:
-        """`canonical_json` of the canonical form."""
+    @override
+    def _write(self) -> str:
         answered = "" if self.tool_call_id is None else f',"tool_call_id":{_quoted(self.tool_call_id)}'
         calls = canonical_json([call.canonical() for call in self.tool_calls]) if self.tool_calls else ""
         called = f',"tool_calls":{calls}' if calls else ""

@@ -80,7 +80,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self.prompt_name = prompt or self.prompt
         self.name = name or self.prompt_name
         self._prompts: dict[Form, Prompt] = {}
-        self._parts: dict[int, tuple[Turn, TextPart]] = {}
+        self._messages: dict[int, tuple[Turn, Message]] = {}
         self._form: ResponseFormat | None = None
         self._model_name = str(self.model.id)
         self._rung: Rung | None = None
@@ -171,21 +171,20 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         pictures = [self.model.image(picture) for picture in self.pictures(subject)]
         messages: list[Message] = []
         for place, turn in enumerate(prompt.render(**self.variables(subject))):
-            text = self._part(place, turn)
+            message = self._message(place, turn)
             if pictures and turn.role == "user":
-                messages.append(Message(turn.role, (*pictures, text)))
+                message = Message(turn.role, (*pictures, *message.parts))
                 pictures = []
-            else:
-                messages.append(Message(turn.role, (text,)))
+            messages.append(message)
         return self.model.request(messages, response=self._response_format(subject, rung), max_tokens=self.max_tokens)
 
-    def _part(self, place: int, turn: Turn) -> TextPart:
-        """The text of a turn; one that is the same from prompt to prompt is the same part, which is written once."""
-        turn_before, part = self._parts.get(place, (None, None))
-        if part is None or turn is not turn_before:
-            part = TextPart(turn.text)
-            self._parts[place] = turn, part
-        return part
+    def _message(self, place: int, turn: Turn) -> Message:
+        """A turn as a message; one that is the same from prompt to prompt is the same object, which is written once."""
+        turn_before, message = self._messages.get(place, (None, None))
+        if message is None or turn is not turn_before:
+            message = Message(turn.role, (TextPart(turn.text),))
+            self._messages[place] = turn, message
+        return message
 
     def _response_format(self, subject: In, rung: Rung) -> ResponseFormat | None:
         """The form of the answer; where it is that of the call before, it is the same object, which is written once."""

@@ -10,7 +10,6 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -145,9 +144,10 @@ class Store:
         row = self._reader.one(_GET, (key,))
         if row is None:
             return None
-        found = None
-        with suppress(ValueError, RecursionError, StoreError):
+        try:
             found = response_in(text_of(*row[1:4]), key=key, asked=asked)
+        except (ValueError, RecursionError, StoreError):
+            found = None
         return _record(row).response if found is None else found
 
     def put(self, record: Record, /) -> None:
