@@ -39,6 +39,7 @@ RUNNABLE_ROOMS = tuple(f"{PACKAGE}.{room}*" for room in ("nodes", "tools", "agen
 
 VENDORS: dict[str, tuple[str, ...]] = {
     "PIL": ("askance.images*",),
+    "datasets": ("askance.evals.exports.frames",),
     "diskcache": ("askance.replay*",),
     "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.prompts*",),
@@ -51,11 +52,13 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "langsmith": ("askance.models.*langchain*", "askance.nodes*"),
     "llama_index": (),
     "llguidance": ("askance.models.local.grammar",),
+    "mlflow": ("askance.evals.exports.tracking",),
     "numpy": ("askance.evals.figures", "askance.statistics*"),
     "onnxruntime": (),
     "openai": ("askance.models.*openai*",),
-    "pandas": (),
-    "pyarrow": ("askance.evals.whoops.arrow",),
+    "pandas": ("askance.evals.exports.frames",),
+    "polars": ("askance.evals.exports.frames",),
+    "pyarrow": ("askance.evals.exports.frames", "askance.evals.whoops.arrow"),
     "pycocoevalcap": ("askance.evals.whoops.caption_metrics",),
     "pydantic": ("askance.evals.grid", "askance.models.*langchain*", *RUNNABLE_ROOMS),
     "rapidocr": ("askance.tools.*ocr*",),

@@ -25,6 +25,7 @@ _COMMANDS: Mapping[str, str] = {
     "blame": "blame:blame",
     "watch": "watch:watch",
     "report": "report:report",
+    "export": "export:export",
     "pack": "packs:pack",
     "replay": "packs:replay",
     "models": "models:app",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
+from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.figures import Convention, Figure
 from askance.evals.run_folder import CALLS, DESCRIPTION, FORMAT, SAMPLES, SCORES
 from askance.evals.values import Prediction, Sample, Score
@@ -161,6 +162,22 @@ class Run:
         run = replace(self, figures=tuple(figures))
         run.__dict__["answers"] = answers
         return run
+
+    def to_pandas(self) -> Any:
+        """A pandas `DataFrame`, a row an answer; lists and maps as JSON texts.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return pandas_frame(self)
+
+    def to_polars(self) -> Any:
+        """As `to_pandas`, a polars `DataFrame`.
+
+        Raises:
+            MissingExtra: polars is not installed.
+        """
+        return polars_frame(self)
 
     def __repr__(self) -> str:
         state = f"{self.totals.get('samples', 0)} samples" if self.finished else "not finished"

@@ -1,0 +1,46 @@
+"""`askance export`: a run for other tools."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askance.cli.alone import Process
+
+
+class FormName(StrEnum):
+    """What a run can be written as."""
+
+    csv = "csv"
+    jsonl = "jsonl"
+    parquet = "parquet"
+    inspect = "inspect"
+    mlflow = "mlflow"
+    hf = "hf"
+
+
+def export(
+    context_: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    to: Annotated[
+        FormName,
+        typer.Option(
+            help="csv, jsonl; parquet (extra `arrow`); inspect: a log for Inspect; mlflow: a file store (extra "
+            "`mlflow`); hf: a folder for `datasets` (extra `hf`)."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File or folder to write; by default RUN.csv and the like, here.")
+    ] = None,
+) -> None:
+    """Write a run for other tools: a row a sample, or a log with all that was asked and said."""
+    Process.of(context_).without_langchain()
+    from askance.evals.exports import export as write
+    from askance.evals.run import Run
+    from askance.replay import visible
+
+    run = Run.open(folder)
+    print(visible(f"{write(run, to.value, out)}: {len(run.answers):,} answers"))

@@ -1,0 +1,95 @@
+"""A run as rows: one a sample and epoch, with columns that are the same for every row."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from askance.chat import Json, JsonObject
+    from askance.evals.run import Answer, Run
+
+Cell: TypeAlias = "str | int | float | bool | None"
+
+_SAID = ("objects", "scene_text", "narration", "unusual", "description")
+
+
+def rows_of(run: Run) -> Iterator[JsonObject]:
+    """Every answer as one flat object; lists and maps stay what they are."""
+    for answer in run.answers:
+        yield dict(_row(answer))
+
+
+def _row(answer: Answer) -> Iterator[tuple[str, Json]]:
+    sample, prediction = answer.sample, answer.prediction
+    yield "id", sample.id
+    yield "epoch", answer.epoch
+    yield "group", sample.cluster
+    yield "image", None if sample.image is None else sample.image.name
+    yield "sha256", None if sample.image is None else sample.image.sha256
+    yield "outcome", prediction.outcome
+    yield "reason", prediction.reason
+    yield "value", prediction.value
+    yield "target", sample.target
+    yield "options", sample.inputs.get("options")
+    score = answer.score
+    if score is not None:
+        yield from ((f"score.{name}", value) for name, value in score.values.items())
+        yield from ((f"note.{name}", value) for name, value in score.notes.items())
+    yield from ((f"tag.{name}", value) for name, value in sample.tags.items())
+    said: Mapping[str, Any] = prediction.trace.get("verbalization") or {}
+    yield from ((name, said.get(name)) for name in _SAID if said)
+    statement: Mapping[str, Any] | None = prediction.trace.get("statement")
+    if "statement" in prediction.trace:
+        yield "statement", None if statement is None else statement.get("text")
+    yield from _meta(prediction.meta)
+
+
+def _meta(meta: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
+    tokens: Mapping[str, Any] = meta.get("tokens", {})
+    yield from ((name, meta.get(name)) for name in ("calls", "replayed", "seconds", "cost"))
+    yield from ((f"{name}_tokens", tokens.get(name)) for name in ("input", "output"))
+
+
+def columns_of(run: Run) -> dict[str, list[Cell]]:
+    """The rows by column, each of one type: texts, whole numbers, numbers or truth values; all else as JSON texts.
+
+    What a row lacks is None.
+    """
+    rows = [*rows_of(run)]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _of_one_type([row.get(name) for row in rows]) for name in names}
+
+
+def _of_one_type(values: Sequence[Json]) -> list[Cell]:
+    there = [value for value in values if value is not None]
+    if all(isinstance(value, bool) for value in there) or all(type(value) is int for value in there):
+        return cast("list[Cell]", [*values])
+    if all(type(value) in {int, float} for value in there):
+        return [None if value is None else float(cast("float", value)) for value in values]
+    return [None if value is None else whole(value if isinstance(value, str) else text_of(value)) for value in values]
+
+
+def whole(text: str) -> str:
+    """`text` with half surrogate pairs, which a file's name may hold, as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def text_of(value: Json) -> str:
+    """A value as JSON text."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def finite(value: Any) -> Any:
+    """`value` as any reader of JSON takes it: null for numbers that there are none of, and texts whole."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {whole(str(name)): finite(each) for name, each in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in cast("Sequence[Any]", value)]
+    return value

@@ -1,0 +1,59 @@
+"""Writing a run in any of the forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from askance.errors import StoreError, UsageError
+from askance.evals.exports.frames import write_data_set, write_parquet
+from askance.evals.exports.inspect_log import write_inspect
+from askance.evals.exports.plain import write_csv, write_jsonl
+from askance.evals.exports.tracking import write_mlflow
+
+if TYPE_CHECKING:
+    from askance.evals.run import Run
+
+Form = Literal["csv", "jsonl", "parquet", "inspect", "mlflow", "hf"]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+_WRITE: Mapping[str, tuple[Callable[[Run, Path], None], str]] = {
+    "csv": (write_csv, "{}.csv"),
+    "jsonl": (write_jsonl, "{}.jsonl"),
+    "parquet": (write_parquet, "{}.parquet"),
+    "inspect": (write_inspect, "{}.eval"),
+    "mlflow": (write_mlflow, "mlruns"),
+    "hf": (write_data_set, "{}-hf"),
+}
+"""What writes a form, and the name of what it writes where none is given."""
+
+
+def export(run: Run, to: str, path: str | Path | None = None) -> Path:
+    """Writes `run` for another tool; gives the file or folder.
+
+    Args:
+        run: finished or not.
+        to: `csv`, `jsonl`, `parquet`, `inspect`, `mlflow` or `hf`.
+        path: of the file or folder; by default in the current folder, named after the run's. A file that is there is
+            replaced; a store of MLflow gets one run more.
+
+    Raises:
+        UsageError: there is no such form, the run has no samples, or the path leads into the run itself.
+        MissingExtra: a library is not installed.
+        StoreError: it cannot be written.
+    """
+    if to not in _WRITE:
+        raise UsageError(f"There is no form {to!r}.", hint=f"Choose one of {', '.join(FORMS)}.")
+    write, name = _WRITE[to]
+    place = Path(name.format(run.path.resolve().name)) if path is None else Path(path)
+    if not run.answers:
+        raise UsageError(f"The run {str(run.path)!r} has no samples yet.", hint="Go on with it: `askance eval run`.")
+    if place.resolve().is_relative_to(run.path.resolve()):
+        raise UsageError(f"{str(place)!r} lies in the run's own folder.", hint="Name another place: `-o PATH`.")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write(run, place)
+    except OSError as error:
+        raise StoreError(f"{str(place)!r} cannot be written: {error.strerror or error}.") from error
+    return place

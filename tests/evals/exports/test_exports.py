@@ -1,0 +1,225 @@
+"""Exports: what is written is read back, formulas are dead, and nothing is loaded that is not asked for."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import zipfile
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.errors import AskanceError, MissingExtra, StoreError, UsageError
+from askance.evals import Run, Sample, Score, Scoring, Task, evaluate, mean
+from askance.evals.exports import FORMS, export
+from askance.evals.exports.plain import safe
+from askance.evals.exports.rows import columns_of, rows_of
+from tests.evals.guilty import run_of
+from tests.evals.numbers import NON_ANSWERS
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return run_of(tmp_path / "pictures", "objects", of=["01"], out=str(tmp_path / "run"))
+
+
+def odd_run(tmp_path: Path, *, value: Any = "fine", name: str = "a") -> Run:
+    """A run of one sample that says `value`, and one of each kind of non-answer."""
+    kinds = [*NON_ANSWERS.values()]
+
+    def solve(sample: Sample) -> Any:
+        if sample.id.isdigit():
+            raise kinds[int(sample.id)](f"no {sample.id}")
+        return value
+
+    scoring = Scoring(
+        score=lambda _sample, _value: Score(values={"worth": 0.5, "none": float("nan")}, notes={"kind": value}),
+        metrics=(mean("worth"),),
+        if_wrong=lambda _: Score(values={"worth": 0.0}),
+        if_right=lambda _: Score(values={"worth": 1.0}),
+    )
+    samples = [Sample(id=name, tags={"mark": value}), *(Sample(id=str(place)) for place in range(len(kinds)))]
+    return evaluate(Task(samples=samples, solver=solve, name="odd ones", scoring=scoring), out=tmp_path / "odd")
+
+
+def test_csv_has_a_row_an_answer(run: Run, tmp_path: Path) -> None:
+    place = export(run, "csv", tmp_path / "x" / "run.csv")
+
+    with place.open(encoding="utf-8", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert [(row["id"], row["outcome"], row["value"], row["score.accuracy"]) for row in rows] == [
+        ("00", "answered", "[1]", "1.0"),
+        ("01", "answered", "[2]", "0.0"),
+        ("02", "answered", "[1]", "1.0"),
+        ("03", "answered", "[1]", "1.0"),
+    ]
+    assert json.loads(rows[1]["objects"]) == ["cup", "brick 01", "LIE"]
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "|calc", "%0", "\uff1dcmd", '=HYPERLINK("x")']
+
+
+@pytest.mark.parametrize("text", FORMULAS, ids=repr)
+def test_no_spreadsheet_runs_a_cell(tmp_path: Path, text: str) -> None:
+    place = export(odd_run(tmp_path, value=text, name=f"{text} name"), "csv", tmp_path / "x.csv")
+
+    with place.open(encoding="utf-8", newline="") as file:
+        (row,) = [row for row in csv.DictReader(file) if row["outcome"] == "answered"]
+    assert (row["id"], row["value"], row["tag.mark"]) == (f"'{text} name", f"'{text}", f"'{text}")
+
+
+@pytest.mark.parametrize("cell", ["plain", "a=b", "", 1, -1.5, True, None], ids=repr)
+def test_what_is_no_formula_stays_as_it_is(cell: Any) -> None:
+    assert safe(cell) == cell
+
+
+def test_json_lines_hold_all_that_is_known(run: Run, tmp_path: Path) -> None:
+    place = export(run, "jsonl", tmp_path / "run.jsonl")
+
+    lines = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+    assert [(line["id"], line["score"]["values"]) for line in lines][:2] == [
+        ("00", {"accuracy": 1.0}),
+        ("01", {"accuracy": 0.0}),
+    ]
+    assert lines[0]["sample"] == run.answers[0].sample.form()
+
+
+def test_outcomes_without_an_answer_are_rows_too(tmp_path: Path) -> None:
+    columns = columns_of(odd_run(tmp_path))
+
+    assert sorted(str(each) for each in columns["outcome"]) == sorted(["answered", *NON_ANSWERS])
+    assert columns["score.worth"] == [None] * 6 + [0.5]
+    assert {len(column) for column in columns.values()} == {7}
+
+
+def test_json_has_no_numbers_of_its_own_making(tmp_path: Path) -> None:
+    place = export(odd_run(tmp_path), "jsonl", tmp_path / "x.jsonl")
+
+    assert "NaN" not in place.read_text(encoding="utf-8")
+
+
+def test_parquet_is_read_back(run: Run, tmp_path: Path) -> None:
+    place = export(run, "parquet", tmp_path / "run.parquet")
+
+    table: Any = import_module("pyarrow.parquet").read_table(place)
+    assert table.to_pydict() == columns_of(run)
+    assert str(table.schema.field("score.accuracy").type) == "double"
+
+
+def test_half_a_surrogate_pair_can_be_written(tmp_path: Path) -> None:
+    run = odd_run(tmp_path, value="\ud800", name="\ud801")
+
+    for form in ("csv", "jsonl", "parquet", "inspect"):
+        assert export(run, form, tmp_path / f"x.{form}").stat().st_size > 0
+
+
+def test_a_log_of_inspect_has_every_sample_with_what_was_asked(run: Run, tmp_path: Path) -> None:
+    place = export(run, "inspect", tmp_path / "run.json")
+
+    log = json.loads(place.read_text(encoding="utf-8"))
+    assert (log["version"], log["status"], log["eval"]["task"], len(log["samples"])) == (
+        2,
+        "success",
+        "tests/guilty",
+        4,
+    )
+    sample = log["samples"][1]
+    assert (sample["id"], sample["epoch"], sample["scores"]["askance"]["value"]) == ("01", 1, {"accuracy": 0.0})
+    assert [message["role"] for message in sample["messages"][:3]] == ["system", "user", "assistant"]
+    assert sum(message["role"] == "assistant" for message in sample["messages"]) == 7
+
+
+def test_the_packed_log_says_the_same(run: Run, tmp_path: Path) -> None:
+    log = json.loads(export(run, "inspect", tmp_path / "run.json").read_text(encoding="utf-8"))
+
+    with zipfile.ZipFile(export(run, "inspect", tmp_path / "run.eval")) as file:
+        parts = {name: json.loads(file.read(name)) for name in file.namelist()}
+
+    assert parts.pop("header.json") == {name: part for name, part in log.items() if name != "samples"}
+    assert parts["samples/01_epoch_1.json"] == log["samples"][1]
+    assert [each["id"] for each in parts["summaries.json"]] == ["00", "01", "02", "03"]
+
+
+def test_equal_runs_make_equal_files(run: Run, tmp_path: Path) -> None:
+    for form in ("csv", "jsonl", "inspect"):
+        one, other = (export(Run.open(run.path), form, tmp_path / f"{name}.{form}") for name in "ab")
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_without_a_path_it_is_named_after_the_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert [export(run, form) for form in ("csv", "jsonl", "parquet", "inspect")] == [
+        Path("run.csv"),
+        Path("run.jsonl"),
+        Path("run.parquet"),
+        Path("run.eval"),
+    ]
+
+
+Write = Callable[[Run, Path], object]
+LIBRARIES: dict[str, tuple[str, Write, str]] = {
+    "pandas": ("pandas", lambda run, _: run.to_pandas(), "frames"),
+    "polars": ("polars", lambda run, _: run.to_polars(), "frames"),
+    "parquet": ("pyarrow", lambda run, place: export(run, "parquet", place), "arrow"),
+    "mlflow": ("mlflow.tracking", lambda run, place: export(run, "mlflow", place), "mlflow"),
+    "hf": ("datasets", lambda run, place: export(run, "hf", place), "hf"),
+}
+
+
+@pytest.mark.parametrize(("name", "write", "extra"), LIBRARIES.values(), ids=LIBRARIES)
+def test_a_library_that_is_not_there_is_named_with_its_extra(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    write: Callable[[Run, Path], object],
+    extra: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+
+    with pytest.raises(MissingExtra) as found:
+        write(run, tmp_path / "x")
+
+    assert found.value.message == f"This export needs {name.partition('.')[0]}, which is not installed."
+    assert found.value.hint == f"pip install 'askance[{extra}]'"
+    assert not (tmp_path / "x").exists()
+
+
+BAD: dict[str, tuple[str, str, type[AskanceError], str]] = {
+    "no such form": ("xls", "x", UsageError, r"^There is no form 'xls'\."),
+    "in the run": ("csv", "run/samples.jsonl", UsageError, r"lies in the run's own folder\."),
+    "a folder": ("csv", "pictures", StoreError, r"^'.*pictures' cannot be written: "),
+    "below a file": ("csv", "run.txt/x.csv", StoreError, r"^'.*x\.csv' cannot be written: "),
+}
+
+
+@pytest.mark.parametrize(("to", "place", "kind", "message"), BAD.values(), ids=BAD)
+def test_what_cannot_be_written_is_refused(
+    run: Run, tmp_path: Path, to: str, place: str, kind: type[AskanceError], message: str
+) -> None:
+    (tmp_path / "run.txt").write_text("x", encoding="utf-8")
+
+    with pytest.raises(kind, match=message):
+        export(run, to, tmp_path / place)
+
+
+def test_a_run_without_samples_has_nothing_to_export(run: Run, tmp_path: Path) -> None:
+    (run.path / "samples.jsonl").write_text("", encoding="utf-8")
+
+    with pytest.raises(UsageError, match=r"has no samples yet\."):
+        export(Run.open(run.path), "csv", tmp_path / "x.csv")
+
+
+def test_the_forms_are_those_that_the_command_names() -> None:
+    from askance.cli.export import FormName
+
+    assert tuple(form.value for form in FormName) == FORMS
+
+
+def test_rows_name_their_columns_once(run: Run) -> None:
+    assert all(len({*row}) == len(row) for row in rows_of(run))

@@ -1,0 +1,97 @@
+"""What is exported is read by the libraries that it is for, in an environment of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evals.guilty import run_of
+from tests.slow.environments import Recipe, environment
+
+pytestmark = pytest.mark.slow
+
+READ = """\
+import json, sys
+from pathlib import Path
+from askance.evals import Run
+from askance.evals.exports import export
+
+run, found = Run.open("run"), {}
+
+import datasets, mlflow, pandas
+from inspect_ai.analysis import samples_df
+from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample
+
+for suffix in ("eval", "json"):
+    place = str(export(run, "inspect", f"logs/run.{suffix}"))
+    log, head = read_eval_log(place), read_eval_log(place, header_only=True)
+    one = read_eval_log_sample(place, id="01", epoch=1)
+    found[suffix] = {
+        "status": log.status,
+        "samples": [sample.id for sample in log.samples],
+        "metric": log.results.scores[0].metrics["value"].value,
+        "head": [head.status, head.samples],
+        "score": one.scores["askance"].value,
+        "said": one.messages[-1].text,
+        "choices": one.choices,
+    }
+found["listed"] = [Path(info.name).name for info in list_eval_logs("logs")]
+found["table"] = samples_df("logs/run.eval", quiet=True)["id"].tolist()
+found["pandas"] = run.to_pandas()["score.accuracy"].tolist()
+found["polars"] = run.to_polars()["score.accuracy"].to_list()
+found["parquet"] = pandas.read_parquet(export(run, "parquet"))["score.accuracy"].tolist()
+found["csv"] = pandas.read_csv(export(run, "csv"), dtype={"id": str})["id"].tolist()
+found["hf"] = datasets.load_from_disk(str(export(run, "hf")))["score.accuracy"][:]
+for _ in range(2):
+    store = export(run, "mlflow")
+mlflow.set_tracking_uri(store.resolve().as_uri())
+rows = mlflow.search_runs(experiment_names=["tests/guilty"])
+found["mlflow"] = rows[["status", "metrics.accuracy", "params.models.vlm.images.name"]].values.tolist()
+number = rows["run_id"].tolist()[0]
+found["artifacts"] = [each.path for each in mlflow.MlflowClient().list_artifacts(number, "samples")] == [
+    f"samples/{number}.csv"
+]
+print(json.dumps(found))
+"""
+LOG: dict[str, Any] = {
+    "status": "success",
+    "samples": ["00", "01", "02", "03"],
+    "metric": 0.75,
+    "head": ["success", None],
+    "score": {"accuracy": 0.0},
+    "said": '{"answers": [2]}',
+    "choices": ["I should drink tea", "I should sleep"],
+}
+
+
+@pytest.fixture(scope="session")
+def exports_python() -> Path:
+    """A Python with askance, its extras for exports, and Inspect."""
+    return environment("exports", Recipe(packages=("inspect-ai",), extras="arrow,frames,hf,mlflow"))
+
+
+def test_every_form_is_read_back_by_its_own_library(exports_python: Path, tmp_path: Path) -> None:
+    run_of(tmp_path / "pictures", "objects", of=["01"], out=str(tmp_path / "run"))
+    command = [str(exports_python), "-W", "ignore", "-c", READ]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    scores = [1.0, 0.0, 1.0, 1.0]
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "eval": LOG,
+        "json": LOG,
+        "listed": ["run.eval"],
+        "table": ["00", "01", "02", "03"],
+        "pandas": scores,
+        "polars": scores,
+        "parquet": scores,
+        "csv": ["00", "01", "02", "03"],
+        "hf": scores,
+        "mlflow": [["FINISHED", 0.75, "clean"]] * 2,
+        "artifacts": True,
+    }
