@@ -222,7 +222,7 @@ function showDetail(row) {
   );
   const top = h("div", { class: "bar-top" },
     h("button", { type: "button", class: "back", on: { click: close } }, "← All"),
-    h("h2", {}, h("bdi", {}, row.id)), row.epoch ? h("span", { class: "soft" }, `epoch ${row.epoch}`) : null,
+    h("h1", {}, h("bdi", {}, row.id)), row.epoch ? h("span", { class: "soft" }, `epoch ${row.epoch}`) : null,
     h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), turn,
   );
   const content = index.kind === "pair" ? pairDetail(row, data) : sampleDetail(row, data);
@@ -303,7 +303,7 @@ function pressed(event) {
   const does = {
     j: () => { toSamples(); step(1); }, k: () => { toSamples(); step(-1); },
     ArrowDown: () => document.activeElement === list && step(1), ArrowUp: () => document.activeElement === list && step(-1),
-    Enter: () => state.sample !== null && document.activeElement === list && detail.focus(),
+    Enter: () => state.sample !== null && [list, document.body].includes(document.activeElement) && detail.focus(),
     "/": () => { toSamples(); search.focus(); search.select(); },
     "?": help, o: openAll,
   }[event.key];

@@ -52,11 +52,11 @@ function pairDetail(row, { detail: pair, calls }) {
   const answer = a.options ? pairOptions(a, b) : sides((one) => freeAnswer(one), a, b);
   const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
   const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another image, options or target.") : null;
-  return [unlike, top, reasonsOf(a, b), upstream(row, a, b, calls), h("div", { class: "pair-wide" }, h("h3", {}, "Score"), sides((one) => one.score ? h("p", { class: "values" }, Object.entries(one.score.values).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, Number(Number(value).toFixed(4)))))) : h("p", { class: "soft" }, "none"), a, b))];
+  return [unlike, top, reasonsOf(a, b), upstream(row, a, b, calls), h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides((one) => one.score ? h("p", { class: "values" }, Object.entries(one.score.values).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, Number(Number(value).toFixed(4)))))) : h("p", { class: "soft" }, "none"), a, b))];
 }
 
 function sides(make, a, b) {
-  return h("div", { class: "sides" }, [a, b].map((one, number) => h("div", {}, h("h4", {}, index.names[number]), make(one))));
+  return h("div", { class: "sides" }, [a, b].map((one, number) => h("div", {}, h("h3", {}, index.names[number]), make(one))));
 }
 
 function reasonsOf(a, b) {
@@ -116,12 +116,12 @@ function upstream(row, a, b, calls) {
       if (one.said !== two.said) where.push("answer");
       if (one.outcome !== two.outcome) where.push("outcome");
     }
-    const made = h("details", { class: "link-diff" }, h("summary", {}, h("b", {}, LINKS[name] || name), " · ", one.missing || two.missing ? `in ${where[0]}` : where.length ? `differs: ${where.join(", ")}` : "the same in both", where.length && first ? h("span", { class: "mark m-worse" }, "first difference") : null));
+    const made = h("details", { class: "link-diff" }, h("summary", {}, h("b", {}, LINKS[name] || name), " · ", one.missing || two.missing ? `in ${where[0]}` : where.length ? `differs: ${where.join(", ")}` : "the same in both", where.length && first ? [" ", h("span", { class: "mark m-worse" }, "first difference")] : null));
     if (where.length) first = false;
     if (where.length && !one.missing && !two.missing) made.dataset.differs = "1";
     return unfolding(made, () => linkDiff(one, two));
   });
-  const section = h("section", { class: "pair-wide" }, h("h3", {}, "On the way"), h("p", { class: "note" }, h("del", {}, `A alone: ${index.names[0]}`), " · ", h("ins", {}, `B alone: ${index.names[1]}`)), parts);
+  const section = h("section", { class: "pair-wide" }, h("h2", {}, "On the way"), h("p", { class: "note" }, h("del", {}, `A alone: ${index.names[0]}`), " · ", h("ins", {}, `B alone: ${index.names[1]}`)), parts);
   for (const each of parts.filter((each) => each.dataset.differs).slice(0, 1)) setOpen(each, true);
   return section;
 }
@@ -141,5 +141,5 @@ function linkDiff(one, two) {
 }
 
 function part(title, content) {
-  return h("div", {}, h("h4", { class: "small" }, title), content);
+  return h("div", {}, h("h3", { class: "small" }, title), content);
 }

@@ -65,7 +65,7 @@ function verbalizations(one) {
     lines.push([LINKS[name] || name, Array.isArray(said) && !said.length ? "nothing" : shownAs]);
   }
   if (one.statement) lines.push([LINKS.statement, [h("b", {}, one.statement.relation || ""), " ", one.statement.text || json(one.statement)]]);
-  return lines.length ? h("section", {}, h("h3", {}, "Verbalization"), labelled(lines)) : null;
+  return lines.length ? h("section", {}, h("h2", {}, "Verbalization"), labelled(lines)) : null;
 }
 
 function scored(row, one, share) {
@@ -75,7 +75,7 @@ function scored(row, one, share) {
   const judge = (one.score.notes || {}).judge;
   const lines = notes.map(([name, value]) => [name, noteText(value)]);
   if (judge) lines.push(["judge", judge.judge || json(judge)]);
-  return h("section", {}, h("h3", {}, "Score"), h("p", { class: "values" }, values), lines.length ? h("div", { class: "more" }, labelled(lines)) : null);
+  return h("section", {}, h("h2", {}, "Score"), h("p", { class: "values" }, values), lines.length ? h("div", { class: "more" }, labelled(lines)) : null);
 }
 
 /** A note in a line where it is flat: texts, numbers, lists and maps of them. */
@@ -91,7 +91,7 @@ function linksOf(one, calls) {
   const judges = ((one.score || {}).calls || []).map((key) => callElement(key, calls[key], "Scoring", null, one));
   if (!links.length && !judges.length) return null;
   const all = h("button", { type: "button", class: "more", title: "o", on: { click: openAll } }, "Open or close all");
-  return h("section", {}, h("h3", {}, "Calls"), links, judges, h("p", {}, all));
+  return h("section", {}, h("h2", {}, "Calls"), links, judges, h("p", {}, all));
 }
 
 function linkElement(link) {
@@ -132,7 +132,7 @@ function callBody(key, call, link, tries) {
 }
 
 function titled(title, text, look) {
-  return h("div", { class: `message ${look || ""}` }, h("h4", {}, title), fullText(text));
+  return h("div", { class: `message ${look || ""}` }, h("h3", {}, title), fullText(text));
 }
 
 function messageElement(message) {
@@ -142,7 +142,7 @@ function messageElement(message) {
     const named = part.part || {};
     return h("p", { class: "small" }, named.type === "image" ? `picture ${String(named.sha256 || "").slice(0, 12)}${named.policy ? `, sent by the policy ${named.policy.name} ${named.policy.version}` : ""}` : json(named));
   });
-  return h("div", { class: "message" }, h("h4", {}, message.role), parts, message.rest ? h("pre", {}, json(message.rest)) : null);
+  return h("div", { class: "message" }, h("h3", {}, message.role), parts, message.rest ? h("pre", {}, json(message.rest)) : null);
 }
 
 function reply(response) {
@@ -161,7 +161,7 @@ function others(one) {
   if (!found.length) return null;
   const links = found.map(([run, number, row]) => h("p", {}, h("span", { class: `mark m-${dashed(row.result)}` }, index.words[row.result] || row.result), " ",
     h("a", { href: "#samples", on: { click: (event) => { event.preventDefault(); state.run = String(number); haystacks.clear(); refill(); apply(); open(row); } } }, run.name)));
-  return h("section", {}, h("h3", {}, "In other runs"), links);
+  return h("section", {}, h("h2", {}, "In other runs"), links);
 }
 
 function rest(row, one) {

@@ -296,7 +296,7 @@ def sortable(heads: Sequence[str], rows: Sequence[Sequence[str | tuple[float | N
     )
     body = (element("tr", *(_field(place, cell) for place, cell in enumerate(row))) for row in rows)
     table = element("table", element("thead", head), element("tbody", *body), class_="sortable")
-    return element("div", table, class_="wide", tabindex=0, role="region", aria_label="Table")
+    return element("div", table, class_="wide", tabindex=0, role="region", aria_label=" · ".join(heads))
 
 
 def _field(place: int, cell: str | tuple[float | None, str]) -> Markup:

@@ -74,12 +74,12 @@ def test_samples_sort_by_what_they_are_worth(browser: Browser, plain: Path) -> N
 
 def test_an_address_leads_to_a_sample_and_survives_a_reload(browser: Browser, plain: Path) -> None:
     with opened(browser, plain, "#sample=s0003") as seen:
-        assert seen.texts(".detail h2") == ["s0003"]
+        assert seen.texts(".detail h1") == ["s0003"]
         seen.page.keyboard.press("j")
         seen.page.reload()
         seen.page.wait_for_selector("html[data-ready]", state="attached")
 
-        assert (seen.texts(".detail h2"), seen.do("location.hash")) == (["s0004"], "#sample=s0004")
+        assert (seen.texts(".detail h1"), seen.do("location.hash")) == (["s0004"], "#sample=s0004")
 
 
 def test_keys_go_through_the_samples(browser: Browser, plain: Path) -> None:
@@ -87,7 +87,7 @@ def test_keys_go_through_the_samples(browser: Browser, plain: Path) -> None:
         press = seen.page.keyboard.press
         for key in "jjk":
             press(key)
-        assert seen.texts(".detail h2") == ["s0000"]
+        assert seen.texts(".detail h1") == ["s0000"]
         press("/")
         assert seen.do("document.activeElement.type") == "search"
         press("Escape")
@@ -145,7 +145,7 @@ def test_a_phone_shows_the_list_and_then_the_sample(browser: Browser, plain: Pat
     with opened(browser, plain, "#samples", viewport={"width": 400, "height": 800}) as seen:
         assert seen.do("document.documentElement.scrollWidth") <= 400
         seen.page.click(".row >> nth=2")
-        assert seen.page.is_visible(".detail h2")
+        assert seen.page.is_visible(".detail h1")
         seen.page.click(".back")
         assert not seen.page.is_visible(".detail")
         seen.page.click("#to-overview")
