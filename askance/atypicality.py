@@ -89,6 +89,11 @@ class Statement:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        from html import escape  # for notebooks alone: replays do without its tables
+
+        return f'<p title="{NAMES[self.relation]}"><code>{self.relation}</code> <bdi>{escape(self.text)}</bdi></p>'
+
     def canonical(self) -> dict[str, str]:
         """Relation, names and text as JSON values."""
         return {"relation": self.relation, "primary": self.primary, "secondary": self.secondary, "text": self.text}

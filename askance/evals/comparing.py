@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.errors import UsageError
 from askance.evals.catalog import definition_of
+from askance.evals.html import comparison_html
 from askance.models import Engine
 from askance.statistics import Comparison, compare_paired, compare_statistics, compare_totals, holm_adjusted
 
@@ -35,6 +36,9 @@ class MetricComparison:
         """The verdict in plain words."""
         unit = "%" if self.percent else ""
         return self.comparison.sentence(name_a, name_b, self.metric, unit=unit, cluster=self.cluster)
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self)
 
     def form(self) -> JsonObject:
         """The comparison as JSON."""

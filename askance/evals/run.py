@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.figures import Convention, Figure
+from askance.evals.html import run_html
 from askance.evals.run_folder import CALLS, DESCRIPTION, FORMAT, SAMPLES, SCORES
 from askance.evals.values import Prediction, Sample, Score
 from askance.replay import MemoryStore
@@ -178,6 +179,9 @@ class Run:
             MissingExtra: polars is not installed.
         """
         return polars_frame(self)
+
+    def _repr_html_(self) -> str:
+        return run_html(self)
 
     def __repr__(self) -> str:
         state = f"{self.totals.get('samples', 0)} samples" if self.finished else "not finished"
