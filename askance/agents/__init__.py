@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from askance.agents.panel import Panel, PanelAgreement, PanelVerdict, judge_panel, panel_agreement
     from askance.agents.preference import Preference, PreferenceQuestion, Preferred, Said, judge_preference
+    from askance.agents.questioning import AnswerInCaption, Candidates, find_candidates, write_question
     from askance.agents.questions import (
         OptionsQuestion,
         PictureQuestion,
@@ -137,6 +138,12 @@ _HOMES = {
         "Said",
         "judge_preference",
     ),
+    "questioning": (
+        "AnswerInCaption",
+        "Candidates",
+        "find_candidates",
+        "write_question",
+    ),
     "questions": (
         "OptionsQuestion",
         "PictureQuestion",
@@ -174,7 +181,9 @@ __all__ = [
     "VERDICTS",
     "AboutDescription",
     "AboutPicture",
+    "AnswerInCaption",
     "Atypicalities",
+    "Candidates",
     "Choice",
     "Description",
     "Domain",
@@ -229,6 +238,7 @@ __all__ = [
     "explain_from_picture",
     "fill_from_picture",
     "fill_statement",
+    "find_candidates",
     "identify_from_description",
     "identify_from_picture",
     "judge_equivalence",
@@ -240,6 +250,7 @@ __all__ = [
     "read_categories",
     "read_filled",
     "write_negative",
+    "write_question",
 ]
 
 

@@ -43,6 +43,8 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(
         ("explain_from_description", "identify_from_description", "caption_from_description"), (("description",), ())
     ),
+    "answer_candidates": (("caption",), ("count",)),
+    "write_question": (("caption", "answer"), ()),
     "answer_from_picture": (("question",), ()),
     "answer_from_description": (("description", "question"), ()),
     **dict.fromkeys(("choose_caption", "choose_explanation"), (("description", "options"), ())),
