@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
@@ -129,8 +128,3 @@ def _judges(answers: Sequence[Answer]) -> Iterator[Mapping[str, Any]]:
         if isinstance(note, dict) and written not in seen:
             seen.add(written)
             yield note
-
-
-def summary_of(part: RunPart) -> Mapping[str, Any]:
-    """What a run took and came to, in plain numbers, as a command prints it."""
-    return {"samples": len(part.rows), "outcomes": dict(part.outcomes), **asdict(part.spent)}

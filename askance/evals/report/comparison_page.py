@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from askance.evals.report import plots, sections
+from askance.evals.report import plots, sections, tabled
 from askance.evals.report.comparison import CHANGES, ChangeRow, Difference, snippet
 from askance.evals.report.details import Texts, calls_of, detail_of
 from askance.evals.report.embedding import BLOCK, WITHOUT, Room, Shown, texts_block
@@ -110,11 +110,11 @@ def _content(difference: Difference, notes: Sequence[str]) -> Iterator[Markup | 
     yield sections.section("configuration", "What differs in the configuration", content)
     parts = (difference.a, difference.b)
     notes_of_runs = notes_of([part.run for part in parts])
-    yield sections.section("figures", "Figures", sections.side_by_side(parts), sections.listed(notes_of_runs))
+    yield sections.section("figures", "Figures", tabled.side_by_side(parts), tabled.listed(notes_of_runs))
     articles = (sections.summary(part, alone=False) for part in parts)
     yield sections.section("runs", "The two runs", *articles)
     if notes:
-        yield sections.listed(notes)
+        yield tabled.listed(notes)
 
 
 def _lead(difference: Difference) -> Markup:
@@ -199,7 +199,7 @@ def _pairs(difference: Difference) -> Iterator[Markup | None]:
     ]
     if pairing.unlike:
         lines.append(f"{pairing.unlike:,} were not asked the same: another image, other options, another target")
-    yield sections.listed(lines)
+    yield tabled.listed(lines)
 
 
 def _configuration(differing: Sequence[tuple[str, Any, Any]]) -> Markup:

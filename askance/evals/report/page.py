@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from askance.evals.report import plots, sections
+from askance.evals.report import plots, sections, tabled
 from askance.evals.report.details import Texts
 from askance.evals.report.embedding import BLOCK, WITHOUT, Room, Shown, details_blocks, texts_block
 from askance.evals.report.markup import Markup, data_block, element, joined
@@ -76,7 +76,7 @@ def _content(report: Report, notes: Sequence[str]) -> Iterator[Markup | None]:
     for part in report.runs:
         yield sections.summary(part, alone=alone)
     if notes:
-        yield sections.listed(notes)
+        yield tabled.listed(notes)
     tables = list(_tables(report))
     if tables:
         yield sections.section("figures", "Figures", *tables)
@@ -85,7 +85,7 @@ def _content(report: Report, notes: Sequence[str]) -> Iterator[Markup | None]:
         yield sections.section("plots", "Plots", element("div", *drawn, class_="plots"))
     judges = [note for part in report.runs for note in part.judges]
     if judges:
-        yield sections.section("judges", "Judges", sections.judges_table(judges))
+        yield sections.section("judges", "Judges", tabled.judges_table(judges))
 
 
 def _tables(report: Report) -> Iterator[Markup | None]:
@@ -96,11 +96,11 @@ def _tables(report: Report) -> Iterator[Markup | None]:
         if len(by_task) > 1:
             yield element("h3", task)
         if len(parts) > _SIDE_BY_SIDE:
-            yield sections.runs_table(table_of_runs([part.run for part in parts]))
+            yield tabled.runs_table(table_of_runs([part.run for part in parts]))
         elif len(parts) > 1:
-            yield sections.side_by_side(parts)
-            yield sections.listed(notes_of([part.run for part in parts]))
-        elif (table := sections.figures_table(parts[0])) is not None:
+            yield tabled.side_by_side(parts)
+            yield tabled.listed(notes_of([part.run for part in parts]))
+        elif (table := tabled.figures_table(parts[0])) is not None:
             yield table
     together: dict[Beside, list[RunPart]] = {}
     for part in report.runs:
@@ -108,7 +108,7 @@ def _tables(report: Report) -> Iterator[Markup | None]:
             together.setdefault(beside, []).append(part)
     for beside, parts in together.items():
         heading = element("h3", "Beside what was published")
-        yield element("div", heading, sections.beside_table(beside, parts), class_="beside")
+        yield element("div", heading, tabled.beside_table(beside, parts), class_="beside")
 
 
 def _plots(report: Report) -> Iterator[Markup]:
