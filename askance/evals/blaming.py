@@ -21,6 +21,7 @@ from askance.evals.blame_files import LINES, SUMMARY, held, read_lines, save, wr
 from askance.evals.predicting import models_of
 from askance.evals.run_folder import write_lines
 from askance.evals.solving import plain, solved
+from askance.evals.under_way import stop_if_hopeless
 from askance.models import drawing, run_sync
 from askance.models.capabilities import endpoint_key
 from askance.models.described import described_model
@@ -101,7 +102,7 @@ class Blaming:
 
     async def _make(self, todo: Sequence[Case], made: dict[str, JsonObject], file: Path, *, told: Told | None) -> int:
         """Makes trials and writes each down; how many the budget had nothing left for."""
-        models, purse, done = models_of(self._solver), self._engine.purse, 0
+        models, purse, done, reached = models_of(self._solver), self._engine.purse, 0, False
         for model in models:
             _know(model, self._run)
             await model.rung()
@@ -113,6 +114,9 @@ class Blaming:
                         if any(link.get("error") == OverBudget.__name__ for link in now.links.values()):
                             continue
                         _stop_if_nobody(now)
+                        if not reached:
+                            stop_if_hopeless(now)
+                        reached |= now.answered and now.meta.get("calls", 0) > 0
                         line = made[case.key] = self.cases.line(case, now)
                         write_line(lines, line)
                         done += 1
@@ -172,4 +176,7 @@ def _stop_if_nobody(prediction: Prediction) -> None:
     """
     for link in prediction.links.values():
         if link.get("error") == UsageError.__name__:
-            raise UsageError(str(link.get("reason") or prediction.reason), hint="Name the model: `vlm`, `llm`.")
+            raise UsageError(
+                str(link.get("reason") or prediction.reason),
+                hint="Name the model: `--vlm SPEC`, or `models=` in Python.",
+            )

@@ -82,7 +82,7 @@ class UnderWay:
                         self.progress.left += 1
                         continue
                     if not self._reached:
-                        _stop_if_hopeless(prediction)
+                        stop_if_hopeless(prediction)
                     # Of a solver that counts no calls, any answer may be one.
                     self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
                     answer = Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
@@ -119,7 +119,7 @@ class UnderWay:
                 self._told(self.progress)
 
 
-def _stop_if_hopeless(prediction: Prediction) -> None:
+def stop_if_hopeless(prediction: Prediction) -> None:
     """Ends the run where the first sample that was asked about failed as all others would.
 
     Raises:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command, draw, link_of, telling
+from tests.replies import WRONG_KEY
 from tests.servers import Answer, FakeEndpoint, Seen
 
 TASK = """\
@@ -20,6 +21,8 @@ choose: single
 score: choice
 options: [I should drink tea., I should buy bricks.]
 """
+EXPIRED = Path("expired")
+"""The endpoint takes no key any more when there is such a file."""
 TABLE = """\
 3 answers: 1 right by accuracy, 2 wrong, 0 without an answer.
 Each link dropped, and what follows from it asked again:
@@ -46,6 +49,8 @@ def endpoint() -> Iterator[FakeEndpoint]:
 
 def lying(seen: Seen) -> Answer:
     """What is unusual is always a lie, which T_V passes on, and who reads it chooses the second option."""
+    if EXPIRED.exists():
+        return WRONG_KEY
     believed = "A LIE" in json.dumps(seen.json["messages"])
     match link_of(seen):
         case "unusual":
@@ -100,6 +105,15 @@ def test_a_budget_ends_it_and_the_same_command_goes_on(askance: Command) -> None
     assert short.code == 1
     assert "The next call might have passed the budget: " in short.err
     assert (whole.code, whole.out) == (0, TABLE)
+
+
+def test_a_key_that_is_wrong_by_now_ends_it_at_once(askance: Command) -> None:
+    EXPIRED.touch()
+
+    done = askance("blame", "run", "--concurrency", "1")
+
+    assert (done.code, done.out) == (3, "")
+    assert "Stopped at the first sample, since the others would fail alike." in done.err
 
 
 def test_only_the_links_that_are_named_are_tried(askance: Command) -> None:

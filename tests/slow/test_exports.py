@@ -1,4 +1,4 @@
-"""What is exported is read by the libraries that it is for, in an environment of their own."""
+"""What is exported is read by the libraries that it is for, and notebooks show runs, in an environment of their own."""
 
 from __future__ import annotations
 
@@ -57,6 +57,21 @@ found["artifacts"] = [each.path for each in mlflow.MlflowClient().list_artifacts
 ]
 print(json.dumps(found))
 """
+NOTEBOOK = """\
+import json
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
+
+cells = [
+    "from askance.evals import Run, compare, find_task; from askance.nodes import given; run = Run.open('run'); run",
+    "from askance.atypicality import Statement; statement = Statement('TR1', 'a <b>cup</b>', 'brick'); statement",
+    "given(statement)",
+    "run.to_pandas()[['id', 'score.accuracy']]",
+]
+book = new_notebook(cells=[new_code_cell(cell) for cell in cells])
+NotebookClient(book, timeout=120).execute()
+print(json.dumps([cell.outputs[-1].data["text/html"] for cell in book.cells]))
+"""
 LOG: dict[str, Any] = {
     "status": "success",
     "samples": ["00", "01", "02", "03"],
@@ -70,19 +85,29 @@ LOG: dict[str, Any] = {
 
 @pytest.fixture(scope="session")
 def exports_python() -> Path:
-    """A Python with askance, its extras for exports, and Inspect."""
-    return environment("exports", Recipe(packages=("inspect-ai",), extras="arrow,frames,hf,mlflow"))
+    """A Python with askance, its extras for exports, Inspect, and what runs notebooks."""
+    return environment(
+        "exports", Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow")
+    )
 
 
-def test_every_form_is_read_back_by_its_own_library(exports_python: Path, tmp_path: Path) -> None:
-    run_of(tmp_path / "pictures", "objects", of=["01"], out=str(tmp_path / "run"))
-    command = [str(exports_python), "-W", "ignore", "-c", READ]
+@pytest.fixture
+def run(own_place: Path) -> Path:
+    """A run of four samples in the current folder."""
+    return run_of(own_place / "pictures", "objects", of=["01"], out="run").path
 
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
 
+def printed(python: Path, script: str) -> Any:
+    """What a script prints last, as JSON."""
+    command = [str(python), "-W", "ignore", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_form_is_read_back_by_its_own_library(exports_python: Path, run: Path) -> None:
     scores = [1.0, 0.0, 1.0, 1.0]
-    assert json.loads(done.stdout.splitlines()[-1]) == {
+    assert printed(exports_python, READ) == {
         "eval": LOG,
         "json": LOG,
         "listed": ["run.eval"],
@@ -95,3 +120,12 @@ def test_every_form_is_read_back_by_its_own_library(exports_python: Path, tmp_pa
         "mlflow": [["FINISHED", 0.75, "clean"]] * 2,
         "artifacts": True,
     }
+
+
+def test_a_notebook_shows_runs_statements_results_and_frames(exports_python: Path, run: Path) -> None:
+    shown, statement, result, frame = printed(exports_python, NOTEBOOK)
+
+    assert "<td><bdi>accuracy</bdi></td><td><bdi>75.00</bdi></td>" in shown
+    assert "<bdi>The surface of a &lt;b&gt;cup&lt;/b&gt; mimics the texture of brick" in statement
+    assert "<code>answered</code> <bdi>The surface of a &lt;b&gt;cup" in result
+    assert "<th>score.accuracy</th>" in frame
