@@ -22,6 +22,9 @@ _ERRORS: Mapping[Outcome, type[CallError]] = {
     "skipped": Skipped,
 }
 
+_SHOWN = 2000
+"""Characters of a value that a notebook shows."""
+
 
 class Unreadable(Exception):
     """A reply that a parser cannot read; the message is what the model is told when it is asked again."""
@@ -66,6 +69,13 @@ class Result(Generic[T_co]):
     def answered(self) -> bool:
         """Whether there is a value."""
         return self.outcome == "answered"
+
+    def _repr_html_(self) -> str:
+        from html import escape  # for notebooks alone: replays do without its tables
+
+        said = str(self.value) if self.answered else self.reason or ""
+        shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
+        return f"<p><code>{escape(self.outcome)}</code> <bdi>{escape(shown)}</bdi></p>"
 
     def unwrap(self) -> T_co:
         """The value.
