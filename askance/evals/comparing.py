@@ -111,7 +111,7 @@ def compare(
     definition = definition_of(run_a, task)
     scoring = definition.scored(Engine(mode="replay", records=run_a.records), run_a.configuration["options"])
     rows = [*_rows(pairs, scoring, convention or run_a.convention)]
-    found = [_compared(each, rows, seed=seed) for each in _chosen(scoring.metrics, metric)]
+    found = [_compared(each, rows, seed=seed) for each in _chosen(scoring.metrics, metric, rows)]
     adjusted = holm_adjusted([each.comparison for each in found]) if len(found) > 1 else None
     if adjusted is None:
         return tuple(found)
@@ -139,10 +139,12 @@ def _rows(pairs: Sequence[Pair], scoring: Scoring, convention: Convention) -> It
         yield _Row(score_a, score_b, a.sample.cluster, a.sample.image is not None)
 
 
-def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None) -> list[Metric]:
+def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows: Sequence[_Row]) -> list[Metric]:
+    """The metrics that are wanted, or else all that have a good end and that any sample counts for."""
     known = {metric.name: metric for metric in metrics}
     if wanted is None:
-        return [metric for metric in metrics if metric.better != "neither"]
+        ended = [metric for metric in metrics if metric.better != "neither"]
+        return [metric for metric in ended if any(metric.covers(row.a) or metric.covers(row.b) for row in rows)]
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     for name in names:
         if name not in known:

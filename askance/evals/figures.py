@@ -29,6 +29,10 @@ CONVENTIONS: dict[Convention, str] = {
 }
 
 
+Better = Literal["higher", "lower", "neither"]
+"""Which end of a metric is the good one; of two runs, one is better only where there is one."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """A number made of the scores of many samples.
@@ -46,7 +50,7 @@ class Metric:
     resample."""
     percent: bool = True
     """Whether it is shown times 100."""
-    better: Literal["higher", "lower", "neither"] = "higher"
+    better: Better = "higher"
     summary: str = ""
     """What it says, for tables."""
 
@@ -87,9 +91,11 @@ class Metric:
         return np.array(found, dtype=np.float64).reshape(sums.shape[:-1])
 
 
-def mean(column: str, *, name: str | None = None, percent: bool = True, summary: str = "") -> Metric:
+def mean(
+    column: str, *, name: str | None = None, percent: bool = True, better: Better = "higher", summary: str = ""
+) -> Metric:
     """The mean of one value, which is a share where the value is 0 or 1."""
-    return Metric(name=name or column, columns=(column,), percent=percent, summary=summary)
+    return Metric(name=name or column, columns=(column,), percent=percent, better=better, summary=summary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

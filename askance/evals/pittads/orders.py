@@ -26,6 +26,7 @@ ANY = -1.0
 PLACES = mean(
     PLACE,
     name="place of the first answer",
+    better="neither",
     summary="0: always the first of the options as they are listed, 1: always the last; 50 on average without a bias",
 )
 

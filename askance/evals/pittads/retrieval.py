@@ -157,7 +157,10 @@ def multi_scoring(orders: int = 1) -> Scoring:
         score=score_multi,
         metrics=(
             *(mean(name, summary=summary) for name, summary in summaries.items()),
-            *(mean(f"ceiling {name}", summary=f"{name} of the best answers that there could be") for name in limits),
+            *(
+                mean(f"ceiling {name}", better="neither", summary=f"{name} of the best answers that there could be")
+                for name in limits
+            ),
             *error_metrics(NEGATIVE_KINDS),
             PLACES,
             *(order_metrics("mean of five") if orders > 1 else ()),

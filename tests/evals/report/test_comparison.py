@@ -42,7 +42,7 @@ def test_the_page_says_verdict_counts_and_what_differs(chains: tuple[Run, Run]) 
     for words in (
         "a against b",
         "a and b are tied on mean of five at this size: 100.00 % against 0.00 %",
-        "adjusted for 20 comparisons",
+        "adjusted for 9 comparisons",
         "A better 3 B better 0 Other answer 0 Same answer 0",
         "3 samples in both, 0 in A alone, 0 in B alone",
         "The two are of one configuration.",
