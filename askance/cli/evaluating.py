@@ -21,7 +21,7 @@ from askance.errors import UsageError
 from askance.evals.catalog import find_task
 from askance.evals.choosing import limited, read_ids, with_ids
 from askance.evals.controls import controlled
-from askance.evals.evaluate import LEDGER, aevaluate, configuration_of, place_of
+from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
 from askance.evals.predicting import Batching, Turn, planned
 from askance.models import Config, Engine
 from askance.models.budget import Budget
@@ -30,7 +30,7 @@ from askance.prompts import overlaid
 
 if TYPE_CHECKING:
     from askance.evals import Convention, Run, Task
-    from askance.evals.task import Definition
+    from askance.evals.tasks import Definition
 
 
 @dataclass(frozen=True, kw_only=True)

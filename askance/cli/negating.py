@@ -15,7 +15,7 @@ from askance.cli.places import library, open_store
 from askance.cli.showing import json_text
 from askance.cli.tally import Tally
 from askance.errors import UsageError
-from askance.evals.evaluate import LEDGER
+from askance.evals.evaluation import LEDGER
 from askance.evals.negatives import (
     agenerate,
 )

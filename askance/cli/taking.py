@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from askance.cli.places import library
 from askance.errors import UsageError
-from askance.evals.task import ROLES
+from askance.evals.tasks import ROLES
 from askance.models import get_model
 
 if TYPE_CHECKING:
     from askance.cli.evaluating import Evaluation
-    from askance.evals.task import Definition
+    from askance.evals.tasks import Definition
     from askance.models import Config, Engine, Model
 
 _GENERAL = ("limit", "ids", "control")

@@ -21,7 +21,7 @@ from askance.models.within import current_draw
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.task import Scoring
+    from askance.evals.tasks import Scoring
     from askance.evals.values import Sample
 
 COUNT = 3

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from askance.evals.figures import Metric
     from askance.evals.replacing import Replacement
     from askance.evals.run import Answer, Run
-    from askance.evals.task import Definition, Scoring
+    from askance.evals.tasks import Definition, Scoring
     from askance.evals.values import Score
     from askance.models import Engine, Model
     from askance.nodes import Result

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.blamed import Blame
     from askance.evals.run import Run
-    from askance.evals.task import Definition
+    from askance.evals.tasks import Definition
     from askance.evals.values import Prediction, Sample
     from askance.models import Engine, Model
 

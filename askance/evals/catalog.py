@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.evals import declared
-from askance.evals.task import Definition, defined
+from askance.evals.tasks import Definition, defined
 
 if TYPE_CHECKING:
     from askance.evals.run import Run

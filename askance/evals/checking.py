@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from askance.evals.figures import Figure
     from askance.evals.packs import Pack
     from askance.evals.run import Answer, Run
-    from askance.evals.task import Definition
+    from askance.evals.tasks import Definition
 
 SHOWN = 3
 """Examples of one kind of difference."""

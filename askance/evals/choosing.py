@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.errors import UsageError
 
 if TYPE_CHECKING:
-    from askance.evals.task import Task
+    from askance.evals.tasks import Task
 
 
 def limited(task: Task, count: int) -> Task:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Convention, Metric
     from askance.evals.run import Answer, Run
-    from askance.evals.task import Scoring
+    from askance.evals.tasks import Scoring
     from askance.evals.values import Score
 
 Pair = tuple["Answer", "Answer"]

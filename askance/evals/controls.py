@@ -15,7 +15,7 @@ from askance.errors import BadImage, UsageError
 from askance.evals.solving import ChainSolver
 
 if TYPE_CHECKING:
-    from askance.evals.task import Task
+    from askance.evals.tasks import Task
     from askance.evals.values import Sample
     from askance.images import Image
 

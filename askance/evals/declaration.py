@@ -12,7 +12,7 @@ from askance.evals.declared_scoring import SCORES, ScoreName, scoring_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.task import Scoring
+    from askance.evals.tasks import Scoring
 
 
 ChainName = Literal["verbalize", "action-reason", "end-to-end", "ask"]

@@ -22,7 +22,7 @@ from askance.errors import UsageError
 from askance.evals.declaration import TAKES, Declaration, declaration_of
 from askance.evals.declared_data import Rows
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Definition, Task
+from askance.evals.tasks import Definition, Task
 from askance.evals.yaml_files import read_yaml
 
 if TYPE_CHECKING:

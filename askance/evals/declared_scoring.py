@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
-from askance.evals.task import Scoring
+from askance.evals.tasks import Scoring
 from askance.evals.values import Sample, Score
 
 ScoreName = Literal["choice", "exact", "labels", "none"]

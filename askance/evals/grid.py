@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from askance.chat import key_of
 from askance.errors import UsageError
-from askance.evals.task import ROLES
+from askance.evals.tasks import ROLES
 from askance.evals.yaml_files import read_yaml
 
 NAMED = (*ROLES, "scorer", "embedder")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from askance.chains import plan_all
 from askance.errors import CallError, UsageError
-from askance.evals.evaluate import aevaluate, configuration_of, place_of
+from askance.evals.evaluation import aevaluate, configuration_of, place_of
 from askance.evals.grid import NAMED
 from askance.evals.reference import Suite, reference_table
 from askance.evals.reports import notes_of
 from askance.evals.solving import ChainSolver
 from askance.evals.tables import Cell, Table
-from askance.evals.task import ROLES
+from askance.evals.tasks import ROLES
 from askance.evals.under_way import Progress
 from askance.models import get_model
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from askance.evals.figures import Convention
     from askance.evals.grid import CellSpec, Grid, Row, TableSpec
     from askance.evals.run import Run
-    from askance.evals.task import Definition, Task
+    from askance.evals.tasks import Definition, Task
     from askance.models import Engine
 
 Published = Callable[[str, tuple[str, ...], str], float | None]

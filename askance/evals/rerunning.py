@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from askance.evals.run import Answer, Run
     from askance.evals.solving import Solver
-    from askance.evals.task import Definition
+    from askance.evals.tasks import Definition
     from askance.evals.values import Prediction
 
 Change = Literal["same", "different", "asked anew"]

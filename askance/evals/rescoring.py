@@ -18,7 +18,7 @@ from askance.models import Engine
 if TYPE_CHECKING:
     from askance.evals.figures import Convention, Figure
     from askance.evals.run import Answer
-    from askance.evals.task import Definition
+    from askance.evals.tasks import Definition
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from askance.evals.run import Answer
-    from askance.evals.task import Scoring
+    from askance.evals.tasks import Scoring
 
 
 async def scored(answer: Answer, scoring: Scoring) -> Answer:

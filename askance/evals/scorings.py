@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from askance.evals.figures import mean
-from askance.evals.task import Scoring
+from askance.evals.tasks import Scoring
 from askance.evals.values import Sample, Score
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.evals.figures import Convention, Figure
     from askance.evals.predicting import Stream, Turn
     from askance.evals.run_folder import RunFolder
-    from askance.evals.task import Scoring
+    from askance.evals.tasks import Scoring
     from askance.evals.values import Prediction
     from askance.images import Image
     from askance.models import Model

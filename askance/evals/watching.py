@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Figure
     from askance.evals.run import Answer
-    from askance.evals.task import Scoring
+    from askance.evals.tasks import Scoring
 
 WINDOW = 60.0
 """Seconds over which the rate is taken."""

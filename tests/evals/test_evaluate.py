@@ -20,7 +20,7 @@ from askance.chains import end_to_end
 from askance.chat import ChatRequest
 from askance.errors import AuthError, OverBudget, Refused, StoreError, UsageError
 from askance.evals import Prediction, Progress, Run, Sample, Score, Scoring, Task, aevaluate, evaluate, mean
-from askance.evals.evaluate import configuration_of
+from askance.evals.evaluation import configuration_of
 from askance.evals.solving import Solver
 from askance.models import Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore

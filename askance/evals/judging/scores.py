@@ -11,7 +11,7 @@ from askance.agents.judge import QUESTION
 from askance.errors import UsageError
 from askance.evals.figures import mean
 from askance.evals.judging.card import digest_of_judge
-from askance.evals.task import Scoring
+from askance.evals.tasks import Scoring
 from askance.evals.values import Score
 from askance.nodes import Result
 

@@ -31,7 +31,7 @@ from askance.evals.pittads.ads import Source, image_of, statement_form, taken
 from askance.evals.pittads.contexts import TOOLS, Roles, plain_view
 from askance.evals.pittads.similarity import EMBEDDER, scoring
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Task, task
+from askance.evals.tasks import Task, task
 from askance.evals.values import Sample
 from askance.models import get_embedder
 

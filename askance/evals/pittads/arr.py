@@ -25,7 +25,7 @@ from askance.evals.pittads.options import in_order, lot
 from askance.evals.pittads.orders import sample_ids
 from askance.evals.pittads.retrieval import COUNT, multi_scoring, single_scoring
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Scoring, Task, task
+from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample
 
 if TYPE_CHECKING:

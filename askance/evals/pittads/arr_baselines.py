@@ -14,7 +14,7 @@ from askance.evals.pittads.arr import TrueShown, samples_of
 from askance.evals.pittads.contexts import TEXT_ONLY, view_of
 from askance.evals.pittads.kinds import NEGATIVE_KINDS, kinds_of
 from askance.evals.pittads.retrieval import COUNT, kinds_in, multi_scoring, single_scoring
-from askance.evals.task import Scoring, Task, task
+from askance.evals.tasks import Scoring, Task, task
 
 if TYPE_CHECKING:
     from askance.evals.figures import Figure

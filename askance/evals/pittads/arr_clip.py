@@ -11,7 +11,7 @@ from askance.evals.fusion import WEIGHT, FusionContext, FusionSolver, Texts, par
 from askance.evals.pittads.ads import Source
 from askance.evals.pittads.arr_baselines import count_of, samples_from, scoring
 from askance.evals.pittads.contexts import TOOLS, Roles
-from askance.evals.task import Task, task
+from askance.evals.tasks import Task, task
 
 if TYPE_CHECKING:
     from askance.agents import Mode

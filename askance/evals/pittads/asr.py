@@ -27,7 +27,7 @@ from askance.evals.pittads.options import drawn, in_order
 from askance.evals.pittads.orders import sample_ids
 from askance.evals.pittads.retrieval import single_scoring
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Scoring, Task, task
+from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from askance.agents import LABELS
 from askance.atypicality import RELATIONS
 from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
-from askance.evals.task import Scoring
+from askance.evals.tasks import Scoring
 from askance.evals.values import Sample, Score
 
 if TYPE_CHECKING:

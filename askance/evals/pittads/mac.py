@@ -16,7 +16,7 @@ from askance.evals.pittads.ads import Source, image_of, taken
 from askance.evals.pittads.contexts import Roles, chain_of, plain_view
 from askance.evals.pittads.labelling import label_scoring
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Task, task
+from askance.evals.tasks import Task, task
 from askance.evals.values import Sample
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
 from askance.evals.pittads.kinds import NEGATIVE_KINDS, TRUE
 from askance.evals.pittads.orders import ANY, PLACE, PLACES, order_metrics, order_values
-from askance.evals.task import Scoring
+from askance.evals.tasks import Scoring
 from askance.evals.values import Sample, Score
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.atypicality import Statement
 from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
-from askance.evals.task import Scoring
+from askance.evals.tasks import Scoring
 from askance.evals.values import Sample, Score
 from askance.models import cosine, get_embedder
 

@@ -10,7 +10,7 @@ from askance.agents import caption_from_description
 from askance.chains.chain import picture
 from askance.chains.oddities import about_described
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Scoring, Task, task
+from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample, Score
 from askance.evals.whoops.caption_metrics import BLEU, CIDER_METRIC, caption_score, need_packages
 from askance.evals.whoops.categories import by_category

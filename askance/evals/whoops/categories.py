@@ -10,7 +10,7 @@ from askance.evals.values import Sample, Score
 
 if TYPE_CHECKING:
     from askance.evals.figures import Metric
-    from askance.evals.task import Scoring
+    from askance.evals.tasks import Scoring
 
 
 def by_category(scoring: Scoring, categories: Sequence[str], *names: str) -> Scoring:

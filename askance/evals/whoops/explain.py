@@ -18,7 +18,7 @@ from askance.errors import BadData
 from askance.evals.figures import mean
 from askance.evals.judging import JUDGED, PER_REFERENCE, judged_score, read_labels
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Scoring, Task, task
+from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample, Score
 from askance.evals.whoops.categories import by_category
 from askance.evals.whoops.contexts import Roles, chain_of, view_of

@@ -21,7 +21,7 @@ from askance.evals.pittads.options import drawn, in_order, lot
 from askance.evals.pittads.orders import sample_ids
 from askance.evals.pittads.retrieval import single_scoring
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Scoring, Task, task
+from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample
 from askance.evals.whoops.categories import by_category
 from askance.evals.whoops.choosing import seen_question

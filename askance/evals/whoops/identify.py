@@ -14,7 +14,7 @@ from askance.evals.figures import Metric, mean
 from askance.evals.pittads.options import small_lot
 from askance.evals.pittads.orders import paired
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Scoring, Task, task
+from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample, Score
 from askance.evals.whoops.categories import by_category
 from askance.evals.whoops.check import PAIRS

@@ -22,7 +22,7 @@ from askance.evals.pittads.contexts import options_question
 from askance.evals.pittads.options import in_order, small_lot
 from askance.evals.pittads.orders import paired, sample_ids
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Scoring, Task, task
+from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample, Score
 from askance.evals.whoops.categories import by_category
 from askance.evals.whoops.choosing import seen_question

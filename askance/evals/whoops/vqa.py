@@ -15,7 +15,7 @@ from askance.chains.oddities import about_described, about_seen
 from askance.evals.figures import mean
 from askance.evals.judging import JUDGED, judged_score
 from askance.evals.solving import ChainSolver
-from askance.evals.task import Scoring, Task, task
+from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample, Score
 from askance.evals.whoops.answers import plain
 from askance.evals.whoops.categories import by_category

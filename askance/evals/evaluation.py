@@ -18,7 +18,7 @@ from askance.evals.run import Answer, Run, name_of_line
 from askance.evals.run_folder import PROMPTS, SCORES, RunFolder
 from askance.evals.scoring import figures_of, unscored_note, write_scores
 from askance.evals.solving import form_of
-from askance.evals.task import Scoring
+from askance.evals.tasks import Scoring
 from askance.evals.under_way import Told, UnderWay
 from askance.models import Engine, run_sync
 from askance.models.capabilities import endpoint_key
@@ -27,7 +27,7 @@ from askance.models.engine import default_engine
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Convention
-    from askance.evals.task import Task
+    from askance.evals.tasks import Task
     from askance.models import Model
 
 RUNS = Path("runs")
