@@ -6,9 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from askance.evals.blamed import Blame
+    from askance.evals.blaming import ablame, blame
     from askance.evals.catalog import definition_of, find_task
     from askance.evals.comparing import MetricComparison, compare
     from askance.evals.evaluation import aevaluate, evaluate
+    from askance.evals.exports import export
     from askance.evals.figures import Convention, Figure, Metric, mean
     from askance.evals.predicting import Batching
     from askance.evals.reports import table_of_runs
@@ -24,6 +27,11 @@ if TYPE_CHECKING:
     from askance.evals.values import Prediction, Sample, Score
 
 _HOMES = {
+    "blamed": ("Blame",),
+    "blaming": (
+        "ablame",
+        "blame",
+    ),
     "catalog": (
         "definition_of",
         "find_task",
@@ -36,6 +44,7 @@ _HOMES = {
         "aevaluate",
         "evaluate",
     ),
+    "exports": ("export",),
     "figures": (
         "Convention",
         "Figure",
@@ -78,6 +87,7 @@ _HOMES = {
 __all__ = [
     "Answer",
     "Batching",
+    "Blame",
     "ChainSolver",
     "Convention",
     "Definition",
@@ -94,10 +104,13 @@ __all__ = [
     "Scoring",
     "Table",
     "Task",
+    "ablame",
     "aevaluate",
+    "blame",
     "compare",
     "definition_of",
     "evaluate",
+    "export",
     "find_task",
     "keys_used",
     "mean",

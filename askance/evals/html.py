@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from askance.evals.tables import NONE, shown_value
@@ -44,4 +43,6 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _text(text: str) -> str:
+    from html import escape  # for notebooks alone
+
     return f"<bdi>{escape(visible(text))}</bdi>"
