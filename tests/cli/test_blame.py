@@ -107,6 +107,14 @@ def test_a_budget_ends_it_and_the_same_command_goes_on(askance: Command) -> None
     assert (whole.code, whole.out) == (0, TABLE)
 
 
+def test_records_that_a_blame_rests_on_are_not_pruned(askance: Command) -> None:
+    askance("blame", "run")
+    pruned = askance("cache", "prune", "--unused-by", "run")
+
+    assert pruned.out == "0 records, 0.0 MB, are taken out.\n"
+    assert askance("blame", "run", "--replay", "--out", "elsewhere").out == TABLE
+
+
 def test_a_key_that_is_wrong_by_now_ends_it_at_once(askance: Command) -> None:
     EXPIRED.touch()
 

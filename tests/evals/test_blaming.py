@@ -181,6 +181,20 @@ async def test_the_folder_can_be_scored_again_and_gone_on_with(lied: tuple[Run, 
     assert (await blamed((run, lied[1]))).form() == before
 
 
+async def test_every_epoch_is_blamed_for_itself(pictures: Path, tmp_path: Path) -> None:
+    model = liar(pictures, "unusual", of=["01"])
+    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run", epochs=2)
+
+    blame = await ablame(run, guilty, engine=model.engine, models={"vlm": model}, links=["unusual"])
+
+    assert [(each.sample.id, each.epoch, blame.guilty(each)) for each in blame.wrong] == [
+        ("01", 0, ("unusual",)),
+        ("01", 1, ("unusual",)),
+    ]
+    assert len({key for each in blame.trials for link in each.now.links.values() for key in link["calls"]}) == 4
+    assert (blame.sums[0].flips.samples, blame.sums[0].flips.clusters) == (2, 1)
+
+
 async def test_another_folder_may_hold_the_results(lied: tuple[Run, Model], tmp_path: Path) -> None:
     before = sorted(lied[0].path.iterdir())
 
