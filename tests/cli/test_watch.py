@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -80,6 +82,8 @@ def test_in_a_pipe_one_thing_is_said_at_the_end(writing: subprocess.Popen[bytes]
 
 def test_a_terminal_sees_it_grow(writing: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
+    writing.send_signal(signal.SIGSTOP)  # until somebody watches
+    Timer(3, lambda: writing.send_signal(signal.SIGCONT)).start()
     code, shown, _ = on_a_terminal("watch", "run", "--every", "0.1")
 
     seen = text(shown)
