@@ -282,18 +282,13 @@ class ChatRequest(_Written):
 
     @override
     def _write(self) -> str:
-        texts = [f'"draw":{canonical_json(self.draw)}'] if self.draw else []
-        if self.extra:
-            texts.append(f'"extra":{canonical_json(self.extra)}')
-        texts.append(f'"messages":[{",".join([message.written for message in self.messages])}]')
-        texts.append(f'"model":{self.model.written}')
-        if self.response is not None:
-            texts.append(f'"response":{self.response.written}')
-        if (sampling := self.sampling.written) != "{}":
-            texts.append(f'"sampling":{sampling}')
-        if self.tools:
-            texts.append(f'"tools":{canonical_json([tool.canonical() for tool in self.tools])}')
-        return f"{{{','.join(texts)}}}"
+        draw = f'"draw":{canonical_json(self.draw)},' if self.draw else ""
+        extra = f'"extra":{canonical_json(self.extra)},' if self.extra else ""
+        messages = ",".join([message.written for message in self.messages])
+        response = "" if self.response is None else f',"response":{self.response.written}'
+        sampling = "" if (drawn := self.sampling.written) == "{}" else f',"sampling":{drawn}'
+        tools = f',"tools":{canonical_json([tool.canonical() for tool in self.tools])}' if self.tools else ""
+        return f'{{{draw}{extra}"messages":[{messages}],"model":{self.model.written}{response}{sampling}{tools}}}'
 
     @property
     def key(self) -> str:

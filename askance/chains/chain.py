@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from inspect import isawaitable
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from typing_extensions import override
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
+
+TURN = 0.005
+"""Seconds of a replay after which others in the loop get their turn: what the loop does for it is not free."""
 
 HELD = 4
 """Pictures of a stream that may be begun and not given out yet, in multiples of those under way."""
@@ -66,7 +70,7 @@ class Step:
     async def run(self, reading: Reading, config: RunnableConfig | None) -> Result[Any]:
         """The link's result, given what `reading` holds so far."""
         for need in self.needs:
-            result = cast("Result[Any] | None", getattr(reading, need))
+            result: Result[Any] | None = getattr(reading, need)
             if result is not None and not result.answered and not result.absent:
                 why = f"skipped: {result.reason}" if result.outcome == "skipped" else result.outcome
                 return skipped(f"{need} has no answer ({why})")
@@ -235,9 +239,12 @@ class Chain(Runnable["Given", Reading]):
         config = listened(None, self.mode)
         if self.mode == "replay" and config is None and len(self.nodes) == len(self.steps):
             # Nothing waits that another could pass; but Ctrl-C and who else runs in the loop get their turns.
+            turn = monotonic()
             for source in sources:
                 yield await self.read(source)
-                await asyncio.sleep(0)
+                if monotonic() - turn > TURN:
+                    await asyncio.sleep(0)
+                    turn = monotonic()
             return
         engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
         begun: deque[asyncio.Task[Reading]] = deque()
@@ -342,7 +349,7 @@ def required(reading: Reading, link: Link) -> Any:
     Raises:
         Skipped: the chain has no such link, or it has no answer.
     """
-    result = cast("Result[Any] | None", getattr(reading, link))
+    result: Result[Any] | None = getattr(reading, link)
     if result is None:
         raise Skipped(f"{link} is neither asked nor given")
     return result.unwrap()
@@ -350,7 +357,7 @@ def required(reading: Reading, link: Link) -> Any:
 
 def optional(reading: Reading, link: Link) -> Any:
     """The value of `link`, None where there is none."""
-    result = cast("Result[Any] | None", getattr(reading, link))
+    result: Result[Any] | None = getattr(reading, link)
     return result.value if result is not None else None
 
 

@@ -54,8 +54,8 @@ def _verbalization(reading: Reading) -> JsonObject:
 def _link(result: Result[Any]) -> JsonObject:
     form: JsonObject = {"outcome": result.outcome, "calls": [call.key for call in result.calls]}
     for name in ("reason", "error", "raw", "rung"):
-        if getattr(result, name) is not None:
-            form[name] = getattr(result, name)
+        if (value := getattr(result, name)) is not None:
+            form[name] = value
     if result.given:
         form["given"] = True
     return form

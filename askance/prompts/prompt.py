@@ -96,13 +96,10 @@ class Prompt:
         return self._render(self._defaults | given)
 
     def _render(self, given: Mapping[str, Value]) -> tuple[Turn, ...]:
-        budget = Budget(f"Prompt {self.name!r}")
+        budget = Budget(f"Prompt {self.name!r}", spent=self._fixed_length)
         values: dict[str, object] = {
             name: Items(value, budget) if isinstance(value, (list, tuple)) else value for name, value in given.items()
         }
-        for turn in self._fixed:
-            if turn is not None:
-                budget.join((turn.text,))
         turns = zip(self._fixed, self.templates, strict=True)
         return tuple([turn or Turn(template.role, template.render(values, budget)) for turn, template in turns])
 
@@ -114,6 +111,10 @@ class Prompt:
             Turn(template.role, template.render({}, budget)) if template.constant else None
             for template in self.templates
         )
+
+    @cached_property
+    def _fixed_length(self) -> int:
+        return sum(len(turn.text) for turn in self._fixed if turn is not None)
 
     @cached_property
     def _constant(self) -> tuple[Turn, ...] | None:
@@ -138,10 +139,11 @@ class Prompt:
 
     def _takes(self, given: Mapping[str, Value]) -> bool:
         """Whether `given` is what the prompt takes, so that there is nothing to complain about."""
-        declared = self.declared
-        return self._needed <= given.keys() and all(
-            name in declared and _is_a(declared[name].kind, value) for name, value in given.items()
-        )
+        for name, value in given.items():
+            declared = self.declared.get(name)
+            if declared is None or not _is_a(declared.kind, value):
+                return False
+        return self._needed <= given.keys()
 
     def _complaints(self, given: Mapping[str, Value]) -> list[str]:
         missing = [

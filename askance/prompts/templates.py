@@ -30,20 +30,22 @@ MAX_ROUNDS: Final = 100_000
 class Budget:
     """What is left of the limits while one prompt is rendered."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, *, spent: int = 0) -> None:
         self.where = where
-        self.characters = MAX_RENDERED
+        self.characters = MAX_RENDERED - spent
         self.rounds = MAX_ROUNDS
 
     def join(self, chunks: Iterable[str]) -> str:
         """The text that `chunks` make, which are taken no further than the limit."""
         taken: list[str] = []
+        left = self.characters
         for chunk in chunks:
-            self.characters -= len(chunk)
-            if self.characters < 0:
+            left -= len(chunk)
+            if left < 0:
                 message = f"{self.where} gives more than {MAX_RENDERED} characters."
                 raise PromptError(message, hint="Give it shorter values.")
             taken.append(chunk)
+        self.characters = left
         return "".join(taken)
 
     def turn(self) -> None:
