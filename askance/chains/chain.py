@@ -8,8 +8,8 @@ readings.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from inspect import isawaitable
 from time import monotonic
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from typing_extensions import override
 
 from askance.chains.reading import LINKS, Given, Link, Reading, as_value, reading_of
+from askance.chains.stream import in_order
 from askance.errors import BadImage, CallError, Skipped, UsageError
 from askance.models import run_sync
 from askance.nodes import Node, Result, skipped
@@ -38,9 +39,6 @@ CONCURRENCY = 16
 
 TURN = 0.005
 """Seconds of a replay after which others in the loop get their turn: what the loop does for it is not free."""
-
-HELD = 4
-"""Pictures of a stream that may be begun and not given out yet, in multiples of those under way."""
 
 NodeLike = Runnable[Any, Any] | Callable[..., Any]
 
@@ -247,33 +245,13 @@ class Chain(Runnable["Given", Reading]):
                     turn = monotonic()
             return
         engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
-        begun: deque[asyncio.Task[Reading]] = deque()
-        unfinished, ended = 0, asyncio.Event()
 
-        def end(_: object) -> None:
-            nonlocal unfinished
-            unfinished -= 1
-            ended.set()
+        def room() -> int:
+            return concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
 
-        try:
-            for source in sources:
-                task = asyncio.create_task(self.read(source, config))
-                task.add_done_callback(end)
-                begun.append(task)
-                unfinished += 1
-                room = concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
-                while unfinished >= room or len(begun) >= HELD * room or (begun and begun[0].done()):
-                    if begun[0].done():
-                        yield begun.popleft().result()
-                    else:
-                        ended.clear()
-                        await ended.wait()
-            while begun:
-                yield await begun.popleft()
-        finally:
-            for task in begun:
-                task.cancel()
-            await asyncio.gather(*begun, return_exceptions=True)
+        async with aclosing(in_order(lambda source: self.read(source, config), sources, room=room)) as readings:
+            async for reading in readings:
+                yield reading
 
     async def _run(self, reading: Reading, config: RunnableConfig | None) -> Reading:
         """Every link that is not given; in a replay one after the other, since nothing waits that others could pass."""
