@@ -63,7 +63,6 @@ class Result(Generic[T_co]):
     """Whether the caller brought the value, so that nobody was asked."""
     absent: bool = False
     """For `skipped`: there was nothing to ask, and what depends on this link goes on without it."""
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
 
     @property
     def answered(self) -> bool:
