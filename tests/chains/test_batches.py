@@ -214,7 +214,7 @@ def test_a_call_comes_to_what_it_comes_to_online(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], reply: Reply, outcome: str, sent: int
 ) -> None:
     with serve(answer=failing("narration", reply)) as server:
-        run = Run(server.url, tmp_path, pictures[:1], engine={"policy": RetryPolicy(tries=1, deadline=60)})
+        run = Run(server.url, tmp_path, pictures[:1], engine={"policy": RetryPolicy(tries=1, deadline=4)})
         (line,) = run.in_batches()
 
         assert (line["links"]["narration"]["outcome"], line["outcome"]) == (outcome, "skipped")
