@@ -27,6 +27,10 @@ Baseline: TypeAlias = Literal["random", "longest", "majority"]
 """What looks at nothing: lots, the longest options, the numbers that are true most often."""
 
 
+CHANCES = ("p@1", "p@2", "p@3", "acc@1", "acc@2", "mean of five", "accuracy")
+"""Figures of which the exact chance is told."""
+
+
 def scoring(*, mode: Mode = "multi", orders: int = 1) -> Scoring:
     """How answers are scored: as those of `pittads/arr-multi` or `pittads/arr-single`."""
     return multi_scoring(orders) if mode == "multi" else single_scoring(NEGATIVE_KINDS, orders=orders)
@@ -79,7 +83,7 @@ def arr_baseline(  # noqa: PLR0913  # the options of a task
         solver=_solver(baseline, samples, count=count_of(mode), seed=seed),
         label=baseline,
         options={**source.form(), **asked, "baseline": baseline},
-        notes=found.notes,
+        notes=(*found.notes, chance_note(samples, mode=mode)) if baseline == "random" else found.notes,
     )
 
 
@@ -117,6 +121,12 @@ def samples_from(
 def chance_figures(samples: Sequence[Sample], *, mode: Mode = "multi", seed: int = 0) -> tuple[Figure, ...]:
     """What random answers get on average, exactly, in the figures of the tasks."""
     return expected_figures(samples, scoring(mode=mode), count=count_of(mode), alike=_kinds, seed=seed)
+
+
+def chance_note(samples: Sequence[Sample], *, mode: Mode) -> str:
+    """The same in a sentence, to stand beside what was drawn."""
+    shown = [each for each in chance_figures(samples, mode=mode) if each.metric in CHANCES and each.value is not None]
+    return f"Chance, exactly: {', '.join(f'{each.metric} {100 * (each.value or 0):.2f}' for each in shown)}"
 
 
 def _kinds(sample: Sample) -> tuple[str, ...]:

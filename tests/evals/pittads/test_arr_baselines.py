@@ -16,6 +16,7 @@ from askance.evals.rescoring import rescored
 from askance.models import Engine, ScriptedEmbedder, ScriptedScorer
 from askance.replay import MemoryStore
 from tests.evals.pittads.files import key_of, record, release_b, row, true_of, write, write_csv
+from tests.evals.pittads.worlds import world
 from tests.scripted import PICTURE, model_of, scripted
 
 ONE, TWO = map(key_of, (11, 12))
@@ -141,3 +142,13 @@ def test_what_cannot_be_is_said_at_once(
     with pytest.raises(kind) as caught:
         make(data=data, **options)
     assert str(caught.value).startswith(message)
+
+
+def test_exact_chance_stands_beside_what_was_drawn(tmp_path: Path) -> None:
+    multi = arr_baseline(data=world(tmp_path, true=(3, 3)), baseline="random", limit=1)
+    single = arr_baseline(data=tmp_path, baseline="random", mode="single", limit=1)
+
+    # three of fifteen options are true: 1 - C(12, 3) / C(15, 3) of the answers of three have one of them
+    assert multi.notes[-1].startswith("Chance, exactly: mean of five ")
+    assert "p@1 51.65, p@2 29.89, p@3 20.00, acc@1 20.00, acc@2 37.14" in multi.notes[-1]
+    assert single.notes[-1] == "Chance, exactly: accuracy 20.00"
