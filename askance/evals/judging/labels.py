@@ -62,7 +62,9 @@ def read_labels(path: str | Path) -> Labels:
         content = file.read_bytes()
         text = content.decode("utf-8-sig")
     except OSError as error:
-        raise BadData(f"The label file {str(file)!r} cannot be read: {error.strerror}.") from error
+        raise BadData(
+            f"The label file {str(file)!r} cannot be read: {error.strerror}.", hint="Name a CSV or JSONL file of pairs."
+        ) from error
     except UnicodeDecodeError as error:
         raise BadData(f"The label file {str(file)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
     lines = file.suffix.lower() in {".jsonl", ".ndjson"}
