@@ -62,7 +62,9 @@ def generate(
     context_: typer.Context,
     data: Annotated[
         Path,
-        typer.Argument(help="A file of true statements (a release of PittAds, or one of its shapes), or a folder."),
+        typer.Argument(
+            help="What is true: a file of PittAds or of its shape, a folder with one, or a folder of WHOOPS!."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the files, and for the run; the same command finishes it.")],
     llm: Annotated[
@@ -70,8 +72,12 @@ def generate(
         typer.Option(help="The model that writes: a spec such as openai:gpt-4o, or a name; random needs none."),
     ] = None,
     domain: Annotated[
-        DomainName, typer.Option(help="ads: action-reasons. explanations: of what is unusual, as in WHOOPS!.")
-    ] = DomainName.ads,
+        DomainName | None,
+        typer.Option(
+            help="ads: action-reasons. explanations: of what is unusual. "
+            "By default explanations for a folder of WHOOPS!, else ads."
+        ),
+    ] = None,
     kinds: Annotated[
         str | None,
         typer.Option(
@@ -100,13 +106,12 @@ def generate(
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
-    from askance.cli.negating import Calls, generate_by
-    from askance.evals.negatives import Recipe, read_sources
+    from askance.cli.negating import Calls, generate_by, read_statements
+    from askance.evals.negatives import Recipe
 
+    told, sources = read_statements(data, None if domain is None else domain.value, ids=ids, limit=limit)
     named = None if kinds is None else [kind.strip() for kind in kinds.split(",") if kind.strip()]
-    recipe = Recipe(
-        domain=domain.value, kinds=kinds_of(domain.value, named), most=most, count=count, seed=seed, draw=draw
-    )
+    recipe = Recipe(domain=told, kinds=kinds_of(told, named), most=most, count=count, seed=seed, draw=draw)
     calls = Calls(
         mode=mode_of(replay, mode),
         retry=outcomes_of(retry),
@@ -118,7 +123,6 @@ def generate(
         paper=protocol is Protocol.paper,
         store=store,
     )
-    sources = read_sources(data, ids=ids, limit=limit)
     raise typer.Exit(generate_by(sources, llm, out=out, recipe=recipe, calls=calls, as_json=as_json))
 
 

@@ -35,6 +35,15 @@ class Source:
     key: str
     true: tuple[str, ...]
 
+    @classmethod
+    def of(cls, key: str, texts: Iterable[str]) -> Source:
+        """An image and what is true of it, each text once but for case and punctuation; those without a word not."""
+        found: dict[str, str] = {}
+        for text in texts:
+            if text.strip():
+                found.setdefault(normal(text), text)
+        return cls(key=key, true=tuple(found.values()))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardNegative:
@@ -101,7 +110,7 @@ def read_sources(path: Path, *, ids: Path | None = None, limit: int | None = Non
             hint="Mend the list, or name the file that they are in.",
         )
     records = [file.records[key] for key in wanted]
-    found = [Source(key=each.key, true=_once(each.true)) for each in records if each.true]
+    found = [Source.of(each.key, each.true) for each in records if each.true]
     if not found:
         raise BadData(
             f"The file {str(file.path)!r} has no true statements: {file.release}.",
@@ -215,12 +224,3 @@ def replaced(path: Path, text: str) -> None:
     part = path.with_name(f"{path.name}.part")
     part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     part.replace(path)
-
-
-def _once(texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts, each once, but for case and punctuation; those without a word are left out."""
-    found: dict[str, str] = {}
-    for text in texts:
-        if text.strip():
-            found.setdefault(normal(text), text)
-    return tuple(found.values())

@@ -6,6 +6,7 @@ from askance.evals.whoops.check import Counted, WhoopsReport, check
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, Whoops
 from askance.evals.whoops.entries import Entry
 from askance.evals.whoops.folds import Fold, fold_of, folds
+from askance.evals.whoops.layouts import has_rows
 from askance.evals.whoops.pairs import Pair, read_pairs
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "check",
     "fold_of",
     "folds",
+    "has_rows",
     "read_pairs",
 ]

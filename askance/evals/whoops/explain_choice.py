@@ -255,4 +255,4 @@ def statements(data: Whoops) -> tuple[Statements, ...]:
     Raises:
         BadData: there are none.
     """
-    return tuple(Statements(key=entry.id, true=entry.explanations) for entry in data.with_all("explanations"))
+    return tuple(Statements.of(entry.id, entry.explanations) for entry in data.with_all("explanations"))
