@@ -19,8 +19,8 @@ from askance.chains.batches import read_in_batches
 from askance.chains.line import line_of
 from askance.images import prepare
 from askance.models import Budget, Engine, Ledger, Purse, get_model
-from askance.models.batch_jobs import Job
-from askance.models.batch_policy import BatchNews, BatchPolicy
+from askance.models.batch.jobs import Job
+from askance.models.batch.policy import BatchNews, BatchPolicy
 from askance.replay import Store
 from tests.scripted import ANSWERS, OPTIONS
 from tests.servers import default_text
@@ -111,7 +111,7 @@ class Run:
 
 # Its processes begin with everything loaded, and as copies of one that runs no threads.
 _fast = multiprocessing.get_context("forkserver")
-_fast.set_forkserver_preload(["tests.batch_client", "openai", "httpx2", "askance.models.openai", "diskcache"])
+_fast.set_forkserver_preload(["tests.batch_client", "openai", "httpx2", "askance.models.openai.model", "diskcache"])
 
 
 async def lines_of(chain: Chain, engine: Engine, readings: AsyncIterable[Reading]) -> list[JsonObject]:

@@ -28,7 +28,7 @@ COMMAND = """\
 #!{python}
 import sys
 from askance.cli import main
-from askance.models import openai_client
+from askance.models.openai import client as openai_client
 openai_client.OPENAI = "{url}"
 sys.exit(main())
 """
@@ -59,7 +59,7 @@ def reader(own_place: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("OPENAI_API_KEY", "nobody-asks")
-    monkeypatch.setattr("askance.models.openai_client.OPENAI", endpoint.url)
+    monkeypatch.setattr("askance.models.openai.client.OPENAI", endpoint.url)
     monkeypatch.delenv("ASKANCE_STORE")
     someone = Reader(own_place, dict(os.environ))
     yield someone

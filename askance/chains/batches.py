@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from askance.chains.chain import CONCURRENCY
 from askance.chat import key_of
 from askance.errors import UsageError
-from askance.models.batch import Batches
-from askance.models.batch_jobs import Job
+from askance.models.batch.batches import Batches
+from askance.models.batch.jobs import Job
 from askance.models.walk import current_walk
 from askance.replay import Store
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from askance.chains.reading import Given, Reading
     from askance.chat import JsonObject
     from askance.models import Model
-    from askance.models.batch_policy import BatchNews, BatchPolicy
-    from askance.models.batch_queue import Queue
+    from askance.models.batch.policy import BatchNews, BatchPolicy
+    from askance.models.batch.queue import Queue
 
 FOLDER = "batches"
 """Folder of a store, or of a run, that holds what is under way."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from askance.chains.reading import LINKS
-from askance.models.spread import NOTHING, Spread
+from askance.models.spending.spread import NOTHING, Spread
 
 if TYPE_CHECKING:
     from askance.chains.reading import Link

@@ -21,9 +21,9 @@ from askance.errors import BadImage, UsageError
 from askance.images import Image
 from askance.models import Capabilities, Engine
 from askance.models.capabilities import endpoint_key
-from askance.models.measured import Kind, Mean, Measured, measure
-from askance.models.spread import NOTHING, Spread
-from askance.models.tokens import UNSEEN_ANSWER, answer_limit, listed_limit, size_of, text_tokens
+from askance.models.spending.measured import Kind, Mean, Measured, measure
+from askance.models.spending.spread import NOTHING, Spread
+from askance.models.spending.tokens import UNSEEN_ANSWER, answer_limit, listed_limit, size_of, text_tokens
 from askance.models.walk import Pending, current_walk
 from askance.nodes import Node, Result
 from askance.nodes.telling import digest

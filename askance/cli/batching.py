@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from askance.replay import visible
 
 if TYPE_CHECKING:
-    from askance.models.batch_policy import BatchNews
+    from askance.models.batch.policy import BatchNews
 
 MAY_BE_CLOSED = (
     "This terminal may be closed: the same command goes on where this one stopped, and pays for nothing twice."

@@ -223,9 +223,9 @@ def _with_images(run: Run, places: Sequence[str]) -> Run:
 def _purse(asked: Asked, closed: ExitStack) -> Any:
     if asked.budget is None or asked.plan:
         return None
-    from askance.models.budget import Budget
-    from askance.models.budgeted import Purse
-    from askance.models.ledger import Ledger
+    from askance.models.spending.budget import Budget
+    from askance.models.spending.budgeted import Purse
+    from askance.models.spending.ledger import Ledger
 
     purse = Purse(Ledger((asked.out or asked.folder) / LEDGER, Budget.parse(asked.budget)))
     closed.callback(purse.close)

@@ -24,8 +24,8 @@ from askance.evals.controls import controlled
 from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
 from askance.evals.predicting import Batching, Turn, planned
 from askance.models import Config, Engine
-from askance.models.budget import Budget
-from askance.models.budgeted import Purse
+from askance.models.spending.budget import Budget
+from askance.models.spending.budgeted import Purse
 from askance.prompts import overlaid
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ async def _plan(asked: Evaluation, task: Task, engine: Engine) -> int:
 def _purse(asked: Evaluation) -> Purse | None:
     if asked.budget is None:
         return None
-    from askance.models.ledger import Ledger
+    from askance.models.spending.ledger import Ledger
 
     return Purse(Ledger(Path(LEDGER), Budget.parse(asked.budget)))
 

@@ -22,8 +22,8 @@ from askance.cli.tally import Tally
 from askance.errors import BadImage, ConfigError, UsageError
 from askance.images import Image, policy
 from askance.models import Config, Engine, Model, get_model
-from askance.models.budget import Budget
-from askance.models.budgeted import Purse
+from askance.models.spending.budget import Budget
+from askance.models.spending.budgeted import Purse
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -118,7 +118,7 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
         configuration = _configuration(job, chain, models, dict(zip(pictures, options, strict=True)))
         folder = _folder(job.out, configuration) if job.out else None
         if job.budget is not None:
-            from askance.models.ledger import Ledger
+            from askance.models.spending.ledger import Ledger
 
             purse = Purse(Ledger(_ledger(folder, records, configuration), Budget.parse(job.budget)))
             closed.callback(purse.close)

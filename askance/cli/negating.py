@@ -16,15 +16,16 @@ from askance.cli.showing import json_text
 from askance.cli.tally import Tally
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER
-from askance.evals.negatives import (
-    agenerate,
-)
+from askance.evals.negatives import agenerate, read_sources
+from askance.evals.whoops import Whoops, has_rows
+from askance.evals.whoops.explain_choice import statements
 from askance.models import Config, Engine, get_model
-from askance.models.budget import Budget
-from askance.models.budgeted import Purse
+from askance.models.spending.budget import Budget
+from askance.models.spending.budgeted import Purse
 from askance.replay import visible
 
 if TYPE_CHECKING:
+    from askance.agents.negatives import Domain
     from askance.evals.negatives import Recipe, Source, Written
     from askance.prompts import PromptLibrary
 
@@ -62,7 +63,7 @@ def asking(calls: Calls, ledger: Path | None = None) -> Generator[Asking]:
     with closing(open_store(calls.store, config, read_only=calls.mode == "replay")) as records, ExitStack() as closed:
         purse = None
         if calls.budget is not None:
-            from askance.models.ledger import Ledger
+            from askance.models.spending.ledger import Ledger
 
             place = ledger or records.folder / "budgets" / "negatives.db"
             purse = Purse(Ledger(place, Budget.parse(calls.budget)))
@@ -79,6 +80,25 @@ def asking(calls: Calls, ledger: Path | None = None) -> Generator[Asking]:
             observers=[tally],
         )
         yield Asking(engine=engine, config=config, prompts=library(calls.prompts, config), tally=tally)
+
+
+def read_statements(
+    data: Path, domain: Domain | None, *, ids: Path | None, limit: int | None
+) -> tuple[Domain, Sequence[Source]]:
+    """What is true of the images of a file or folder, and what these statements are.
+
+    Raises:
+        BadData: no such file, or nothing in it that is true of an image.
+        UsageError: the folder is one of WHOOPS!, and its statements are said to be those of ads.
+    """
+    if not has_rows(data):
+        return domain or "ads", read_sources(data, ids=ids, limit=limit)
+    if domain == "ads":
+        raise UsageError(
+            f"The folder {str(data)!r} holds explanations of WHOOPS!, and no ads.",
+            hint="Leave --domain out, or write --domain explanations.",
+        )
+    return "explanations", statements(Whoops.open(data, ids=ids))[:limit]
 
 
 def generate_by(

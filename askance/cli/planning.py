@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from askance.models.budget import shown_dollars
+from askance.models.spending.budget import shown_dollars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from askance.chains.planned import LinkPlan
     from askance.chat import JsonObject
     from askance.models import Engine
-    from askance.models.spread import Spread
+    from askance.models.spending.spread import Spread
 
 
 def plan_text(plan: Plan, engine: Engine) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from askance.cli.showing import Show
     from askance.evals import RunFolder
     from askance.models import Model
-    from askance.models.budgeted import Purse
+    from askance.models.spending.budgeted import Purse
 
 HOPELESS = frozenset({"AuthError", "ImagesRejected", "ModelNotFound", "Unreachable"})
 """Failures that the next picture would meet as well."""

@@ -93,8 +93,8 @@ def paid(config: Config) -> Any:
 
     from askance.chat import ModelId, Usage, canonical_json
     from askance.errors import ConfigError
-    from askance.models.prices import list_price
     from askance.models.resolve import named
+    from askance.models.spending.prices import list_price
 
     prices: dict[str, Any] = {}
     for name in config.models:

@@ -89,7 +89,7 @@ def lines_of(look: Look) -> Iterator[str]:
 
 
 def _spent(look: Look) -> Iterator[str]:
-    from askance.models.budget import shown_dollars
+    from askance.models.spending.budget import shown_dollars
 
     yield f"{look.calls:,} calls made"
     yield f"{look.replayed:,} replayed"

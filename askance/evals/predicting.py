@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from askance.chains import Plan
     from askance.evals.solving import Solver
     from askance.models import Engine, Model
-    from askance.models.batch_policy import BatchNews
+    from askance.models.batch.policy import BatchNews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

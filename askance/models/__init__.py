@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from askance.models.backend import load as _load
-from askance.models.budget import Amount, Budget
-from askance.models.budgeted import Purse
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.engine import Engine
@@ -23,33 +21,35 @@ from askance.models.scripted import ScriptedModel
 from askance.models.seam import ChatModel
 from askance.models.settings import Azure, ModelSettings, Price, Rung
 from askance.models.spec import Spec
+from askance.models.spending.budget import Amount, Budget
+from askance.models.spending.budgeted import Purse
 from askance.models.within import drawing, noting
 
 if TYPE_CHECKING:
-    from askance.models.embedding import Embedder, EmbedderLike, RecordedEmbedder, get_embedder
-    from askance.models.image_scoring import RecordedScorer, Scorer, ScorerLike, get_scorer
-    from askance.models.langchain import LangChainModel, as_langchain
-    from askance.models.ledger import Ledger
-    from askance.models.openai import OpenAIModel
-    from askance.models.scripted_values import ScriptedEmbedder, ScriptedScorer
-    from askance.models.vectors import cosine
+    from askance.models.encoders.embedding import Embedder, EmbedderLike, RecordedEmbedder, get_embedder
+    from askance.models.encoders.scoring import RecordedScorer, Scorer, ScorerLike, get_scorer
+    from askance.models.encoders.scripted import ScriptedEmbedder, ScriptedScorer
+    from askance.models.encoders.vectors import cosine
+    from askance.models.langchain.model import LangChainModel, as_langchain
+    from askance.models.openai.model import OpenAIModel
+    from askance.models.spending.ledger import Ledger
 
 _LAZY = {
-    "Embedder": "askance.models.embedding:Embedder",
-    "EmbedderLike": "askance.models.embedding:EmbedderLike",
-    "LangChainModel": "askance.models.langchain:LangChainModel",
-    "Ledger": "askance.models.ledger:Ledger",
-    "OpenAIModel": "askance.models.openai:OpenAIModel",
-    "RecordedEmbedder": "askance.models.embedding:RecordedEmbedder",
-    "RecordedScorer": "askance.models.image_scoring:RecordedScorer",
-    "Scorer": "askance.models.image_scoring:Scorer",
-    "ScorerLike": "askance.models.image_scoring:ScorerLike",
-    "ScriptedEmbedder": "askance.models.scripted_values:ScriptedEmbedder",
-    "ScriptedScorer": "askance.models.scripted_values:ScriptedScorer",
-    "as_langchain": "askance.models.langchain:as_langchain",
-    "cosine": "askance.models.vectors:cosine",
-    "get_embedder": "askance.models.embedding:get_embedder",
-    "get_scorer": "askance.models.image_scoring:get_scorer",
+    "Embedder": "askance.models.encoders.embedding:Embedder",
+    "EmbedderLike": "askance.models.encoders.embedding:EmbedderLike",
+    "LangChainModel": "askance.models.langchain.model:LangChainModel",
+    "Ledger": "askance.models.spending.ledger:Ledger",
+    "OpenAIModel": "askance.models.openai.model:OpenAIModel",
+    "RecordedEmbedder": "askance.models.encoders.embedding:RecordedEmbedder",
+    "RecordedScorer": "askance.models.encoders.scoring:RecordedScorer",
+    "Scorer": "askance.models.encoders.scoring:Scorer",
+    "ScorerLike": "askance.models.encoders.scoring:ScorerLike",
+    "ScriptedEmbedder": "askance.models.encoders.scripted:ScriptedEmbedder",
+    "ScriptedScorer": "askance.models.encoders.scripted:ScriptedScorer",
+    "as_langchain": "askance.models.langchain.model:as_langchain",
+    "cosine": "askance.models.encoders.vectors:cosine",
+    "get_embedder": "askance.models.encoders.embedding:get_embedder",
+    "get_scorer": "askance.models.encoders.scoring:get_scorer",
 }
 """Names whose modules load a vendor's package, what not every system has, or what a chain has no use for."""
 

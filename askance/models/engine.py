@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.models.attempt import Attempt
-from askance.models.budgeted import Budgeted, Purse
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.events import Observer, Watch, Watched
 from askance.models.flight import Flights, SingleFlight
-from askance.models.langchain_tracing import settle_tracing
-from askance.models.limits import Endpoint, Limited
+from askance.models.langchain.tracing import settle_tracing
 from askance.models.loop import OnLiveLoop, PerLoop
-from askance.models.prices import list_price
+from askance.models.pacing.limits import Endpoint, Limited
+from askance.models.pacing.room import DEFAULT_CONCURRENCY, Room
 from askance.models.recording import Recorded, Replay, Shelf
 from askance.models.retry import Retrying, RetryPolicy
-from askance.models.room import DEFAULT_CONCURRENCY, Room
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, Rung
+from askance.models.spending.budgeted import Budgeted, Purse
+from askance.models.spending.prices import list_price
 from askance.models.walk import Walkable
 from askance.replay import STORE_VARIABLE, Mode, Records, Store, find_store
 

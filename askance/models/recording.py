@@ -25,7 +25,7 @@ from askance import replay
 from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, BadRecord, DamagedRecord
 from askance.models.leases import Leases
-from askance.models.limits import kept
+from askance.models.pacing.limits import kept
 from askance.models.scribe import Scribe
 from askance.replay import DAMAGED_HINT, Mode, Record, Store
 from askance.replay.records import plain_object

@@ -11,8 +11,8 @@ from askance.errors import ConfigError
 
 PROVIDERS: dict[str, str] = {
     "hf": "askance.models.local.hf:from_settings",
-    "langchain": "askance.models.langchain:from_settings",
-    "openai": "askance.models.openai:from_settings",
+    "langchain": "askance.models.langchain.model:from_settings",
+    "openai": "askance.models.openai.model:from_settings",
 }
 """Where the backend of each provider is: a function of `ModelSettings` that gives a `ChatModel`; loaded at the first
 live call."""

@@ -25,8 +25,8 @@ from askance.chains.batches import read_in_batches
 from askance.chat import ChatRequest
 from askance.errors import AuthError, StoreError, UsageError
 from askance.models import CallEvent, Price, RetryPolicy
-from askance.models.batch_jobs import Job
-from askance.models.batch_policy import BatchNews, BatchPolicy
+from askance.models.batch.jobs import Job
+from askance.models.batch.policy import BatchNews, BatchPolicy
 from tests import replies
 from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
 from tests.batch_server import BatchServer, Fate, Made, Step, When

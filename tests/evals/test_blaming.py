@@ -17,9 +17,9 @@ from askance.evals.blaming import Blaming, ablame
 from askance.evals.replacing import Replacement, from_run, from_truth
 from askance.evals.run_folder import RunFolder
 from askance.models import Engine, Model
-from askance.models.budget import Budget
-from askance.models.budgeted import Purse
-from askance.models.ledger import Ledger
+from askance.models.spending.budget import Budget
+from askance.models.spending.budgeted import Purse
+from askance.models.spending.ledger import Ledger
 from askance.replay import MemoryStore
 from tests.evals.guilty import guilty, liar, run_of
 from tests.evals.odd import chooser, odd, write_pictures

@@ -1,0 +1,164 @@
+"""The batches of a run: a queue for each walk, and a task for each part that is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from askance.errors import UsageError
+from askance.models.batch.budget import BatchBudget
+from askance.models.batch.carrier import Carrier
+from askance.models.batch.policy import BatchNews, BatchPolicy
+from askance.models.batch.queue import Queue
+from askance.models.batch.target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from askance.errors import OverBudget
+    from askance.models.batch.jobs import Job, Part
+    from askance.models.batch.policy import Phase
+    from askance.models.model import Model
+
+
+class Batches:
+    """The batches of one run.
+
+    Args:
+        job: the state on disk.
+        models: those of the chain, all of one engine.
+        policy: bounds.
+        told: of every step.
+
+    Raises:
+        UsageError: a model has no batch interface that is known here.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        models: Sequence[Model],
+        *,
+        policy: BatchPolicy | None = None,
+        told: Callable[[BatchNews], None] | None = None,
+    ) -> None:
+        self.round = 1
+        self._policy = policy or BatchPolicy()
+        self._job = job
+        self._told = told
+        self._engine = models[0].engine
+        self._targets = {target.key: target for target in [Target(model, job) for model in models]}
+        purse = self._engine.purse
+        self._budget = None if purse is None else BatchBudget(job, purse)
+        self._over: OverBudget | None = None
+        self._carrier = Carrier(job, self._targets, policy=self._policy, tell=self.tell, budget=self._budget)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def begin(self) -> None:
+        """Learns what the endpoints want, and picks up the parts that an earlier process left.
+
+        Raises:
+            UsageError: the job holds batches of other models.
+            CallError: an endpoint cannot be asked.
+            StoreError: the budget's ledger cannot be written.
+        """
+        if self._budget is not None:
+            await asyncio.to_thread(self._budget.begin)
+        for target in self._targets.values():
+            await target.begin()
+        if self._engine.retry:
+            for key in self._job.answered_keys():
+                self._engine.shelf.renewed(key)
+        for part in self._job.parts.values():
+            if part.settled and part.target in self._targets:
+                self._targets[part.target].let_go(part)
+        for part in sorted(self._job.unsettled, key=lambda part: part.batch is None):
+            if part.target not in self._targets:
+                raise UsageError(
+                    f"The folder {str(self._job.folder)!r} holds batches of another model.",
+                    hint="Finish them with the run that began them, or give another folder.",
+                )
+            self.start(part)
+
+    async def ready(self) -> None:
+        """Makes sure, once, that there is somewhere to send batches to.
+
+        Raises:
+            UsageError: an endpoint has no batch interface.
+            CallError: an endpoint cannot be asked.
+        """
+        for target in self._targets.values():
+            await self._carrier.persist(target.check)
+
+    def queue(self, *, closed: bool = False) -> Queue:
+        """A queue for the next walk; `closed`, for the last."""
+        return Queue(
+            self._job,
+            {name: target.habits for name, target in self._targets.items()},
+            most_calls=self._policy.most_calls,
+            most_bytes=self._policy.most_bytes,
+            told=self.round == 1 and not closed,
+            budget=self._budget,
+            closed=closed,
+            over=self._over if closed else None,
+        )
+
+    def walked(self, queue: Queue) -> bool:
+        """Takes note of a walk that has ended; whether the next can be expected to end with an empty queue."""
+        self._over = queue.over
+        return queue.over is None
+
+    def start(self, part: Part) -> None:
+        """Has a part carried to its end."""
+        self._tasks.add(asyncio.create_task(self._carrier.carry(part)))
+
+    async def room(self) -> None:
+        """Waits while too much is waiting for its upload.
+
+        Raises:
+            AskanceError: a part cannot be carried on.
+        """
+        while sum(part.file is None for part in self._job.unsettled) > self._policy.ahead and self._tasks:
+            await self._raised(await asyncio.wait(self._tasks, timeout=0.2))
+
+    async def drain(self) -> None:
+        """Waits until every part that was started is settled.
+
+        Raises:
+            AskanceError: a part cannot be carried on; the others are left as they are.
+        """
+        while self._tasks:
+            await self._raised(await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED))
+
+    async def aclose(self) -> None:
+        """Leaves every part as it is."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for target in self._targets.values():
+            await target.aclose()
+
+    def tell(self, phase: Phase, words: str = "", *, queued: int | None = None) -> None:
+        """Says how far it has come."""
+        if self._told is not None:
+            known = self._carrier.done
+            parts = [part for part in self._job.parts.values() if part.id in known or not part.settled]
+            self._told(
+                BatchNews(
+                    phase=phase,
+                    round=self.round,
+                    queued=sum(part.count for part in parts) if queued is None else queued,
+                    sent=sum(part.count for part in parts if part.batch),
+                    done=sum(part.count if part.settled else known.get(part.id, 0) for part in parts),
+                    batches=tuple(part.batch for part in parts if part.batch and not part.settled),
+                    words=words,
+                )
+            )
+
+    async def _raised(self, waited: tuple[set[asyncio.Task[None]], object]) -> None:
+        done, _ = waited
+        self._tasks -= done
+        for task in done:
+            task.result()
+        if not self._tasks:
+            self._carrier.done.clear()

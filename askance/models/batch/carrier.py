@@ -1,0 +1,275 @@
+"""One part of a queue, from the upload to its answers on record.
+
+What a step does is written down before it is taken where it must not be taken twice, and after it where it may; so a
+part is picked up wherever the last process left it. Whether a batch was made is not known when its making got no
+answer: it is then looked for by the part's number until it would have shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from askance.errors import BadRequest, CallError, ModelError, UsageError
+from askance.models.batch.harvest import Harvest
+from askance.models.batch.jobs import form_of
+from askance.models.batch.queue import URLS
+
+if TYPE_CHECKING:
+    from askance.errors import AskanceError
+    from askance.models.batch.budget import BatchBudget
+    from askance.models.batch.jobs import Ending, Job, Part
+    from askance.models.batch.policy import BatchPolicy, Phase
+    from askance.models.batch.target import Target
+    from askance.models.openai.batches import Batch
+
+T = TypeVar("T")
+
+_log = logging.getLogger("askance")
+
+_UNSURE = frozenset({408, 409, 425})
+"""Statuses below 500 that do not say that nothing was done."""
+
+NO_ROOM = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})
+"""Codes by which an endpoint says that too much waits there already."""
+
+
+class Carrier:
+    """Carries the parts of one run, any number at a time.
+
+    Args:
+        job: the state on disk.
+        targets: by the name that parts have for them.
+        policy: bounds.
+        tell: says how far all has come.
+        budget: holds what the parts can cost; None is without one.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        targets: Mapping[str, Target],
+        *,
+        policy: BatchPolicy,
+        tell: Callable[[Phase, str], None],
+        budget: BatchBudget | None = None,
+    ) -> None:
+        self.done: dict[str, int] = {}
+        """Calls that the endpoint has done, by part."""
+        self._job = job
+        self._targets = targets
+        self._policy = policy
+        self._tell = tell
+        self._budget = budget
+        self._lines = asyncio.Semaphore(policy.at_once)
+        self._landed = asyncio.Condition()
+        self._flying: Counter[str] = Counter()
+
+    async def carry(self, part: Part) -> None:
+        """Takes a part from where it is to its end.
+
+        Raises:
+            AskanceError: it cannot go on; it is left as it is.
+        """
+        self.done.setdefault(part.id, 0)
+        if part.batch is None:
+            await self._upload(part)
+        async with self._landed:
+            # Where there is too little room for all, each waits until the one before it is done.
+            await self._landed.wait_for(lambda: part.target not in self._job.most or not self._flying[part.target])
+            self._flying[part.target] += 1
+        try:
+            if part.batch is None:
+                await self._create(part)
+            self._tell("sent", "")
+            batch = await self._ended(part)
+            await self._settle(part, batch)
+        finally:
+            self._flying[part.target] -= 1
+            async with self._landed:
+                self._landed.notify_all()
+        self._tell("settled", "")
+
+    async def _upload(self, part: Part) -> None:
+        if part.file is not None:
+            return
+        api, name = self._targets[part.target].api, f"askance-{part.id}.jsonl"
+
+        async def upload() -> str:
+            found = await api.find_file(name, part.size) if part.uploading else None
+            if found is None:
+                self._job.note("uploading", part)
+                found = await api.upload(self._job.body(part.id), name)
+            return found
+
+        async with self._lines:
+            self._job.note("uploaded", part, file=await self.persist(upload))
+
+    async def _create(self, part: Part) -> None:
+        """Has the batch made, once.
+
+        Raises:
+            CallError: the endpoint will not make it.
+        """
+        attempt, made = 0, None
+        while made is None:
+            try:
+                made = await self._found(part) or await self._asked(part)
+            except CallError as error:
+                attempt += 1
+                if attempt >= self._policy.requests or not (error.retryable or part.file is None):
+                    raise
+                self._tell("trouble", str(error))
+                await self._pause(attempt, error)
+        self._job.note("created", part, batch=made.id)
+        self._job.body(part.id).unlink(missing_ok=True)
+
+    async def _asked(self, part: Part) -> Batch:
+        """Asks for the batch; that none was made is written down where it is certain.
+
+        Raises:
+            CallError: there is no batch, or nobody knows.
+        """
+        await self._upload(part)
+        self._targets[part.target].hold(part)
+        self._job.note("creating", part, at=time.time())
+        url = URLS[self._targets[part.target].model.id.api]
+        try:
+            return await self._targets[part.target].api.create(part.file or "", url=url, part=part.id)
+        except ModelError as error:
+            if error.status is not None and error.status < 500 and error.status not in _UNSURE:
+                self._job.note("rejected", part)
+                if isinstance(error, BadRequest) and "file" in error.message.lower():
+                    # A file is not found any more, or not yet by who has just taken it.
+                    self._job.note("uploaded", part, file=None)
+            raise
+
+    async def _found(self, part: Part) -> Batch | None:
+        """The batch whose making got no answer, or None where there was none or it would have shown by now."""
+        api, since = self._targets[part.target].api, part.creating
+        while since is not None:
+            made = await self.persist(lambda: api.find(part.id))
+            if made:
+                *others, first = made  # the latest is named first
+                for other in others:
+                    with suppress(CallError):
+                        await api.cancel(other.id)
+                return first
+            # A clock that was set back makes nobody wait for longer.
+            left = min(since + self._policy.grace - time.time(), self._policy.grace)
+            if left <= 0:
+                break
+            await asyncio.sleep(min(left, self._policy.first_poll))
+        return None
+
+    async def _ended(self, part: Part) -> Batch:
+        """The batch once it has ended; the endpoint may be out of reach for as long as it likes."""
+        api, wait = self._targets[part.target].api, self._policy.first_poll
+        while True:
+            try:
+                batch = await api.get(part.batch or "")
+            except CallError as error:
+                if not error.retryable:
+                    raise self._lost(part, error) from error
+                self._tell("trouble", str(error))
+            else:
+                self.done[part.id] = min(batch.done or 0, part.count)
+                if batch.ended:
+                    return batch
+                self._tell("waiting", "")
+            await asyncio.sleep(wait)
+            wait = min(wait * 1.5, self._policy.poll)
+
+    async def _settle(self, part: Part, batch: Batch) -> None:
+        """Takes what the batch brought into the records, and writes down what it left."""
+        target = self._targets[part.target]
+        harvest = await asyncio.to_thread(
+            Harvest,
+            self._job.calls(part.id),
+            target.api.asked,
+            target.model.id.api,
+            target.put,
+            lambda complaint: target.learn(part, complaint),
+            target.cost,
+        )
+        if batch.status == "failed" and not batch.output:
+            endings = self._not_begun(part, batch, harvest)
+        else:
+            await self._reap(part, batch, harvest)
+            endings = await asyncio.to_thread(harvest.endings, batch)
+        if harvest.unknown:
+            _log.warning("The batch %s holds %d lines about no call of it.", part.batch, harvest.unknown)
+        self._job.note(
+            "settled",
+            part,
+            answered=len(harvest.answered),
+            spent=None if part.worst is None else form_of(harvest.spent),
+            endings=[ending.canonical() for ending in endings],
+        )
+        if self._budget is not None:
+            await self._budget.settle(part)
+        target.let_go(part)
+        self._job.body(part.id).unlink(missing_ok=True)
+        with suppress(CallError):  # it holds pictures, and nobody needs it any more
+            await target.api.forget(part.file or "")
+
+    async def _reap(self, part: Part, batch: Batch, harvest: Harvest) -> None:
+        """Downloads and reads the batch's files, again where they break off before their end."""
+        api = self._targets[part.target].api
+        target = self._job.folder / f"{part.id}.answers"
+        for attempt in range(self._policy.tries):
+            if attempt:
+                await asyncio.sleep(min(2.0**attempt, self._policy.poll))
+            harvest.unknown = 0
+            for file in (batch.output, batch.errors):
+                if file is not None:
+                    async with self._lines:
+                        await self.persist(lambda file=file: api.download(file, target))
+                        await asyncio.to_thread(harvest.take, target)
+            target.unlink(missing_ok=True)
+            if harvest.lines >= min(batch.done or 0, part.count):
+                return
+
+    def _not_begun(self, part: Part, batch: Batch, harvest: Harvest) -> Sequence[Ending]:
+        if not any(code in NO_ROOM for code, _, _ in batch.complaints):
+            return harvest.rejected(batch)
+        taking_turns = part.target in self._job.most
+        most = max(1, part.count // 2) if taking_turns else part.count
+        self._job.note("narrowed", target=part.target, most=most)
+        return harvest.postponed(counts=taking_turns and part.count == 1)
+
+    def _lost(self, part: Part, error: CallError) -> AskanceError:
+        """The error of a batch that cannot be looked at."""
+        if not isinstance(error, ModelError) or error.status != 404:
+            return error
+        return UsageError(
+            f"{self._targets[part.target].api.asked.where} does not know the batch {part.batch!r}.",
+            hint="Use the key that began it. To give up what it brings and begin anew, remove the folder "
+            f"{str(self._job.folder)!r}.",
+        )
+
+    async def persist(self, make: Callable[[], Awaitable[T]]) -> T:
+        """The result of `make()`, asked again after faults that may pass.
+
+        Raises:
+            CallError: it does not come to one.
+        """
+        attempt = 0
+        while True:
+            try:
+                return await make()
+            except CallError as error:
+                attempt += 1
+                if not error.retryable or attempt >= self._policy.requests:
+                    raise
+                self._tell("trouble", str(error))
+                await self._pause(attempt, error)
+
+    async def _pause(self, attempt: int, error: CallError) -> None:
+        asked = error.retry_after if isinstance(error, ModelError) else None
+        await asyncio.sleep(min(max(asked or 0.0, 0.5 * 2.0**attempt), self._policy.max_wait))

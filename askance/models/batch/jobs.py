@@ -1,0 +1,349 @@
+"""A batch job on disk: every step is written down before it is taken, so that it can be killed at any instant.
+
+```
+batches/
+  .lock            held by the one process that works on the job
+  journal.jsonl    what has happened, a line each, on disk before the next step is taken
+  PART.jsonl       a part as it is uploaded; gone once its batch is created
+  PART.calls.jsonl the calls of a part: key, request in canonical form, pictures as sent
+```
+
+A part goes through the steps `spooled`, `uploading`, `uploaded`, `creating`, `created`, `settled`. A file of a part
+that the journal does not know belongs to a walk that did not end; it is removed and the walk repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+from askance import errors
+from askance.errors import CallError, StoreError
+from askance.models.spending.budget import Amount
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+
+JOURNAL = "journal.jsonl"
+FORMAT = 1
+"""Version of the folder's layout."""
+
+_PART = re.compile(r"[0-9a-f]{32}")
+_ENDING = ("error", "message", "hint", "again", "counts")
+
+
+@dataclass(slots=True)
+class Part:
+    """Calls that make up one batch, and how far it has come."""
+
+    id: str
+    """32 random hex digits: the batch is found again by them, wherever its number was lost."""
+    target: str
+    """The model and the endpoint that it is for; see `Target`."""
+    count: int
+    size: int
+    """Bytes to upload."""
+    worst: Amount | None = None
+    """The most that its calls can cost, where there is a budget."""
+    spent: Amount | None = None
+    """What they have cost, as far as there was a budget, once it is settled."""
+    form: JsonObject = field(default_factory=dict[str, Any])
+    """What its calls look like: `token_field` and `without`, the sampling fields left out."""
+    uploading: bool = False
+    """Whether an upload was begun."""
+    file: str | None = None
+    """Number of the uploaded file at the endpoint."""
+    creating: float | None = None
+    """When the batch was last asked to be created, in seconds since the epoch; None is never, or it was rejected."""
+    batch: str | None = None
+    """Number of the batch at the endpoint."""
+    settled: bool = False
+    """Whether every one of its calls has its answer on record, or is noted as failed or to be asked again."""
+    unanswered: frozenset[str] = frozenset()
+    """Keys of the calls that it brought no answer to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What a batch left without an answer."""
+
+    error: str
+    """Name of the error's class."""
+    message: str
+    hint: str | None = None
+    keys: tuple[str, ...] = ()
+    again: bool = False
+    """Whether the calls are to be sent again, as often as they may."""
+    counts: bool = True
+    """Whether the calls have used up a try."""
+
+    def raised(self) -> CallError:
+        """The error that the call ends with."""
+        kind: object = getattr(errors, self.error, None)
+        known = kind if isinstance(kind, type) and issubclass(kind, CallError) else CallError
+        return known(self.message, hint=self.hint)
+
+    def canonical(self) -> JsonObject:
+        return {
+            "error": self.error,
+            "message": self.message,
+            "hint": self.hint,
+            "keys": list(self.keys),
+            "again": self.again,
+            "counts": self.counts,
+        }
+
+
+@dataclass
+class Job:
+    """The state of one run's batches; a process has it for itself while it is open.
+
+    Args:
+        folder: made where it is missing.
+        tries: how often a call is sent until it counts as failed.
+
+    Raises:
+        StoreError: another process works on it, or it cannot be written.
+    """
+
+    folder: Path
+    tries: int = 3
+    id: str = field(init=False, default="")
+    """Random hex digits: tells this job from an earlier one in the same folder."""
+    parts: dict[str, Part] = field(init=False, default_factory=dict[str, Part])
+    """By their number; the oldest first."""
+    most: dict[str, int] = field(init=False, default_factory=dict[str, int])
+    """By target: calls that a part may hold, where the endpoint took fewer than it says; its parts then take turns."""
+    learnt: dict[str, JsonObject] = field(init=False, default_factory=dict[str, dict[str, Any]])
+    """By target: what it told of the form of requests."""
+    _sent: dict[str, int] = field(init=False, default_factory=dict[str, int])
+    _ended: dict[str, Ending] = field(init=False, default_factory=dict[str, Ending])
+    _lock: IO[str] = field(init=False)
+    _journal: IO[bytes] = field(init=False)
+    _writing: Lock = field(init=False, default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._lock = _locked(self.folder)
+        try:
+            for event in self._events():
+                self._fold(event)
+            self._journal = (self.folder / JOURNAL).open("ab")
+            if not self._journal.tell():
+                self.note("begun", format=FORMAT, id=uuid4().hex)
+                self.sync()
+            self._sweep()
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the folder; what is in it stays."""
+        self._journal.close()
+        self._lock.close()
+
+    def remove(self) -> None:
+        """Ends the job: its folder goes, and the next one begins anew."""
+        if self._journal.closed:
+            return
+        self._journal.close()
+        # What is left of a folder that loses its journal last is a job still.
+        for file in sorted(self.folder.iterdir(), key=lambda file: (file.name == JOURNAL, file.name)):
+            if file.name != ".lock":
+                file.unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock.close()
+
+    @property
+    def unsettled(self) -> list[Part]:
+        """The parts that are under way."""
+        return [part for part in self.parts.values() if not part.settled]
+
+    def body(self, part: str) -> Path:
+        """The part as it is uploaded."""
+        return self.folder / f"{part}.jsonl"
+
+    def calls(self, part: str) -> Path:
+        """The calls of the part."""
+        return self.folder / f"{part}.calls.jsonl"
+
+    def ending(self, key: str) -> Ending | None:
+        """How the call ended that is not sent again, else None."""
+        found = self._ended.get(key)
+        return None if found is None or (found.again and self._sent[key] < self.tries) else found
+
+    def sync(self) -> None:
+        """Has the names of new files on the disk."""
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def answered_keys(self) -> Iterator[str]:
+        """Keys of the calls that settled parts have brought an answer to."""
+        for part in self.parts.values():
+            if part.settled:
+                yield from (key for key in self.keys(part.id) if key not in part.unanswered)
+
+    def keys(self, part: str) -> Iterator[str]:
+        """Keys of the calls of a part."""
+        with self.calls(part).open("rb") as lines:
+            yield from (json.loads(line)["key"] for line in lines)
+
+    def note(self, event: str, part: Part | None = None, **facts: object) -> None:
+        """Writes down that something happened, on disk when this returns, and takes it into the state.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        form = {"event": event, **({} if part is None else {"part": part.id}), **facts}
+        with self._writing:
+            try:
+                self._journal.write(json.dumps(form, separators=(",", ":")).encode() + b"\n")
+                self._journal.flush()
+                os.fsync(self._journal.fileno())
+            except OSError as error:
+                raise self.unwritten(error) from error
+            self._fold(form)
+
+    def unwritten(self, error: OSError) -> StoreError:
+        """The error of a disk that takes no more."""
+        return StoreError(
+            f"The queue of the batches in {str(self.folder)!r} cannot be written: {error.strerror or error}.",
+            hint="Make room on the disk; the same command goes on from here.",
+        )
+
+    def _fold(self, event: Mapping[str, Any]) -> None:
+        """Takes one event into the state."""
+        kind, part = event["event"], self.parts.get(event.get("part", ""))
+        if kind == "begun":
+            if event["format"] != FORMAT:
+                raise _damaged(self.folder)
+            self.id = event.get("id", "")
+        elif kind == "spooled":
+            size = event["count"], event["size"], amount_in(event.get("worst"))
+            new = Part(event["part"], event["target"], *size, form=event["form"])
+            self.parts[new.id] = new
+        elif kind == "narrowed":
+            self.most[event["target"]] = event["most"]
+        elif kind == "learnt":
+            self.learnt[event["target"]] = event["noticed"]
+        elif part is not None:
+            self._fold_step(kind, part, event)
+
+    def _fold_step(self, kind: str, part: Part, event: Mapping[str, Any]) -> None:
+        if kind == "uploading":
+            part.uploading = True
+        elif kind == "uploaded":
+            part.file = event["file"]
+        elif kind == "creating":
+            part.creating = event["at"]
+        elif kind == "rejected":  # it is certain that there is no batch
+            part.creating = None
+        elif kind == "created":
+            part.batch = event["batch"]
+        elif kind == "settled":
+            part.settled = True
+            part.spent = amount_in(event.get("spent"))
+            for form in cast("list[JsonObject]", event["endings"]):
+                self._end(Ending(**{name: form[name] for name in _ENDING}), form["keys"])
+            part.unanswered = frozenset(key for form in event["endings"] for key in form["keys"])
+
+    def _end(self, ending: Ending, keys: Sequence[str]) -> None:
+        for key in keys:
+            self._sent[key] = self._sent.get(key, 0) + ending.counts
+            self._ended[key] = ending
+
+    def _events(self) -> Iterator[Mapping[str, Any]]:
+        """What the journal holds; a last line that a kill tore is cut off, so that the next stands on its own."""
+        file = self.folder / JOURNAL
+        if not file.exists():
+            return
+        with file.open("rb+") as lines:
+            whole = 0
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    break
+                whole += len(line)
+                yield _event(line, self.folder)
+            lines.truncate(whole)
+
+    def _sweep(self) -> None:
+        """Removes the files of parts that a walk did not finish, and of those whose batch is created."""
+        for file in self.folder.glob("*.jsonl"):
+            name, _, rest = file.name.partition(".")
+            part = self.parts.get(name)
+            if _PART.fullmatch(name) and (part is None or (rest == "jsonl" and (part.batch or part.settled))):
+                file.unlink()
+
+
+def amount_in(form: object) -> Amount | None:
+    """The amount that `form_of` made `form` from."""
+    if not isinstance(form, list):
+        return None
+    nanodollars, tokens, calls = map(int, cast("list[Any]", form))
+    return Amount(nanodollars=nanodollars, tokens=tokens, calls=calls)
+
+
+def form_of(amount: Amount | None) -> list[int] | None:
+    """`amount` as it is written down."""
+    return None if amount is None else [amount.nanodollars, amount.tokens, amount.calls]
+
+
+def _event(line: bytes, folder: Path) -> Mapping[str, Any]:
+    try:
+        event: Any = json.loads(line)
+        if isinstance(event, dict) and isinstance(cast("dict[str, Any]", event).get("event"), str):
+            return cast("dict[str, Any]", event)
+    except (ValueError, RecursionError):
+        pass
+    raise _damaged(folder)
+
+
+def _damaged(folder: Path) -> StoreError:
+    return StoreError(
+        f"The folder {str(folder)!r} holds batches in a form that this version does not read.",
+        hint="Let the version that began them finish, or remove the folder: its batches are then paid for and lost.",
+    )
+
+
+def _locked(folder: Path) -> IO[str]:
+    import fcntl  # POSIX systems alone have it
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"The folder {str(folder)!r} for batches cannot be written: {error.strerror}.") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock.fileno()), (folder / ".lock").stat()):
+            return lock
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        lock.close()
+        raise StoreError(
+            f"Another process works on the batches in {str(folder)!r}.",
+            hint="Let it: it asks what this one would ask.",
+        ) from error
+    # The process that held it has ended its job meanwhile, and removed the folder.
+    lock.close()
+    return _locked(folder)

@@ -1,0 +1,280 @@
+"""The queue: calls that wait for a batch, as lines ready to upload, in files of the size that a batch may have."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import IO, TYPE_CHECKING, Literal
+from uuid import uuid4
+
+from askance.errors import BadRequest, CallError, OverBudget, StoreError, UsageError
+from askance.models.batch.jobs import Job, Part, form_of
+from askance.models.encoding import encode
+from askance.models.openai.chat import to_chat
+from askance.models.openai.responses import to_responses
+from askance.models.recording import sent_images
+from askance.models.spending.budgeted import worst_of
+from askance.models.walk import Pending
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, JsonObject
+    from askance.models.batch.budget import BatchBudget
+    from askance.models.openai.habits import Habits
+    from askance.models.settings import ModelSettings
+    from askance.models.spending.budget import Amount
+
+URLS: Mapping[Literal["chat", "responses"], str] = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
+
+MOST_CALLS = 50_000
+"""Calls that a batch may hold."""
+
+MOST_BYTES = 200_000_000
+"""Bytes that a batch's file may have."""
+
+
+def target_of(settings: ModelSettings) -> str:
+    """What one batch can hold calls for: one model of one endpoint."""
+    model = settings.id
+    return json.dumps([model.endpoint, model.model, model.api])
+
+
+def line_of(request: ChatRequest, settings: ModelSettings, habits: Habits) -> bytes:
+    """The call as a line of a batch's file: the very body that it would have online.
+
+    Raises:
+        BadImage: a picture cannot be used.
+        ConfigError: the API has no such parameter.
+    """
+    model = settings.id.model
+    if settings.id.api == "responses":
+        body = to_responses(request, encode, model=model, without=habits.without)
+    else:
+        body = to_chat(request, encode, model=model, token_field=habits.token_field, without=habits.without)
+    form = {"custom_id": request.key, "method": "POST", "url": URLS[settings.id.api], "body": body}
+    return json.dumps(form, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+@dataclass(slots=True)
+class _Open:
+    """A part that is being written."""
+
+    part: Part
+    body: IO[bytes]
+    calls: IO[bytes]
+
+    def close(self) -> None:
+        for file in (self.body, self.calls):
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+
+
+class Queue:
+    """Takes the calls that a walk misses; each request once, and none that has ended already.
+
+    Args:
+        job: where the parts go.
+        habits: by target, what requests have to look like.
+        most_calls: that a part may hold.
+        most_bytes: that a part may have.
+        told: see `Walk`.
+        budget: holds what the calls can cost; None is without one.
+        closed: the walk is the last one, and nothing may be missing but what the budget has nothing left for.
+        over: in the last walk, why the budget has nothing left.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        habits: Mapping[str, Habits],
+        *,
+        most_calls: int = MOST_CALLS,
+        most_bytes: int = MOST_BYTES,
+        told: bool = False,
+        budget: BatchBudget | None = None,
+        closed: bool = False,
+        over: OverBudget | None = None,
+    ) -> None:
+        self.told = told
+        self.taken = 0
+        """Calls in the queue."""
+        self.full: deque[Part] = deque()
+        """Parts that are ready to be sent."""
+        self.trouble: StoreError | None = None
+        """Why the queue takes no more; the walk is to end."""
+        self._job = job
+        self._habits = habits
+        self._most_calls = most_calls
+        self._most_bytes = most_bytes
+        self.over = over
+        """Why calls were not taken that the budget has nothing left for."""
+        self._budget = budget
+        self._closed = closed
+        self._open: dict[str, _Open] = {}
+        # The beginning of a digest tells calls apart in half the room.
+        self._seen: set[bytes] = set()
+        self._lock = Lock()
+
+    async def missing(self, request: ChatRequest, settings: ModelSettings) -> CallError:
+        """Puts a call into the queue, or says how it ended.
+
+        Raises:
+            UsageError: the model has no batch interface that is known here.
+            BadImage: a picture cannot be used.
+        BadRequest: the call is larger than a batch may be.
+        """
+        ending = self._job.ending(request.key)
+        if ending is not None:
+            return ending.raised()
+        habits = self._habits.get(target_of(settings))
+        if habits is None or not settings.stored:
+            raise UsageError(f"Calls of {str(settings.id)!r} cannot be put into a batch.", hint="Leave out `--batch`.")
+        try:
+            return await asyncio.to_thread(self._take, request, settings, habits)
+        except OSError as error:
+            self.trouble = self._job.unwritten(error)
+        except StoreError as error:
+            self.trouble = error
+        return Pending(str(self.trouble))
+
+    def finish(self) -> None:
+        """Closes the parts that are being written; they are then ready to be sent.
+
+        Raises:
+            StoreError: they cannot be written.
+        """
+        with self._lock:
+            for target in list(self._open):
+                try:
+                    self._close(target)
+                except OSError as error:
+                    raise self._job.unwritten(error) from error
+
+    def abandon(self) -> None:
+        """Lets go of the parts that are being written; the next walk begins them anew."""
+        with self._lock:
+            for each in self._open.values():
+                each.body.close()
+                each.calls.close()
+                if self._budget is not None:
+                    self._budget.abandon(each.part.id)
+            self._open.clear()
+
+    def _take(self, request: ChatRequest, settings: ModelSettings, habits: Habits) -> CallError:
+        if self._closed:
+            self._line(request, settings, habits)
+            return _again(self.over) or Pending(
+                "The chain asks something else each time that it reads the same picture."
+            )
+        known = bytes.fromhex(request.key[:32])
+        waits = Pending("The call waits for its batch.")
+        with self._lock:
+            if known in self._seen:
+                return waits
+            self._seen.add(known)
+        try:
+            line = self._line(request, settings, habits)
+            worst = self._worst(request, settings)
+            call: JsonObject = {
+                "key": request.key,
+                "request": request.canonical(),
+                "images": sent_images(request),
+            }
+            if worst is not None:
+                call["worst"] = form_of(worst)
+            with self._lock:
+                self._write(
+                    target_of(settings), line, json.dumps(call, separators=(",", ":")).encode() + b"\n", worst=worst
+                )
+        except BaseException:
+            with self._lock:
+                self._seen.discard(known)
+            raise
+        return waits
+
+    def _line(self, request: ChatRequest, settings: ModelSettings, habits: Habits) -> bytes:
+        line = line_of(request, settings, habits)
+        if len(line) > self._most_bytes:
+            raise BadRequest(
+                f"The request has {len(line):,} bytes, and a batch takes no more than {self._most_bytes:,}.",
+                hint="Ask without `--batch`, or send smaller pictures.",
+            )
+        return line
+
+    def _worst(self, request: ChatRequest, settings: ModelSettings) -> Amount | None:
+        """What the call can cost; None without a budget.
+
+        Raises:
+            OverBudget: the budget had nothing left for an earlier call, or that is not known.
+        """
+        if self._budget is None:
+            return None
+        if (over := _again(self.over)) is not None:
+            raise over
+        price = settings.price
+        return worst_of(request, price, share=1.0 if price is None or price.batch is None else price.batch)
+
+    def _write(self, target: str, line: bytes, call: bytes, *, worst: Amount | None) -> None:
+        if target in self._open and self._open[target].part.size + len(line) > self._most_bytes:
+            self._close(target)
+        writing = self._open.get(target)
+        if writing is None:
+            part = Part(uuid4().hex, target, 0, 0)
+            writing = self._open[target] = _Open(part, _new(self._job.body(part.id)), _new(self._job.calls(part.id)))
+        if worst is not None:
+            self._hold(writing.part, worst)
+        writing.body.write(line)
+        writing.calls.write(call)
+        part = writing.part
+        part.count += 1
+        part.size += len(line)
+        self.taken += 1
+        if part.count >= min(self._most_calls, self._job.most.get(target, self._most_calls)):
+            self._close(target)
+
+    def _hold(self, part: Part, worst: Amount) -> None:
+        """Sets aside what a call can cost.
+
+        Raises:
+            OverBudget: it does not fit, or not before calls under way have ended; this walk then takes no more.
+        """
+        budget = self._budget
+        if budget is None:
+            return
+        try:
+            if budget.take(part.id, worst):
+                return
+            self.over = OverBudget(budget.set_aside)
+        except OverBudget as error:
+            self.over = error
+        raise OverBudget(self.over.message, hint=self.over.hint)
+
+    def _close(self, target: str) -> None:
+        writing = self._open.pop(target)
+        writing.close()
+        if not writing.part.count:
+            for file in (self._job.body(writing.part.id), self._job.calls(writing.part.id)):
+                file.unlink(missing_ok=True)
+            return
+        self._job.sync()
+        part, habits = writing.part, self._habits[target]
+        form = {"token_field": habits.token_field, "without": sorted(habits.without)}
+        worst = None if self._budget is None else form_of(self._budget.spooled(part.id))
+        self._job.note("spooled", part, target=target, count=part.count, size=part.size, worst=worst, form=form)
+        self.full.append(self._job.parts[part.id])
+
+
+def _again(over: OverBudget | None) -> OverBudget | None:
+    """The same refusal for another call."""
+    return None if over is None else OverBudget(over.message, hint=over.hint)
+
+
+def _new(path: Path) -> IO[bytes]:
+    """A new file that nobody else may read."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")

@@ -1,0 +1,160 @@
+"""One model of one endpoint, as batches need it: its interface, the form of its requests, its answers on record."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from askance.errors import UsageError
+from askance.models.batch.queue import target_of
+from askance.models.capabilities import Capabilities
+from askance.models.events import CallEvent
+from askance.models.openai.batches import BatchApi, batch_api
+from askance.models.openai.client import is_own
+from askance.models.openai.habits import OPTIONAL, Habits
+from askance.models.spending.budget import Amount
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from askance.chat import Usage
+    from askance.models.batch.jobs import Job, Part
+    from askance.models.complaints import Complaint
+    from askance.models.model import Model
+    from askance.models.settings import TokenField
+    from askance.replay import Record
+
+_log = logging.getLogger("askance")
+
+
+class Target:
+    """What one batch can hold calls for.
+
+    Args:
+        model: whose calls they are.
+        job: the state on disk.
+
+    Raises:
+        UsageError: the model has no batch interface that is known here.
+    """
+
+    def __init__(self, model: Model, job: Job) -> None:
+        _check(model)
+        self.key = target_of(model.settings)
+        self.model = model
+        self.habits = Habits()
+        """What requests have to look like."""
+        self._job = job
+        self._checked = False
+
+    async def begin(self) -> None:
+        """Learns what requests have to look like, as far as it is known.
+
+        Raises:
+            CallError: the endpoint had to be asked and did not answer.
+        """
+        learnt: Mapping[str, Any] = self._job.learnt.get(self.key, {})
+        known = Capabilities() if self.model.protocol is not None else await self.model.capabilities()
+        own: TokenField = "max_completion_tokens" if is_own(self.model.id.endpoint) else "max_tokens"
+        self.habits.token_field = (
+            learnt.get("token_field") or self.model.settings.token_field or known.token_field or own
+        )
+        self.habits.without |= {*known.without, *learnt.get("without", ())}
+        self.habits.noticed |= learnt
+        self.habits.tell(str(self.model.id))
+
+    @cached_property
+    def api(self) -> BatchApi:
+        """The batch interface."""
+        return batch_api(self.model.settings)
+
+    async def check(self) -> None:
+        """Makes sure, once, that there is somewhere to send batches to.
+
+        Raises:
+            UsageError: the endpoint has no batch interface.
+            CallError: it cannot be asked.
+        """
+        if not self._checked:
+            await self.api.check()
+            self._checked = True
+
+    async def aclose(self) -> None:
+        """Lets go of the connections."""
+        if "api" in self.__dict__:
+            await self.api.aclose()
+
+    def hold(self, part: Part) -> None:
+        """Keeps other processes from asking what `part` asks, for as long as its batch is under way."""
+        leases = self.model.engine.shelf.leases
+        if leases is not None:
+            with suppress(OSError):
+                leases.entrust(part.id, self._job.keys(part.id))
+
+    def let_go(self, part: Part) -> None:
+        """Ends `hold`."""
+        leases = self.model.engine.shelf.leases
+        if leases is not None:
+            leases.let_go(part.id)
+
+    @property
+    def share(self) -> float:
+        """Part of the price that is asked in a batch; all of it where that is not known."""
+        price = self.model.settings.price
+        return 1.0 if price is None or price.batch is None else price.batch
+
+    def cost(self, usage: Usage) -> Amount | None:
+        """What a call that took `usage` has cost; None where the endpoint did not count."""
+        return Amount.of(usage, self.model.settings.price, share=self.share)
+
+    def put(self, record: Record, usage: Usage) -> None:
+        """Records an answer and tells the engine's observers; runs in a thread."""
+        engine, price = self.model.engine, self.model.settings.price
+        engine.shelf.records.put(record)
+        if engine.retry:
+            engine.shelf.renewed(record.key)
+        cost = price.cost(usage) if price is not None else None
+        if price is not None and cost is not None:
+            cost = None if price.batch is None else cost * price.batch
+        event = CallEvent(phase="answered", key=record.key, model=self.model.id, usage=usage, cost=cost)
+        for observer in engine.observers:
+            try:
+                observer(event)
+            except Exception:  # noqa: BLE001  # an answer is worth more than the news of it
+                _log.exception("An observer of calls failed.")
+
+    def learn(self, part: Part, complaint: Complaint) -> bool:
+        """Whether a complaint about a call of `part` tells of another form to ask in; that one is used from now on."""
+        form = Habits(part.form["token_field"], set(part.form["without"]))
+        fields = {name: 0 for name in (form.token_field, *OPTIONAL) if name not in form.without}
+        if not form.learn(complaint, fields):
+            return False
+        noticed = {**self.habits.noticed, **form.noticed}
+        if noticed != self.habits.noticed:
+            self.habits.token_field = form.token_field
+            self.habits.without |= form.without
+            self.habits.noticed |= noticed
+            self.habits.tell(str(self.model.id))
+            self._job.note("learnt", target=self.key, noticed=noticed)
+        return True
+
+
+def _check(model: Model) -> None:
+    """Refuses a model whose calls cannot go into a batch.
+
+    Raises:
+        UsageError: see above.
+    """
+    name, settings = str(model.id), model.settings
+    if settings.id.provider != "openai" or settings.azure is not None or not settings.stored:
+        raise UsageError(
+            f"The model {name!r} has no batch interface that is known here.",
+            hint="Batches are for `openai:` models, at OpenAI and at endpoints that have /files and /batches.",
+        )
+    if model.mode != "auto":
+        raise UsageError(
+            f"The mode {model.mode!r} does not go with batches, whose answers are read from the records.",
+            hint="Leave it out.",
+        )

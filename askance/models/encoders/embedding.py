@@ -1,0 +1,200 @@
+"""Embedders: texts to vectors. Every vector is on record (kind `embed`), one record a text.
+
+What is asked is known by the embedder's identity, by what else decides its vectors (pooling, normalization) and by the
+text. A replay needs neither the weights nor the package that runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from askance.chat import JsonObject, ModelId, key_of
+from askance.errors import ModelError, UsageError
+from askance.models.backend import load
+from askance.models.encoders.addressing import from_spec, id_of_form, identity_of
+from askance.models.encoders.kept import Kept
+from askance.models.encoders.vectors import Vector, packed, unpacked
+from askance.models.engine import Engine, default_engine
+from askance.models.seam import close
+
+PROVIDERS: Mapping[str, str] = {"st": "askance.models.encoders.sentence:SentenceEncoder"}
+"""Where the embedder of each kind of spec is: made from what stands behind the colon."""
+
+EXAMPLES = "`st:FOLDER` or `st:sentence-transformers/all-mpnet-base-v2` for a sentence encoder"
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Whatever turns texts into vectors.
+
+    It may have more:
+
+    - `id`, a `ModelId` or a name, tells its vectors from another embedder's, unless `stored` is False; without one they
+      are neither recorded nor replayed. It is known without loading weights;
+    - `parameters`, JSON values, are what else decides its vectors;
+    - `normalized` says whether every vector has the length 1;
+    - `async aclose()` lets go of what it holds.
+    """
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """A vector for each text, in their order, all of one size."""
+        ...
+
+
+EmbedderLike: TypeAlias = "str | Embedder | RecordedEmbedder | Mapping[str, Any]"
+"""A spec, any `Embedder`, or what `RecordedEmbedder.form` gave."""
+
+
+class RecordedEmbedder:
+    """An embedder whose vectors come from the records where they are there; `get_embedder` makes it.
+
+    Args:
+        embedder: what is asked for the others.
+        id: tells its vectors from another embedder's; None neither records nor replays them.
+        parameters: what else decides them.
+        engine: whose records and mode are used.
+        normalized: whether every vector has the length 1; None is not known.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        id: ModelId | None,  # noqa: A002  # as everywhere here
+        engine: Engine,
+        parameters: Mapping[str, Any],
+        normalized: bool | None,
+    ) -> None:
+        self.id = id or ModelId("custom", type(embedder).__name__)
+        self.stored = id is not None
+        self.engine = engine
+        self.parameters = parameters
+        self.normalized = normalized
+        self._embedder = embedder
+        self._kept = Kept("embed", engine, stored=self.stored, title=str(self.id))
+
+    def form(self) -> JsonObject:
+        """Everything but the text that decides a vector, as JSON: `get_embedder` takes it for its records."""
+        return {"model": self.id.canonical(), **self.parameters}
+
+    def request(self, text: str) -> JsonObject:
+        """What is asked for one text, in canonical form."""
+        return {**self.form(), "text": text}
+
+    def keys(self, texts: Sequence[str]) -> tuple[str, ...]:
+        """Keys of the records of `texts`, each once; none where nothing is recorded."""
+        return tuple(dict.fromkeys(key_of("embed", self.request(text)) for text in texts)) if self.stored else ()
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """A vector for each text, in their order; those that are missing are made together, equal texts once.
+
+        Raises:
+            ReplayMiss: the mode is `replay` and a text is not on record.
+            CallError: the embedder gave something else than a vector for each text, or a record is damaged.
+        """
+        forms = [self.request(text) for text in texts]
+
+        async def make(places: Sequence[int]) -> list[JsonObject]:
+            made = await self._embedder.embed([texts[place] for place in places])
+            return [packed(vector, by=str(self.id)) for vector in _checked(made, len(places), by=str(self.id))]
+
+        found = await self._kept.answers(forms, make)
+        return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, found, strict=True)]
+
+    def changed(self, *, identity: str | None = None, engine: Engine | None = None) -> RecordedEmbedder:
+        """The same embedder under another name, or in another engine."""
+        own = self.id if self.stored else None
+        return RecordedEmbedder(
+            self._embedder,
+            id=own if identity is None else ModelId("custom", identity, name=identity),
+            engine=engine or self.engine,
+            parameters=self.parameters,
+            normalized=self.normalized,
+        )
+
+    async def aclose(self) -> None:
+        """Lets go of what the embedder holds."""
+        await close(self._embedder)
+
+    def __repr__(self) -> str:
+        return f"RecordedEmbedder({str(self.id)!r})"
+
+
+def _checked(vectors: Sequence[Sequence[float]], count: int, *, by: str) -> Sequence[Sequence[float]]:
+    sizes = {len(vector) for vector in vectors}
+    if len(vectors) != count or len(sizes) > 1:
+        said = "of different sizes" if len(sizes) > 1 else f"{len(vectors)} in all"
+        raise ModelError(f"{by!r} was asked for {count} vectors of one size and gave some {said}.")
+    return vectors
+
+
+def get_embedder(
+    embedder: EmbedderLike, *, identity: str | None = None, engine: Engine | None = None
+) -> RecordedEmbedder:
+    """The embedder that `embedder` names or is.
+
+    Args:
+        embedder: see `EmbedderLike`. What a form describes answers from its records; it can be asked for more where the
+            form names weights on the hub.
+        identity: name under which its vectors are filed; an object without an `id` is not recorded without it.
+        engine: the run's; None is one with default settings on the project's store.
+
+    Raises:
+        ConfigError: no embedder goes by that spec.
+        UsageError: `embedder` is nothing that can be asked.
+    """
+    run = engine if engine is not None else default_engine()
+    if isinstance(embedder, RecordedEmbedder):
+        return _again(embedder, identity, engine)
+    if isinstance(embedder, str):
+        made: object = from_spec(embedder, PROVIDERS, what="embedder", examples=EXAMPLES)
+    elif isinstance(embedder, Mapping):
+        return _described(embedder, run)
+    else:
+        made = embedder
+    if not isinstance(made, Embedder):
+        raise UsageError(
+            f"A {type(made).__name__} is no embedder.",
+            hint=f"Give {EXAMPLES}, or an object with `async def embed(texts)`.",
+        )
+    return RecordedEmbedder(
+        made,
+        id=identity_of(made, identity),
+        engine=run,
+        parameters=dict(getattr(made, "parameters", {})),
+        normalized=getattr(made, "normalized", None),
+    )
+
+
+def _again(embedder: RecordedEmbedder, identity: str | None, engine: Engine | None) -> RecordedEmbedder:
+    if identity is None and engine in {None, embedder.engine}:
+        return embedder
+    return embedder.changed(identity=identity, engine=engine)
+
+
+def _described(form: Mapping[str, Any], engine: Engine) -> RecordedEmbedder:
+    fields = dict(form)
+    model = id_of_form(fields.pop("model", None))
+    return RecordedEmbedder(
+        _named(model), id=model, engine=engine, parameters=fields, normalized=fields.get("normalized")
+    )
+
+
+def _named(model: ModelId) -> Embedder:
+    if model.name is not None or model.provider not in PROVIDERS:
+        return _Nobody(model)
+    return load(PROVIDERS[model.provider])(model.model)
+
+
+class _Nobody:
+    """Stands where only the records of an embedder are known."""
+
+    def __init__(self, model: ModelId) -> None:
+        self._model = model
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        raise UsageError(
+            f"The embedder {str(self._model)!r} is known by its records alone, and they lack {texts[0][:60]!r}.",
+            hint="Name the embedder itself: a spec, or an object.",
+        )

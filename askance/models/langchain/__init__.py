@@ -1,0 +1,8 @@
+"""LangChain, both ways: `model` has its chat models as a backend, `out` a model of askance as one of its own.
+
+Whoever needs a part imports its module; only here is LangChain known to the models.
+"""
+
+from __future__ import annotations
+
+__all__: list[str] = []

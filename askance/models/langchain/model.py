@@ -1,0 +1,248 @@
+"""The backend for chat models of LangChain, from a ready object or from a `langchain:` spec.
+
+What a LangChain model does by itself cannot be seen from here: its own retries make several calls of one try. A model
+made from a spec has them off; make an object with `max_retries=0`. LangChain's cache is switched off (the records stand
+above), and so are its callbacks and tracers inside a call: the node that asks is what they see, with pictures as
+digests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AbstractContextManager
+from contextvars import Context
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from langsmith import run_helpers
+
+from askance.chat import ModelId
+from askance.errors import AskanceError, AuthError, BadRequest, ConfigError, MissingExtra, ModelError
+from askance.models.complaints import clean, read
+from askance.models.encoding import EncodedImages
+from askance.models.langchain.identity import identity_of
+from askance.models.langchain.messages import to_langchain, to_response
+from askance.models.langchain.out import as_langchain
+from askance.models.openai.chat import extras, from_chat, response_format
+from askance.models.openai.client import NO_KEY, resolved
+from askance.models.vendor_errors import Asked, error_of
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import BaseMessage
+
+    from askance.chat import ChatRequest, ChatResponse, JsonObject, ResponseFormat, Sampling
+    from askance.models.settings import ModelSettings
+
+__all__ = ["LangChainModel", "as_langchain", "from_settings", "identity_of"]
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "seed": ("seed",),
+    "max_tokens": ("max_tokens", "max_output_tokens", "num_predict", "max_new_tokens"),
+}
+"""Names under which classes hold a sampling parameter."""
+
+OPENAI_STYLE = frozenset({"BaseChatOpenAI", "ChatFireworks", "ChatGroq", "ChatMistralAI"})
+"""Classes, or ancestors of classes, that take `response_format` as OpenAI does."""
+
+OPTIONAL = frozenset({"api_key", "cache", "default_headers", "max_retries"})
+"""Arguments of a model's class that not every class knows."""
+
+
+class LangChainModel:
+    """A chat model of LangChain as a backend.
+
+    Sampling parameters are set on a copy of the model, under the class's own names; extras are passed to the call. A
+    limit of tokens is left out where the class has none; any other parameter that it does not have is an error.
+
+    Args:
+        chat_model: any `BaseChatModel`; the object itself is not changed.
+        identity: name under which its answers are filed; None is what its settings tell, if they do.
+    """
+
+    def __init__(self, chat_model: BaseChatModel, identity: str | None = None) -> None:
+        name = type(chat_model).__name__
+        self.id = ModelId("langchain", identity, name=identity) if identity else identity_of(chat_model)
+        self._chat_model = chat_model.model_copy(update={"cache": False})
+        self._asked = Asked(
+            where=self.id.endpoint if self.id is not None and self.id.endpoint else name,
+            model=str(getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None) or name),
+            key_variable="its variable",
+        )
+        self._images = EncodedImages()
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer to `request`.
+
+        Raises:
+            CallError: the call ended without an answer.
+            BadImage: a picture cannot be used.
+        """
+        encode = await self._images.encoder(request.images)
+        messages = [to_langchain(message, encode) for message in request.messages]
+        arguments = self._extras(request)
+        if request.response is not None:
+            arguments |= self._response_format(request.response)
+        runnable = self._bound(request, arguments)
+        if request.sampling.stop:
+            arguments["stop"] = list(request.sampling.stop)
+        try:
+            return to_response(await _alone(runnable, messages, arguments))
+        except AskanceError:
+            raise
+        except Exception as cause:  # noqa: BLE001  # a stranger's class may raise anything
+            return self._recovered(cause, request)
+
+    def __repr__(self) -> str:
+        return f"LangChainModel({type(self._chat_model).__name__})"
+
+    def _extras(self, request: ChatRequest) -> JsonObject:
+        """The request's extras as arguments of the call; OpenAI's clients take fields they do not know as a body's."""
+        fields = extras(request)
+        choice = {"tool_choice": fields.pop("tool_choice")} if "tool_choice" in fields else {}
+        if fields and {kind.__name__ for kind in type(self._chat_model).__mro__} & OPENAI_STYLE:
+            fields = {"extra_body": fields}
+        return {**fields, **choice}
+
+    def _response_format(self, form: ResponseFormat) -> JsonObject:
+        names = {kind.__name__ for kind in type(self._chat_model).__mro__}
+        if names & OPENAI_STYLE:
+            return {"response_format": response_format(form)}
+        if "ChatOllama" in names:
+            return {"format": "json" if form.kind == "json_object" else dict(form.schema or {})}
+        raise self._unsupported("a response format")
+
+    def _bound(self, request: ChatRequest, arguments: JsonObject) -> Any:
+        """The model with the request's sampling and tools."""
+        update = self._sampling(request.sampling)
+        # Copied only where it must be: a model may keep count of its calls in itself.
+        chat_model = self._chat_model.model_copy(update=update) if update else self._chat_model
+        if not request.tools:
+            return chat_model
+        tools = [{"type": "function", "function": tool.canonical()} for tool in request.tools]
+        choice = {"tool_choice": arguments.pop("tool_choice")} if "tool_choice" in arguments else {}
+        try:
+            return chat_model.bind_tools(tools, **choice)
+        except NotImplementedError:
+            raise self._unsupported("tools") from None
+
+    def _sampling(self, sampling: Sampling) -> JsonObject:
+        known = type(self._chat_model).model_fields
+        update: JsonObject = {}
+        for name, fields in FIELDS.items():
+            value = getattr(sampling, name)
+            field = next((field for field in fields if field in known), None)
+            if value is not None and field is not None:
+                update[field] = value
+            elif value is not None and name != "max_tokens":
+                raise self._unsupported(name)
+        if sampling.logprobs is not None:
+            if not {"logprobs", "top_logprobs"} <= known.keys():
+                raise self._unsupported("log-probabilities")
+            update |= {"logprobs": True, "top_logprobs": sampling.logprobs or None}
+        return update
+
+    def _unsupported(self, what: str) -> BadRequest:
+        return BadRequest(f"{type(self._chat_model).__name__} takes no {what.replace('_', ' ')}.")
+
+    def _recovered(self, cause: Exception, request: ChatRequest) -> ChatResponse:
+        """The answer that an exception carries; else the error that it stands for.
+
+        Raises:
+            CallError: there is no answer in it.
+        """
+        completion = getattr(cause, "completion", None)
+        if completion is not None:
+            # The SDK's reader of structured answers raises on one that was cut off or filtered.
+            return from_chat(completion.model_dump())
+        complaint = read(cause)
+        if complaint is not None:
+            error = error_of(complaint, replace(self._asked, images=bool(request.images)))
+            raise error from (None if isinstance(error, AuthError) else cause)
+        words = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+        failure = f"{self._asked.where} failed: {clean(words)}."
+        if request.response is not None and isinstance(cause, (NotImplementedError, TypeError)):
+            raise BadRequest(failure) from cause
+        raise ModelError(failure) from cause
+
+
+def from_settings(settings: ModelSettings) -> LangChainModel:
+    """The model that a `langchain:` spec describes, made by LangChain's `init_chat_model`.
+
+    Raises:
+        MissingExtra: `langchain` or the provider's package is not installed.
+        AuthError: the key's variable is not set.
+        ConfigError: LangChain knows no such provider, or its class does not take the settings.
+    """
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError as error:
+        raise MissingExtra(
+            "LangChain's models need the package `langchain`.", hint='Install it: pip install "askance[langchain]".'
+        ) from error
+    arguments: JsonObject = {"cache": False, "max_retries": 0}
+    if settings.headers:
+        arguments["default_headers"] = resolved(settings.headers)
+    if settings.id.endpoint is not None:
+        arguments["base_url"] = settings.id.endpoint
+        # LangChain would send the provider's key to any address.
+        arguments["api_key"] = NO_KEY
+    variable = settings.key_variable
+    if variable is not None and not os.environ.get(variable):
+        raise AuthError(f"There is no key for {str(settings.id)!r}: set {variable}.")
+    return LangChainModel(_made(init_chat_model, settings, arguments))
+
+
+def _made(make: Any, settings: ModelSettings, arguments: JsonObject) -> BaseChatModel:
+    """The chat model; what its class does not know of the optional arguments is left out."""
+    try:
+        made = cast("BaseChatModel", make(settings.id.model, **{**arguments, **_key(settings)}))
+    except ImportError as error:
+        raise MissingExtra(f"{clean(str(error)).rstrip('.')}.") from error
+    except Exception as cause:  # noqa: BLE001
+        unknown = _unknown(cause) & arguments.keys() & OPTIONAL
+        if not unknown:
+            raise _refusal(cause, settings) from None
+        return _made(make, settings, {name: value for name, value in arguments.items() if name not in unknown})
+    stray = cast("JsonObject", getattr(made, "model_kwargs", None) or {}).keys() & arguments.keys()
+    if stray:
+        return _made(make, settings, {name: value for name, value in arguments.items() if name not in stray})
+    return made
+
+
+def _key(settings: ModelSettings) -> JsonObject:
+    return {} if settings.key_variable is None else {"api_key": os.environ[settings.key_variable]}
+
+
+def _unknown(cause: Exception) -> set[str]:
+    """Arguments that a class does not know, from pydantic's errors."""
+    errors = getattr(cause, "errors", None)
+    found = cast("list[JsonObject]", errors() if callable(errors) else [])
+    return {str(error["loc"][0]) for error in found if error["type"] == "extra_forbidden" and error["loc"]}
+
+
+def _refusal(cause: Exception, settings: ModelSettings) -> AskanceError:
+    words = str(cause)
+    if "api_key" in words.lower().replace(" ", "_") or "credentials" in words.lower():
+        return AuthError(
+            f"There is no key for {str(settings.id)!r}.", hint="Set the variable that its provider's package names."
+        )
+    return ConfigError(f"LangChain makes no model of {str(settings.id)!r}: {clean(words)}")
+
+
+def _no_tracing() -> AbstractContextManager[None]:
+    tracing: Any = run_helpers.tracing_context  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return tracing(enabled=False)
+
+
+async def _alone(runnable: Any, messages: list[BaseMessage], arguments: JsonObject) -> object:
+    """The answer of `runnable` in a context of its own: no callback, tracer or run of the caller's reaches it."""
+
+    async def call() -> object:
+        with _no_tracing():
+            return await runnable.ainvoke(messages, config={"callbacks": []}, **arguments)
+
+    return await asyncio.create_task(call(), context=Context())

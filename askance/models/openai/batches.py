@@ -1,0 +1,274 @@
+"""The batch interface of OpenAI and of what speaks its protocol: files and batches, on the official client.
+
+Requests are made once here; who asks decides what may be asked again. Replies are read as a stranger's: held to a size,
+and refused where they have another shape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askance.errors import BadRequest, MalformedReply, UsageError
+from askance.models.batch.answers import parsed
+from askance.models.complaints import Complaint, clean
+from askance.models.openai.client import PACKINGS, build_client, key_variable, secrets_of
+from askance.models.openai.replies import bounding
+from askance.models.reading import clean_text, count, items, mapping, part_of
+from askance.models.vendor_errors import Asked, error_of, shown, translated
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from askance.chat import JsonObject
+    from askance.models.settings import ModelSettings
+
+MARK = "askance_part"
+"""Name under which a batch carries the number of its part, so that it is found again."""
+
+ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+"""States in which a batch stays."""
+
+LARGEST_FILE = 2 * 2**30
+"""Bytes of an output or error file."""
+
+LARGEST_PAGE = 8 * 2**20
+"""Bytes of any other reply."""
+
+PAGES = 1000
+"""Pages of a list that are read at most."""
+
+QUICK = 120.0
+"""Seconds for a reply that is no file."""
+
+SILENCE = 300.0
+"""Seconds without a byte after which an upload or a download is given up."""
+
+_NUMBER = re.compile(r"[\w.-]{1,200}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A batch as the endpoint tells of it."""
+
+    id: str
+    status: str
+    output: str | None = None
+    """Number of the file with answers."""
+    errors: str | None = None
+    """Number of the file with calls that have none."""
+    done: int | None = None
+    """Calls that were answered or have failed."""
+    complaints: tuple[tuple[str, str, int | None], ...] = ()
+    """Why it was not begun: code, words, and the line of the part that it is about."""
+    mark: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will not change any more."""
+        return self.status in ENDED
+
+
+class BatchApi:
+    """The batch interface of one endpoint; it belongs to the loop that it is used on.
+
+    Args:
+        client: made with `max_retries=0`.
+        asked: for messages.
+    """
+
+    def __init__(self, client: AsyncOpenAI, asked: Asked) -> None:
+        self._client = client
+        self.asked = asked
+
+    async def check(self) -> None:
+        """Makes sure that there is a batch interface.
+
+        Raises:
+            UsageError: there is none.
+            CallError: the endpoint cannot be asked.
+        """
+        try:
+            page = await self._json(self._client.batches.with_streaming_response.list(limit=1))
+            items(page["data"], "data")
+        except (BadRequest, MalformedReply, KeyError) as error:
+            raise UsageError(
+                f"{self.asked.where} has no batch interface ({_why(error)}).", hint="Leave out `--batch`."
+            ) from error
+
+    async def upload(self, file: Path, name: str) -> str:
+        """Uploads `file`, as it is read from the disk; its number."""
+        with file.open("rb") as body:
+            form = await self._json(
+                self._client.files.with_streaming_response.create(
+                    file=(name, body, "application/jsonl"), purpose="batch", timeout=_patient()
+                ),
+                within=None,
+            )
+        return _number(form.get("id"), "id")
+
+    async def find_file(self, name: str, size: int) -> str | None:
+        """The number of the file of this name and size, if it was uploaded; None too where files are not listed."""
+        with suppress(BadRequest):
+            async for form in self._pages(self._client.files.with_streaming_response.list):
+                if form.get("filename") == name and form.get("bytes") == size:
+                    return _number(form.get("id"), "id")
+        return None
+
+    async def create(self, file: str, *, url: Any, part: str) -> Batch:
+        """Has a batch made of an uploaded file."""
+        return _batch(
+            await self._json(
+                self._client.batches.with_streaming_response.create(
+                    input_file_id=file, endpoint=url, completion_window="24h", metadata={MARK: part}
+                )
+            )
+        )
+
+    async def find(self, part: str) -> list[Batch]:
+        """The batches that were made of `part`; more than one is not meant to be."""
+        pages = self._pages(self._client.batches.with_streaming_response.list)
+        return [_batch(form) async for form in pages if part_of(form.get("metadata"), MARK) == part]
+
+    async def get(self, batch: str) -> Batch:
+        """The batch as it is now."""
+        return _batch(await self._json(self._client.batches.with_streaming_response.retrieve(batch)))
+
+    async def cancel(self, batch: str) -> None:
+        """Has no further call of the batch made."""
+        await self._json(self._client.batches.with_streaming_response.cancel(batch))
+
+    async def download(self, file: str, to: Path) -> None:
+        """Writes an output or error file to the disk.
+
+        Raises:
+            MalformedReply: it is too large, or breaks off.
+        """
+        size = 0
+        with translated(self.asked), to.open("wb") as target:
+            async with self._client.files.with_streaming_response.content(file, timeout=_patient()) as response:
+                async for chunk in response.iter_bytes():
+                    size += len(chunk)
+                    if size > LARGEST_FILE:
+                        raise MalformedReply(f"The file {file!r} is larger than {LARGEST_FILE >> 30} GB.")
+                    target.write(chunk)
+
+    async def forget(self, file: str) -> None:
+        """Has an uploaded file removed."""
+        await self._json(self._client.files.with_streaming_response.delete(file))
+
+    async def aclose(self) -> None:
+        """Closes the client."""
+        await self._client.close()
+
+    async def _pages(self, ask: Any) -> AsyncIterator[Mapping[str, Any]]:
+        """Every entry of a list, page after page."""
+        after: JsonObject = {"limit": 100}
+        for _ in range(PAGES):
+            page = await self._json(ask(**after))
+            entries = [mapping(entry, "entry") for entry in items(page.get("data"), "data")]
+            for entry in entries:
+                yield entry
+            if not page.get("has_more") or not entries:
+                return
+            after = {"limit": 100, "after": _number(entries[-1].get("id"), "id")}
+
+    async def _json(
+        self, reply: AbstractAsyncContextManager[Any], *, within: float | None = QUICK
+    ) -> Mapping[str, Any]:
+        """The object in a reply.
+
+        Raises:
+            CallError: there is none.
+        """
+        data = bytearray()
+        with translated(self.asked):
+            async with asyncio.timeout(within), reply as response:
+                async for chunk in response.iter_bytes():
+                    data += chunk
+                    if len(data) > LARGEST_PAGE:
+                        break
+        try:
+            return mapping(parsed(bytes(data)), "body")
+        except MalformedReply as error:
+            raise error_of(Complaint(kind=MalformedReply, words=error.message), self.asked) from error
+
+
+def batch_api(settings: ModelSettings) -> BatchApi:
+    """The batch interface of the endpoint that `settings` names.
+
+    Raises:
+        AuthError: the key's variable is not set.
+        ConfigError: a header's variable is not set.
+    """
+    from openai import DefaultAsyncHttpxClient
+
+    bound = bounding(secrets_of(settings))
+
+    async def bounded(response: Any) -> None:
+        # Files are larger than any other reply, and go to the disk.
+        if response.status_code >= 300 or not response.request.url.path.endswith("/content"):
+            await bound(response)
+
+    client = build_client(settings)
+    http = DefaultAsyncHttpxClient(
+        timeout=client.timeout,
+        headers={"Accept-Encoding": PACKINGS},
+        follow_redirects=False,
+        event_hooks={"response": [bounded]},
+    )
+    asked = Asked(where=shown(str(client.base_url)), model=settings.id.model, key_variable=key_variable(settings))
+    return BatchApi(client.copy(http_client=http), asked)
+
+
+def _patient() -> Any:
+    """Limits for what takes as long as it has bytes."""
+    import httpx2
+
+    return httpx2.Timeout(SILENCE, connect=10.0)
+
+
+def _batch(form: Mapping[str, Any]) -> Batch:
+    counts = form.get("request_counts")
+    completed, failed = count(part_of(counts, "completed")), count(part_of(counts, "failed"))
+    complaints = items(part_of(form.get("errors"), "data"), "errors")
+    return Batch(
+        id=_number(form.get("id"), "id"),
+        status=clean(clean_text(form.get("status")), limit=40),
+        output=_file(form.get("output_file_id")),
+        errors=_file(form.get("error_file_id")),
+        done=None if completed is None or failed is None else completed + failed,
+        complaints=tuple(_complaint(each) for each in complaints),
+        mark=clean_text(part_of(form.get("metadata"), MARK)),
+    )
+
+
+def _complaint(form: object) -> tuple[str, str, int | None]:
+    code, words = clean_text(part_of(form, "code")), clean(clean_text(part_of(form, "message")))
+    return code, words, count(part_of(form, "line"))
+
+
+def _file(value: object) -> str | None:
+    return _number(value, "file") if value else None
+
+
+def _number(value: object, name: str) -> str:
+    """What may stand in the path of an address.
+
+    Raises:
+        MalformedReply: `value` may not.
+    """
+    text = clean_text(value)
+    if not _NUMBER.fullmatch(text) or set(text) == {"."}:
+        raise MalformedReply(f"The reply's {name} is {clean(text, limit=40)!r}.")
+    return text
+
+
+def _why(error: Exception) -> str:
+    status = getattr(error, "status", None)
+    return f"status {status}" if status else "the reply is no list"

@@ -1,0 +1,266 @@
+"""The backend for OpenAI and everything that speaks its protocol, on the official client."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal
+
+from askance.chat import ChatResponse, ModelId
+from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
+from askance.models.complaints import Complaint, clean, headers_of, read, read_body
+from askance.models.encoding import EncodedImages
+from askance.models.openai.again import Again
+from askance.models.openai.chat import from_chat, to_chat
+from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
+from askance.models.openai.habits import Habits
+from askance.models.openai.replies import LARGEST_REPLY, TOO_LARGE, Secrets
+from askance.models.openai.responses import from_responses, to_responses
+from askance.models.pacing.allowance import hand_on
+from askance.models.reading import clean_text, items, mapping, part_of
+from askance.models.vendor_errors import Asked, error_of, shown, translated
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, RequestOptions
+
+    from askance.chat import ChatRequest, JsonObject
+    from askance.models.encoding import Encoder
+    from askance.models.settings import ModelSettings, TokenField
+
+MOST_VALUES = 1_000_000
+"""Values in the JSON of a reply: a few bytes of text can make a hundred of memory."""
+
+SHOWN = 40
+"""Characters of a reply that is no JSON text that a message quotes."""
+
+LIST_TIMEOUT = 2.0
+"""Seconds for the list of models that a message about an unknown model quotes."""
+
+_SECURITY: RequestOptions = {"security": {"bearer_auth": True}, "follow_redirects": False}
+"""As the client's own methods ask: the model's key, never an administrator's. No endpoint sends us on to another: with
+the request would go its pictures, and headers that may be secret."""
+
+
+class OpenAIModel:
+    """A model behind an OpenAI-compatible endpoint, on a ready client.
+
+    It posts JSON through the client, so that its authentication, hooks, proxies and transport all hold, and reads the
+    reply itself: checking each reply against the SDK's types costs more than all else. Make the client with
+    `max_retries=0`, or each try of askance's becomes several.
+
+    Args:
+        client: of the `openai` package; `AsyncAzureOpenAI` is one too.
+        model: the model's name at the endpoint.
+        api: `chat` for chat completions, `responses` for the responses API.
+        token_field: name under which the endpoint takes the token limit; None is OpenAI's own name there and the older
+            name everywhere else, and the other one where the endpoint says so.
+        key_variable: name of the variable that the client's key came from, for messages.
+        secrets: what is blanked out of replies; None is the client's key.
+        again: sends what the client has sent, with another body; None has the client build every request.
+    """
+
+    def __init__(
+        self,
+        client: AsyncOpenAI,
+        model: str,
+        *,
+        api: Literal["chat", "responses"] = "chat",
+        token_field: TokenField | None = None,
+        key_variable: str | None = None,
+        secrets: Secrets | None = None,
+        again: Again | None = None,
+    ) -> None:
+        address = shown(str(client.base_url))
+        own = is_own(address)
+        self.id = ModelId("openai", model, None if own else address, api=api)
+        self._client = client
+        self._asked = Asked(where=address, model=model, key_variable=key_variable)
+        self._habits = Habits(token_field or ("max_completion_tokens" if own else "max_tokens"))
+        self._secrets = Secrets((client.api_key,)) if secrets is None else secrets
+        self._again = again
+        self._images = EncodedImages()
+        self._served: list[str] | None = None
+
+    @property
+    def noticed(self) -> JsonObject:
+        """What the endpoint's complaints taught: `token_field` and `without` (rejected sampling fields), where it did.
+
+        Requests are adjusted to it from then on; their keys stay what was asked.
+        """
+        return self._habits.noticed
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer to `request`, which is sent under this model's own name.
+
+        Raises:
+            CallError: the call ended without an answer.
+            BadImage: a picture cannot be used.
+            ConfigError: the API has no such parameter.
+        """
+        encode = await self._images.encoder(request.images)
+        asked = replace(self._asked, images=bool(request.images))
+        try:
+            with translated(asked):
+                return self._response(await self._exchange(request, encode), asked)
+        except Filtered:
+            # The filter's verdict on the request is an outcome, to be recorded as one on the answer is.
+            return ChatResponse(finish="content_filter")
+        except ModelNotFound as error:
+            error.hint = await self._nearest() or error.hint
+            raise
+
+    async def aclose(self) -> None:
+        """Closes the client."""
+        await self._client.close()
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self.id.model!r}, at {self._asked.where!r})"
+
+    async def _exchange(self, request: ChatRequest, encode: Encoder) -> bytes:
+        """The reply; a request that is rejected for its form alone is sent again at once in the form that is taken."""
+        while True:
+            path, body = self._body(request, encode)
+            try:
+                return await self._post(path, body)
+            except Exception as cause:
+                complaint = read(cause)
+                if complaint is None or not self._habits.learn(complaint, body):
+                    raise
+                self._habits.tell(str(self.id))
+
+    def _body(self, request: ChatRequest, encode: Encoder) -> tuple[str, JsonObject]:
+        habits, model = self._habits, self.id.model
+        if self.id.api == "responses":
+            return "/responses", to_responses(request, encode, model=model, without=habits.without)
+        body = to_chat(request, encode, model=model, token_field=habits.token_field, without=habits.without)
+        return "/chat/completions", body
+
+    async def _post(self, path: str, body: JsonObject) -> bytes:
+        again = self._again
+        try:
+            if again is not None and again.knows(path):
+                response = await again.send(path, _text(body))
+            else:
+                response = await self._first(path, body)
+        except Exception as cause:
+            hand_on(headers_of(cause))
+            raise
+        hand_on(response.headers)
+        try:
+            return self._secrets.blanked(await _limited(response, self._asked))
+        finally:
+            await response.aclose()
+
+    async def _first(self, path: str, body: JsonObject) -> Any:
+        """The reply to a request that the client builds."""
+        import httpx2
+        from openai import AsyncStream
+
+        # A client for Azure finds the deployment in the body, and so has to see it.
+        given: Any = {"body": body} if self._again is None else {"content": _text(body)}
+        response: Any = await self._client.post(
+            path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **given
+        )
+        if self._again is not None:
+            self._again.learn(path, response.request)
+        return response
+
+    def _response(self, data: bytes, asked: Asked) -> ChatResponse:
+        try:
+            reply = mapping(_json(data), "body")
+            complaint = read_body(reply)
+            if complaint is None:
+                return from_responses(reply) if self.id.api == "responses" else from_chat(reply)
+        except MalformedReply as error:
+            raise _malformed(error.message, asked, kind=type(error)) from error
+        raise error_of(complaint, asked)
+
+    async def _nearest(self) -> str | None:
+        """Which models the endpoint serves, as a hint; asked once, and quickly given up."""
+        if self._served is None:
+            self._served = await self._models()
+        close = get_close_matches(self.id.model, self._served, n=3, cutoff=0.4) or self._served[:3]
+        return f"It serves {', '.join(map(repr, close))}." if close else None
+
+    async def _models(self) -> list[str]:
+        import httpx2
+
+        try:
+            response = await self._client.get(
+                "/models", cast_to=httpx2.Response, options={**_SECURITY, "timeout": LIST_TIMEOUT}
+            )
+            found = items(mapping(_json(response.content), "body").get("data"), "data")
+            return sorted(clean_text(part_of(model, "id")) for model in found)
+        except Exception:  # noqa: BLE001  # a hint is not worth an error
+            return []
+
+
+def from_settings(settings: ModelSettings) -> OpenAIModel:
+    """The model that `settings` describes, on a client made for it.
+
+    Raises:
+        AuthError: the key's variable is not set.
+        ConfigError: a header's variable is not set, or an Azure model has no address.
+    """
+    azure, http = settings.azure, http_client(settings)
+    return OpenAIModel(
+        build_client(settings, http),
+        (azure.deployment if azure is not None else None) or settings.id.model,
+        api=settings.id.api,
+        token_field=settings.token_field,
+        key_variable=key_variable(settings),
+        secrets=secrets_of(settings),
+        again=Again(http) if azure is None else None,
+    )
+
+
+def _text(body: JsonObject) -> bytes:
+    """`body` as JSON; a lone half of a surrogate pair, which has no UTF-8 form, goes escaped, and all else with it."""
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+
+
+async def _limited(response: Any, asked: Asked) -> bytes:
+    """The body of an open response.
+
+    Raises:
+        MalformedReply: it is too large, or ends before it is whole.
+    """
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in response.aiter_bytes():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > LARGEST_REPLY:
+                raise MalformedReply(TOO_LARGE)
+    except MalformedReply as error:
+        raise _malformed(error.message, asked) from error
+    except Exception as cause:
+        complaint = read(cause)
+        if complaint is not None and complaint.kind is Unreachable:
+            raise _malformed(f"it breaks off ({complaint.words})", asked) from cause
+        raise
+    return b"".join(chunks)
+
+
+def _malformed(words: str, asked: Asked, *, kind: type[MalformedReply] = MalformedReply) -> Exception:
+    return error_of(Complaint(kind=kind, words=words), asked)
+
+
+def _json(data: bytes) -> object:
+    """The JSON value in `data`.
+
+    Raises:
+        MalformedReply: it holds none.
+    """
+    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise MalformedReply(f"It holds more than {MOST_VALUES} values.")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        start = clean(data[: 4 * SHOWN].decode("utf-8", "replace"), limit=SHOWN)
+        raise MalformedReply(f"It is no JSON text: {start!r}." if data else "It is empty.") from error

@@ -1,0 +1,134 @@
+"""Limits: how many calls an endpoint gets at once, and one pace that all of them share.
+
+A 429 says something about the endpoint, not about the call that met it: it slows all calls down and uses up none of the
+call's tries. Neither does an endpoint that stopped answering anybody, as one that is being restarted does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from askance.errors import CallTimeout, ModelError, RateLimited, ServerFault, Unreachable
+from askance.models.attempt import Journal, journal
+from askance.models.pacing.allowance import allowance_of, heard
+from askance.models.pacing.pace import Pace
+from askance.models.pacing.room import Room
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from askance.chat import ChatRequest, ChatResponse
+    from askance.models.loop import PerLoop
+    from askance.models.seam import ChatModel
+
+OUTAGE = 120.0
+"""Seconds that an endpoint that has answered before may answer nobody, before calls give up."""
+
+_GONE = frozenset({502, 503, 504})
+"""Statuses of an endpoint that is overloaded, or of a proxy with none behind it."""
+
+
+kept: ContextVar[list[Callable[[], None]] | None] = ContextVar("kept", default=None)
+"""Takes what gives the place of an answered call back, for whoever puts the answer on record: until then the call is
+under way, and no more calls are than were allowed."""
+
+
+class Endpoint:
+    """What all calls to one endpoint share; used on one loop.
+
+    Args:
+        concurrency: calls at a time; None finds out how many.
+        rpm: calls per minute; None learns the rate.
+        tpm: tokens per minute; None learns that from what the endpoint says.
+    """
+
+    def __init__(self, concurrency: int | None = None, *, rpm: float | None = None, tpm: float | None = None) -> None:
+        self.room = Room(concurrency)
+        self.pace = Pace(rpm=rpm, tpm=tpm)
+        self._line = asyncio.Lock()
+        self._alive: float | None = None
+
+    async def turn(self) -> float:
+        """Waits until a call may start, first come, first served; returns when it started."""
+        async with self._line:
+            while (wait := self.pace.wait(time.monotonic())) > 0:  # noqa: ASYNC110
+                await asyncio.sleep(wait)  # a 429 meanwhile makes it longer
+            now = time.monotonic()
+            self.pace.start(now)
+            return now
+
+    def hear(self, headers: Mapping[str, str]) -> None:
+        """Takes what a reply's headers say about limits."""
+        if (allowance := allowance_of(headers)) is not None:
+            self.pace.hear(time.monotonic(), allowance, under_way=self.room.taken)
+
+    def answered(self, sent: float, response: ChatResponse) -> None:
+        """Notes an answer to a call that started at `sent`."""
+        now = self._alive = time.monotonic()
+        used = response.usage
+        self.pace.spent(now, None if used.input is None else used.input + (used.output or 0))
+        self.room.answered(now - sent)
+
+    def failed(self, sent: float, error: ModelError) -> bool:
+        """Notes a fault; returns whether it is the endpoint's alone, so that it uses up no try of the call's."""
+        now = time.monotonic()
+        gone = isinstance(error, Unreachable) or (isinstance(error, ServerFault) and error.status in _GONE)
+        if gone or isinstance(error, CallTimeout):
+            self.room.overloaded(now, sent)
+        elif error.status is not None:
+            self._alive = now
+        return gone and self._alive is not None and self._alive < sent and now - self._alive < OUTAGE
+
+
+class Limited:
+    """Lets a call through when there is room; repeats it at the shared pace while the endpoint asks to slow down."""
+
+    def __init__(self, wrapped: ChatModel, endpoint: PerLoop[Endpoint]) -> None:
+        self._wrapped = wrapped
+        self._endpoint = endpoint
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer.
+
+        Raises:
+            RateLimited: the endpoint asks for a longer pause than the call's deadline leaves.
+        """
+        endpoint, later = self._endpoint(), kept.get()
+        await endpoint.room.enter()
+        token = heard.set(endpoint.hear)
+        try:
+            response = await self._at_pace(request, endpoint)
+        except BaseException:
+            later = None
+            raise
+        else:
+            return response
+        finally:
+            heard.reset(token)
+            if later is None:
+                endpoint.room.leave()
+            else:
+                later.append(endpoint.room.leave)
+
+    async def _at_pace(self, request: ChatRequest, endpoint: Endpoint) -> ChatResponse:
+        notes = journal.get() or Journal(None)
+        while True:
+            sent = await endpoint.turn()
+            try:
+                response = await self._wrapped.generate(request)
+            except RateLimited as error:
+                now = time.monotonic()
+                # A pause beyond the deadline is not imposed on the others: they would only wait for their own end.
+                if notes.late(endpoint.pace.pause(now, error.retry_after)):
+                    raise
+                endpoint.pace.slow(now, sent, error.retry_after)
+            except ModelError as error:
+                notes.free += endpoint.failed(sent, error)
+                raise
+            else:
+                endpoint.answered(sent, response)
+                return response

@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import math
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.chat import key_of
+from askance.errors import BadRecord, ConfigError, MissingExtra, ModelError, ReplayMiss, UsageError
+from askance.models import Engine, ScriptedEmbedder, cosine, get_embedder, noting
+from askance.models.encoders.sentence import SentenceEncoder
+from askance.models.encoders.vectors import packed
+from askance.replay import MemoryStore, Mode, Record
+
+ROOT = Path(__file__).resolve().parents[3]
+VECTORS = {"a cup": (1.0, 0.0), "a mug": (0.6, 0.8), "a horse": (0.0, 1.0), "nothing": (0.0, 0.0)}
+
+
+def scripted(identity: str | None = "table") -> ScriptedEmbedder:
+    return ScriptedEmbedder(VECTORS.__getitem__, identity=identity, normalized=True)
+
+
+def over(records: MemoryStore, mode: Mode = "auto") -> Engine:
+    return Engine(records=records, mode=mode)
+
+
+def request(text: str) -> dict[str, Any]:
+    return {"model": {"name": "table"}, "text": text}
+
+
+async def test_each_text_has_a_record_with_its_numbers_in_32_bits() -> None:
+    records = MemoryStore()
+    embedder = get_embedder(scripted(), engine=over(records))
+
+    vectors = await embedder.embed(["a mug", "a cup"])
+
+    mug = struct.unpack("<2f", struct.pack("<2f", 0.6, 0.8))
+    assert vectors == [mug, (1.0, 0.0)]
+    record = records.get(key_of("embed", request("a mug")))
+    assert record is not None
+    packed = base64.b64encode(struct.pack("<2f", 0.6, 0.8)).decode()
+    assert (record.kind, record.request, record.response) == (
+        "embed",
+        request("a mug"),
+        {"float32": packed, "size": 2},
+    )
+
+
+async def test_equal_texts_are_embedded_once_and_what_is_on_record_never() -> None:
+    script = scripted()
+    embedder = get_embedder(script, engine=over(MemoryStore()))
+
+    first = await embedder.embed(["a cup", "a horse", "a cup"])
+    second = await embedder.embed(["a horse", "a mug"])
+
+    assert script.asked == [("a cup", "a horse"), ("a mug",)]
+    assert (first[0], first[1]) == (first[2], second[0])
+
+
+async def test_what_is_on_its_way_is_not_made_again() -> None:
+    script = scripted()
+    embedder = get_embedder(script, engine=over(MemoryStore()))
+
+    await asyncio.gather(*(embedder.embed(["a cup", "a mug"]) for _ in range(5)))
+
+    assert script.asked == [("a cup", "a mug")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked", "kept"),
+    [
+        ("auto", [("a mug",)], (1.0, 0.0)),
+        ("live", [("a cup", "a mug"), ("a cup",)], (1.0, 0.0)),
+        ("refresh", [("a cup", "a mug")], (0.5, 0.5)),
+    ],
+    ids=["auto", "live", "refresh"],
+)
+async def test_a_mode_says_what_is_read_asked_and_written(mode: Mode, asked: object, kept: tuple[float, ...]) -> None:
+    records = MemoryStore()
+    await get_embedder(scripted(), engine=over(records)).embed(["a cup"])
+    script = ScriptedEmbedder(lambda _: (0.5, 0.5), identity="table")
+    embedder = get_embedder(script, engine=over(records, mode))
+
+    await embedder.embed(["a cup", "a mug"])
+    await embedder.embed(["a cup"])
+
+    assert script.asked == asked
+    assert await get_embedder(scripted(), engine=over(records, "replay")).embed(["a cup"]) == [kept]
+
+
+async def test_a_replay_asks_nobody_and_says_what_is_missing() -> None:
+    records = MemoryStore()
+    await get_embedder(scripted(), engine=over(records)).embed(["a cup"])
+    script = scripted()
+    embedder = get_embedder(script, engine=over(records, "replay"))
+
+    assert await embedder.embed(["a cup"]) == [(1.0, 0.0)]
+    with pytest.raises(ReplayMiss) as caught:
+        await embedder.embed(["a cup", "a mug"])
+    assert caught.value.key == key_of("embed", request("a mug"))
+    assert "(table): the nearest, " in str(caught.value)
+    assert "differs in 'text'." in str(caught.value)
+    assert str(caught.value).splitlines()[-2:] == ["-a cup", "+a mug"]
+    assert script.asked == []
+
+
+async def test_the_keys_are_those_of_the_records_and_are_noted() -> None:
+    records = MemoryStore()
+    embedder = get_embedder(scripted(), engine=over(records))
+
+    with noting() as noted:
+        await embedder.embed(["a cup", "a mug", "a cup"])
+
+    assert embedder.keys(["a cup", "a mug", "a cup"]) == tuple(noted)
+    assert sorted(noted) == sorted(records.keys())
+
+
+async def test_a_script_without_an_identity_is_neither_recorded_nor_replayed() -> None:
+    records = MemoryStore()
+    embedder = get_embedder(scripted(None), engine=over(records))
+
+    assert await embedder.embed(["a horse", "a cup", "a horse"]) == [(0.0, 1.0), (1.0, 0.0), (0.0, 1.0)]
+    assert (len(records), embedder.keys(["a cup"])) == (0, ())
+    with pytest.raises(UsageError, match=r"cannot be replayed: nothing tells them from another model's\."):
+        get_embedder(scripted(None), engine=over(records, "replay"))
+
+
+async def test_an_object_is_filed_under_the_name_it_is_given() -> None:
+    class Lengths:
+        async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            return [[len(text)] for text in texts]
+
+    records = MemoryStore()
+    await get_embedder(Lengths(), identity="lengths", engine=over(records)).embed(["four"])
+
+    assert [record.request for record in records] == [{"model": {"name": "lengths"}, "text": "four"}]
+
+
+async def test_what_an_embedder_is_made_of_enters_the_key() -> None:
+    cut = scripted()
+    cut.parameters = {"max_tokens": 4}  # pyright: ignore[reportAttributeAccessIssue]  # as an embedder may have
+    records = MemoryStore()
+
+    await get_embedder(scripted(), engine=over(records)).embed(["a cup"])
+    await get_embedder(cut, engine=over(records)).embed(["a cup"])
+
+    assert len(records) == 2
+
+
+async def test_a_form_is_enough_for_the_records() -> None:
+    records = MemoryStore()
+    embedder = get_embedder(scripted(), engine=over(records))
+    await embedder.embed(["a cup"])
+
+    described = get_embedder(embedder.form(), engine=over(records, "auto"))
+
+    assert await described.embed(["a cup"]) == [(1.0, 0.0)]
+    with pytest.raises(UsageError) as caught:
+        await described.embed(["a mug"])
+    assert str(caught.value) == (
+        "The embedder 'table' is known by its records alone, and they lack 'a mug'. "
+        "Name the embedder itself: a spec, or an object."
+    )
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "too few": ([[1.0]], "'wrong' was asked for 2 vectors of one size and gave some 1 in all."),
+    "of two sizes": ([[1.0], [1.0, 2.0]], "'wrong' was asked for 2 vectors of one size and gave some of different"),
+    "no number": ([[1.0], [math.nan]], "'wrong' gave a vector that is empty or holds something that is no number"),
+    "too large": ([[1.0], [1e300]], "'wrong' gave a vector that is empty or holds something that is no number"),
+    "empty": ([[], []], "'wrong' gave a vector that is empty or holds something that is no number"),
+}
+
+
+@pytest.mark.parametrize(("vectors", "message"), WRONG.values(), ids=WRONG)
+async def test_what_is_no_vector_is_no_answer(vectors: Any, message: str) -> None:
+    class Wrong:
+        id = "wrong"
+
+        async def embed(self, texts: Sequence[str]) -> Any:
+            return vectors
+
+    records = MemoryStore()
+    with pytest.raises(ModelError) as caught:
+        await get_embedder(Wrong(), engine=over(records)).embed(["a cup", "a mug"])
+    assert str(caught.value).startswith(message)
+    assert len(records) == 0
+
+
+@pytest.mark.parametrize(
+    "response",
+    [{}, {"float32": "AAAA", "size": 1}, {"float32": "!", "size": 1}, {"float32": "AAAAAA==", "size": 2}, {"size": 0}],
+    ids=["nothing", "three bytes", "no base64", "another size", "no numbers"],
+)
+async def test_a_damaged_record_is_said_to_be(response: dict[str, Any]) -> None:
+    records = MemoryStore([Record.make("embed", request("a cup"), response)])
+
+    with pytest.raises(BadRecord, match=r"^The record '[0-9a-f]{12}' holds no vector\."):
+        await get_embedder(scripted(), engine=over(records)).embed(["a cup"])
+
+
+NONE: dict[str, tuple[Any, type[UsageError], str]] = {
+    "unknown": ("openai:small", ConfigError, "'openai:small' names no embedder. "),
+    "misspelt": ("str:folder", ConfigError, "'str:folder' names no embedder. Nearest: 'st'. Write `st:FOLDER` or"),
+    "nothing behind it": ("st:", ConfigError, "'st:' names no embedder. Write `st:FOLDER` or `st:sentence-"),
+    "no folder": ("st:./missing", ConfigError, "There is no folder './missing', and it is no name on the hub."),
+    "no embedder": (3, UsageError, "A int is no embedder. Give `st:FOLDER` or"),
+    "no form": ({"text": "x"}, UsageError, "This is the identity of no model: 'None'."),
+}
+
+
+@pytest.mark.parametrize(("given", "kind", "message"), NONE.values(), ids=NONE)
+def test_what_is_no_embedder_is_said_to_be_none(given: Any, kind: type[UsageError], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        get_embedder(given, engine=over(MemoryStore()))
+    assert str(caught.value).startswith(message)
+
+
+COSINES: dict[str, tuple[tuple[float, ...], tuple[float, ...], float]] = {
+    "the same": ((3.0, 4.0), (3.0, 4.0), 1.0),
+    "of another length": ((3.0, 4.0), (6.0, 8.0), 1.0),
+    "opposite": ((1.0, 2.0), (-1.0, -2.0), -1.0),
+    "square": ((1.0, 0.0), (0.0, 7.0), 0.0),
+    "24 of 25": ((3.0, 4.0), (4.0, 3.0), 0.96),
+    "no length": ((0.0, 0.0), (1.0, 0.0), 0.0),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), COSINES.values(), ids=COSINES)
+def test_cosine(one: tuple[float, ...], other: tuple[float, ...], expected: float) -> None:
+    assert cosine(one, other) == pytest.approx(expected, abs=1e-15)
+    assert -1 <= cosine(one, other) <= 1
+
+
+def test_vectors_of_two_sizes_cannot_be_compared() -> None:
+    with pytest.raises(UsageError, match=r"^Vectors of 1 and of 2 numbers cannot be compared\.$"):
+        cosine((1.0,), (1.0, 2.0))
+
+
+# --- st: ---
+
+
+def folder_of(place: Path, **files: bytes) -> Path:
+    place.mkdir()
+    for name, content in {"model.safetensors": b"weights", "config.json": b"{}", **files}.items():
+        (place / name).write_bytes(content)
+    return place
+
+
+def test_a_folder_is_known_by_what_decides_vectors_and_not_by_its_place(tmp_path: Path) -> None:
+    here = SentenceEncoder(str(folder_of(tmp_path / "here"))).id
+    there = SentenceEncoder(str(folder_of(tmp_path / "there", **{"README.md": b"words"}))).id
+    other = SentenceEncoder(str(folder_of(tmp_path / "other", **{"model.safetensors": b"others"}))).id
+
+    assert here == there
+    assert other != here
+    assert str(here).startswith("st:sha256:")
+
+
+@pytest.mark.parametrize(
+    ("source", "identity"),
+    [
+        ("sentence-transformers/all-mpnet-base-v2", "st:sentence-transformers/all-mpnet-base-v2@main"),
+        ("sentence-transformers/all-mpnet-base-v2@e8c3b32", "st:sentence-transformers/all-mpnet-base-v2@e8c3b32"),
+        ("sha256:abc", "st:sha256:abc"),
+    ],
+    ids=["name", "revision", "digest"],
+)
+def test_a_name_is_known_with_its_revision(source: str, identity: str) -> None:
+    assert str(SentenceEncoder(source).id) == identity
+
+
+def test_a_folder_without_safetensors_is_none(tmp_path: Path) -> None:
+    (tmp_path / "pytorch_model.bin").write_bytes(b"")
+
+    with pytest.raises(ConfigError, match=r"holds no weights in safetensors files\."):
+        get_embedder(f"st:{tmp_path}", engine=over(MemoryStore()))
+
+
+async def test_a_package_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    embedder = get_embedder(f"st:{folder_of(tmp_path / 'encoder')}", engine=over(MemoryStore()))
+
+    with pytest.raises(MissingExtra) as caught:
+        await embedder.embed(["a cup"])
+    assert str(caught.value).endswith(
+        "needs torch and transformers, and torch is not installed. pip install 'askance[local]'"
+    )
+
+
+async def test_a_digest_alone_can_be_replayed_and_not_asked() -> None:
+    embedder = get_embedder("st:sha256:abc", engine=over(MemoryStore()))
+
+    with pytest.raises(UsageError, match=r"is known by the digest of its files alone\. Name its folder: `st:FOLDER`\."):
+        await embedder.embed(["a cup"])
+
+
+REPLAYED = """\
+import asyncio, sys
+from askance.models import Engine, get_embedder
+from askance.replay import MemoryStore
+async def main():
+    engine = Engine(mode="replay", records=MemoryStore.from_cassette("calls.jsonl"))
+    print(await get_embedder("st:org/name", engine=engine).embed(["a cup"]))
+asyncio.run(main())
+print({"torch", "transformers", "numpy"} & set(sys.modules))
+"""
+
+
+def test_a_replay_needs_neither_weights_nor_what_runs_them(own_place: Path) -> None:
+    form = {"model": {"provider": "st", "model": "org/name@main"}, "pooling": "mean", "normalized": True}
+    kept = Record.make("embed", {**form, "text": "a cup"}, packed((1.0, 0.0), by="org/name"))
+    (own_place / "calls.jsonl").write_text(kept.to_json() + "\n", encoding="utf-8")
+
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", REPLAYED], capture_output=True, text=True, check=True, env=environment)
+
+    assert done.stdout.splitlines() == ["[(1.0, 0.0)]", "set()"]

@@ -1,0 +1,482 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import httpx2
+import pytest
+from openai import AsyncAzureOpenAI, AsyncOpenAI
+from PIL import Image as Pillow
+
+from askance.chat import (
+    ChatRequest,
+    ChatResponse,
+    ImagePart,
+    Message,
+    ModelId,
+    ResponseFormat,
+    Sampling,
+    TextPart,
+    Usage,
+)
+from askance.errors import (
+    AuthError,
+    BadRequest,
+    CallError,
+    ConfigError,
+    ContextExceeded,
+    ImagesRejected,
+    MalformedReply,
+    ModelError,
+    ModelNotFound,
+    RateLimited,
+    ServerFault,
+    UnknownFinish,
+    Unreachable,
+)
+from askance.images import Image
+from askance.models.openai.model import OpenAIModel, from_settings
+from askance.models.pacing.allowance import heard
+from askance.models.settings import Azure, ModelSettings
+from tests import replies
+from tests.servers import SENTENCE, FakeEndpoint, Reply, Seen, chat_body
+
+KEY = "sk-very-secret-0123456789abcdef"
+
+
+def hello(**fields: Any) -> ChatRequest:
+    return ChatRequest(
+        model=ModelId("openai", "fake-model"), messages=(Message("user", (TextPart("Hello?"),)),), **fields
+    )
+
+
+def with_picture() -> ChatRequest:
+    picture = ImagePart(Image.from_pil(Pillow.new("RGB", (2, 2))))
+    return ChatRequest(model=ModelId("openai", "fake-model"), messages=(Message("user", (picture, TextPart("What?"))),))
+
+
+def at(endpoint: FakeEndpoint | str, **fields: Any) -> ModelSettings:
+    address = endpoint if isinstance(endpoint, str) else endpoint.url
+    return ModelSettings(id=ModelId("openai", "fake-model", address, api=fields.pop("api", "chat")), **fields)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as served:
+        yield served
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Callable[..., OpenAIModel]]:
+    """Models from settings, closed afterwards."""
+    models: list[OpenAIModel] = []
+
+    def made(*args: Any, **fields: Any) -> OpenAIModel:
+        models.append(from_settings(at(*args, **fields)))
+        return models[-1]
+
+    yield made
+    for model in models:
+        await model.aclose()
+
+
+Make = Callable[..., OpenAIModel]
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_an_answer(endpoint: FakeEndpoint, make: Make, api: str) -> None:
+    response = await make(endpoint, api=api).generate(hello())
+    assert response == ChatResponse(text=SENTENCE, usage=Usage(input=11, output=7), model="fake-model")
+    assert [seen.path for seen in endpoint.requests] == ["/v1/chat/completions" if api == "chat" else "/v1/responses"]
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_schema_reaches_the_endpoint(endpoint: FakeEndpoint, make: Make, api: str) -> None:
+    schema = {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}}
+    response = await make(endpoint, api=api).generate(hello(response=ResponseFormat("json_schema", "a", schema)))
+    assert json.loads(response.text) == {"names": ["cup", "wall"]}
+
+
+async def test_the_model_is_asked_by_its_own_name(endpoint: FakeEndpoint) -> None:
+    async with AsyncOpenAI(base_url=endpoint.url, api_key="-", max_retries=0) as client:
+        await OpenAIModel(client, "its-own-name").generate(hello())
+    assert endpoint.bodies[0]["model"] == "its-own-name"
+
+
+async def test_the_identity_of_a_ready_client(endpoint: FakeEndpoint) -> None:
+    async with AsyncOpenAI(base_url=endpoint.url, api_key="-") as client:
+        assert OpenAIModel(client, "m").id == ModelId("openai", "m", endpoint.url)
+    async with AsyncOpenAI(api_key="-") as client:
+        assert OpenAIModel(client, "m", api="responses").id == ModelId("openai", "m", api="responses")
+
+
+async def test_a_picture_is_sent_as_a_data_address(endpoint: FakeEndpoint, make: Make) -> None:
+    await make(endpoint).generate(with_picture())
+    url = endpoint.bodies[0]["messages"][0]["content"][0]["image_url"]["url"]
+    assert url.startswith("data:image/png;base64,iVBORw0KGgo")
+
+
+async def test_the_client_does_not_ask_again_by_itself(make: Make) -> None:
+    with FakeEndpoint([replies.OVERLOADED] * 3) as endpoint:
+        with pytest.raises(ServerFault):
+            await make(endpoint).generate(hello())
+        assert len(endpoint.requests) == 1
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+AT = "http://127.0.0.1/v1"
+UNREADABLE = f"{AT} sent a reply that cannot be read"
+TOO_LONG = "The request is longer than the model 'fake-model' can read"
+SHORTEN = "Shorten the prompt or the options, lower the token limit, or serve the model with a longer context."
+LATER = "Try again later; the server's log may say more."
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "message"),
+    [
+        pytest.param(
+            replies.WRONG_KEY,
+            AuthError,
+            f"{AT} asks for a key. "
+            "Name the environment variable that holds it as `key_variable` in the model's settings.",
+            id="wrong key",
+        ),
+        pytest.param(
+            replies.OPENAI_TOO_LONG,
+            ContextExceeded,
+            f"{TOO_LONG}: This model's maximum context length is 128000 tokens. "
+            f"However, your messages resulted in 130001 tokens. {SHORTEN}",
+            id="too long for OpenAI",
+        ),
+        pytest.param(
+            replies.VLLM_TOO_LONG,
+            ContextExceeded,
+            f"{TOO_LONG}: The decoder prompt (length 5000) is longer than the maximum model length of 512. {SHORTEN}",
+            id="too long for vLLM",
+        ),
+        pytest.param(
+            replies.SLOW_DOWN,
+            RateLimited,
+            f"{AT} asks to slow down: Rate limit reached for fake-model. Ask less at once, or wait.",
+            id="rate limit",
+        ),
+        pytest.param(
+            replies.NO_QUOTA,
+            ModelError,
+            f"{AT} gives no answer (status 429): You exceeded your current quota, please check your plan and billing "
+            "details. Add credit, or choose another model.",
+            id="no quota",
+        ),
+        pytest.param(replies.BROKEN, ServerFault, f"{AT} failed (status 500). {LATER}", id="HTML"),
+        pytest.param(
+            replies.NO_SCHEMA,
+            BadRequest,
+            f"{AT} rejects the request (status 400): Invalid parameter: 'response_format' of type 'json_schema' is not "
+            "supported with this model.",
+            id="no schema",
+        ),
+        pytest.param(
+            replies.CUT_JSON,
+            MalformedReply,
+            f"{UNREADABLE}: It is no JSON text: " + """'{"id": "chat-1", "choices": [{"index":…'.""",
+            id="half a JSON text",
+        ),
+        pytest.param(
+            replies.CUT_BODY,
+            MalformedReply,
+            f"{UNREADABLE}: it breaks off (peer closed connection without sending complete message body "
+            "(received 40 bytes, expected 298)).",
+            id="half a body",
+        ),
+        pytest.param(Reply(), MalformedReply, f"{UNREADABLE}: It is empty.", id="empty body"),
+        pytest.param(
+            replies.RESET,
+            Unreachable,
+            f"{AT} cannot be reached: Connection reset by peer. Start the server, or check the address.",
+            id="reset",
+        ),
+        pytest.param(
+            Reply(body={"choices": []}), MalformedReply, f"{UNREADABLE}: The reply has no choices.", id="no choices"
+        ),
+        pytest.param(
+            Reply(body="[" * 100_000),
+            MalformedReply,
+            f"{UNREADABLE}: It is no JSON text: '{'[' * 39}…'.",
+            id="deep JSON",
+        ),
+        pytest.param(
+            Reply(body={"error": {"code": 502, "message": "Provider returned error"}}),
+            ServerFault,
+            f"{AT} failed (status 502): Provider returned error. {LATER}",
+            id="error in a good reply",
+        ),
+        pytest.param(Reply(body={"error": "Oh."}), MalformedReply, f"{UNREADABLE}: Oh.", id="vague error"),
+    ],
+)
+async def test_errors_say_what_happened_and_the_way_out(
+    make: Make, reply: Reply, kind: type[CallError], message: str
+) -> None:
+    with FakeEndpoint([reply]) as endpoint:
+        with pytest.raises(CallError) as caught:
+            await make(endpoint).generate(hello())
+        assert str(caught.value).replace(f":{endpoint.port}", "") == message
+        assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    "reply", [replies.OPENAI_NO_IMAGES, replies.VLLM_NO_IMAGES, replies.VLLM_TEXT_MODEL, replies.LLAMACPP_NO_IMAGES]
+)
+async def test_a_model_that_takes_no_images(make: Make, reply: Reply) -> None:
+    with FakeEndpoint([reply]) as endpoint, pytest.raises(ImagesRejected) as caught:
+        await make(endpoint).generate(with_picture())
+    assert str(caught.value) == "The model 'fake-model' takes no images. Choose a vision-language model for --vlm."
+
+
+@pytest.mark.parametrize("reply", [replies.OPENAI_UNKNOWN_MODEL, replies.VLLM_UNKNOWN_MODEL])
+async def test_an_unknown_model_names_those_that_are_served(make: Make, reply: Reply) -> None:
+    with FakeEndpoint([reply, reply], models=("real-model", "fake-mode", "xyz")) as endpoint:
+        model = make(endpoint)
+        with pytest.raises(ModelNotFound):
+            await model.generate(hello())
+        with pytest.raises(ModelNotFound) as caught:
+            await model.generate(hello())
+        assert str(caught.value) == (
+            f"{endpoint.url} does not know the model 'fake-model'. It serves 'fake-mode', 'real-model'."
+        )
+        assert len(endpoint.others) == 1
+
+
+async def test_a_wrong_path(endpoint: FakeEndpoint, make: Make) -> None:
+    with pytest.raises(BadRequest) as caught:
+        await make(endpoint.url + "/wrong/place?").generate(hello())
+    assert caught.value.hint == "Check the address: that of most servers ends in /v1."
+
+
+async def test_a_server_that_is_down(make: Make) -> None:
+    with FakeEndpoint() as endpoint:
+        address = endpoint.url
+    with pytest.raises(Unreachable) as caught:
+        await make(address).generate(hello())
+    message = f"{address} cannot be reached: Connection refused. Start the server, or check the address."
+    assert str(caught.value) == message
+
+
+async def test_the_wait_that_is_asked_for(make: Make) -> None:
+    with FakeEndpoint([replies.SLOW_DOWN]) as endpoint, pytest.raises(RateLimited) as caught:
+        await make(endpoint).generate(hello())
+    assert (caught.value.status, caught.value.retry_after) == (429, 2.0)
+
+
+async def test_a_reply_that_is_too_large(make: Make) -> None:
+    with FakeEndpoint([Reply(body=b"x" * (51 << 20))]) as endpoint, pytest.raises(MalformedReply) as caught:
+        await make(endpoint).generate(hello())
+    assert caught.value.message.endswith("cannot be read: it is larger than 50 MB.")
+
+
+async def test_a_call_that_is_cancelled_leaves_the_client_usable(make: Make) -> None:
+    with FakeEndpoint([replies.SILENT]) as endpoint:
+        model = make(endpoint)
+        call = asyncio.ensure_future(model.generate(hello()))
+        await asyncio.to_thread(endpoint.wait)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert (await model.generate(hello())).text == SENTENCE
+
+
+async def test_an_ending_that_nobody_knows_is_a_failure_that_names_it(make: Make) -> None:
+    with FakeEndpoint([chat_body("A cup, br", finish="tired")]) as endpoint:
+        with pytest.raises(UnknownFinish) as caught:
+            await make(endpoint).generate(hello())
+        assert str(caught.value) == (
+            f"{endpoint.url} sent a reply of which nobody can tell whether it is whole: "
+            "It ended for a reason that is not known: 'tired'."
+        )
+
+
+async def test_a_filter_on_the_request_is_an_outcome(make: Make) -> None:
+    filtered = replies.error(400, "The response was filtered.", code="content_filter")
+    with FakeEndpoint([filtered]) as endpoint:
+        assert (await make(endpoint).generate(hello())).outcome == "filtered"
+
+
+# What a model will not take -------------------------------------------------------------------------------------------
+
+
+async def test_a_model_that_rejects_a_temperature_and_the_name_of_the_limit(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    request = hello(sampling=Sampling(temperature=0.2, max_tokens=9))
+    key = request.key
+    with FakeEndpoint([replies.NO_MAX_TOKENS, replies.NO_TEMPERATURE]) as endpoint:
+        model = make(endpoint)
+        first, second = await model.generate(request), await model.generate(request)
+        fields = [{name for name in body if name not in {"model", "messages"}} for body in endpoint.bodies]
+    assert first == second
+    assert fields == [
+        {"temperature", "max_tokens"},
+        {"temperature", "max_completion_tokens"},
+        {"max_completion_tokens"},
+        {"max_completion_tokens"},
+    ]
+    assert model.noticed == {"token_field": "max_completion_tokens", "without": ["temperature"]}
+    assert caplog.messages == [f"{model.id} takes no temperature: its answers are drawn at its default."]
+    assert request.key == key
+
+
+async def test_an_older_endpoint_takes_the_older_name(make: Make) -> None:
+    older = replies.error(400, "Unrecognized request argument supplied: max_completion_tokens")
+    with FakeEndpoint([older]) as endpoint:
+        model = make(endpoint, token_field="max_completion_tokens")
+        await model.generate(hello(sampling=Sampling(max_tokens=9)))
+        assert endpoint.bodies[1]["max_tokens"] == 9
+    assert model.noticed == {"token_field": "max_tokens"}
+
+
+async def test_a_value_out_of_range_is_no_reason_to_leave_it_out(make: Make) -> None:
+    wrong = replies.error(400, "Invalid 'temperature': must be at most 2.", param="temperature")
+    with FakeEndpoint([wrong]) as endpoint:
+        with pytest.raises(BadRequest):
+            await make(endpoint).generate(hello(sampling=Sampling(temperature=9.0)))
+        assert len(endpoint.requests) == 1
+
+
+# Keys and clients -----------------------------------------------------------------------------------------------------
+
+
+def only_header(endpoint: FakeEndpoint, name: str) -> str | None:
+    return endpoint.requests[-1].headers.get(name)
+
+
+async def test_a_key_for_openai_goes_nowhere_else(
+    endpoint: FakeEndpoint, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-secret")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-secret")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}\nX-Own: secret")
+    await make(endpoint).generate(hello())
+    assert only_header(endpoint, "authorization") == "Bearer none"
+    assert "secret" not in json.dumps(dict(endpoint.requests[0].headers))
+
+
+async def test_a_named_variable_holds_the_key(
+    endpoint: FakeEndpoint, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    await make(endpoint, key_variable="MY_KEY").generate(hello())
+    assert only_header(endpoint, "authorization") == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param(
+            ModelSettings(id=ModelId("openai", "gpt-4o")), "'openai:gpt-4o': set OPENAI_API_KEY.", id="OpenAI"
+        ),
+        pytest.param(
+            at("http://localhost:1/v1", key_variable="MY_KEY"),
+            "'openai:fake-model@http://localhost:1/v1': set MY_KEY.",
+            id="own variable",
+        ),
+        pytest.param(
+            at("https://r.openai.azure.com", azure=Azure(api_version="2024-10-21")),
+            "'openai:fake-model@https://r.openai.azure.com': set AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN.",
+            id="Azure",
+        ),
+    ],
+)
+def test_no_key_is_said_before_anything_is_sent(settings: ModelSettings, message: str) -> None:
+    with pytest.raises(AuthError) as caught:
+        from_settings(settings)
+    example = "openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"
+    assert str(caught.value) == f"There is no key for {message} Or use a server of your own, such as {example}."
+
+
+async def test_the_address_of_another_tool_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere.example/v1")
+    model = from_settings(ModelSettings(id=ModelId("openai", "gpt-4o")))
+    assert repr(model) == "OpenAIModel('gpt-4o', at 'https://api.openai.com/v1')"
+    await model.aclose()
+
+
+async def test_extra_headers_some_from_the_environment(
+    endpoint: FakeEndpoint, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", KEY)
+    await make(endpoint, headers={"X-Plain": "plain", "X-Token": "env:MY_TOKEN"}).generate(hello())
+    assert (only_header(endpoint, "x-plain"), only_header(endpoint, "x-token")) == ("plain", KEY)
+
+
+def test_a_header_whose_variable_is_not_set() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_settings(at("http://localhost:1/v1", headers={"X-Token": "env:MY_TOKEN"}))
+    assert str(caught.value) == "The header 'X-Token' is read from MY_TOKEN, which is not set. Set it."
+
+
+async def test_the_key_shows_nowhere(
+    make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    caplog.set_level(logging.DEBUG)
+    echo = replies.error(401, f"Incorrect API key provided: {KEY}.")
+    with FakeEndpoint([echo]) as endpoint:
+        model = make(endpoint, key_variable="MY_KEY")
+        with pytest.raises(AuthError) as caught:
+            await model.generate(hello())
+    shown = "".join(traceback.format_exception(caught.value)) + caplog.text + repr(model) + repr(vars(model))
+    assert KEY not in shown
+
+
+async def test_azure_is_asked_by_its_own_path_and_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    with FakeEndpoint() as endpoint:
+        root = endpoint.url.removesuffix("/v1")
+        model = from_settings(at(root, azure=Azure(api_version="2024-10-21", deployment="my-deployment")))
+        await model.generate(hello())
+        await model.aclose()
+        seen: Seen = endpoint.requests[0]
+    assert seen.path == "/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21"
+    assert (seen.headers["api-key"], "authorization" in seen.headers) == (KEY, False)
+
+
+async def test_a_ready_azure_client_serves_too(endpoint: FakeEndpoint) -> None:
+    root = endpoint.url.removesuffix("/v1")
+    async with AsyncAzureOpenAI(azure_endpoint=root, api_version="2024-10-21", api_key="-", max_retries=0) as client:
+        await OpenAIModel(client, "my-deployment").generate(hello())
+    assert endpoint.requests[0].path.startswith("/openai/deployments/my-deployment/chat/completions")
+
+
+async def test_hooks_and_transport_of_the_client_hold() -> None:
+    hooked: list[str] = []
+
+    async def hook(request: httpx2.Request) -> None:
+        hooked.append(request.url.path)
+
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=chat_body("Mocked.")))
+    http = httpx2.AsyncClient(transport=transport, event_hooks={"request": [hook]})
+    async with AsyncOpenAI(api_key="-", http_client=http) as client:
+        response = await OpenAIModel(client, "m").generate(hello())
+    assert (response.text, hooked) == ("Mocked.", ["/v1/chat/completions"])
+
+
+@pytest.mark.parametrize("status", [200, 429], ids=["answered", "rejected"])
+async def test_the_headers_of_a_reply_are_handed_on(status: int) -> None:
+    said: list[str] = []
+    token = heard.set(lambda headers: said.append(headers["x-ratelimit-remaining-requests"]))
+    limited = Reply(status=status, body=chat_body(), headers={"x-ratelimit-remaining-requests": "7"})
+    with FakeEndpoint([limited]) as endpoint:
+        model = from_settings(at(endpoint))
+        with suppress(RateLimited):
+            await model.generate(hello())
+        await model.aclose()
+    heard.reset(token)
+    assert said == ["7"]

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, TextPart, Usage
+from askance.errors import (
+    AuthError,
+    BadImage,
+    CallTimeout,
+    MalformedReply,
+    OverBudget,
+    RateLimited,
+    ServerFault,
+    Unreachable,
+    UsageError,
+)
+from askance.models import ModelSettings, Price
+from askance.models.attempt import Attempt, Journal, journal
+from askance.models.spending.budget import Amount, Budget
+from askance.models.spending.budgeted import Budgeted, Purse
+from askance.models.spending.ledger import Balance, Ledger
+from askance.models.spending.tokens import worst_case
+
+MODEL = ModelId("openai", "mine", "http://localhost:1/v1")
+SETTINGS = ModelSettings(id=MODEL, price=Price(input=1, output=2))
+REQUEST = ChatRequest(
+    model=MODEL, messages=(Message("user", (TextPart("a" * 68),)),), sampling=Sampling(max_tokens=100)
+)
+WORST = Amount(nanodollars=300_000, tokens=200, calls=1)
+ANSWER = ChatResponse(text="yes", usage=Usage(input=20, output=10))
+COST = Amount(nanodollars=40_000, tokens=30, calls=1)
+NOTHING = Amount()
+HANGS = "hangs"
+
+
+class Scripted:
+    """Ends each call as told: an answer, an error, or never."""
+
+    def __init__(self, *ends: Any) -> None:
+        self.ends = list(ends)
+        self.calls = 0
+        self.called = asyncio.Event()
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        self.calls += 1
+        self.called.set()
+        end = self.ends.pop(0)
+        while end == HANGS:  # noqa: ASYNC110
+            await asyncio.sleep(3600)
+        if isinstance(end, BaseException):
+            raise end
+        assert isinstance(end, ChatResponse)
+        return end
+
+
+@pytest.fixture
+def purse(tmp_path: Path) -> Iterator[Purse]:
+    opened = Purse(Ledger(tmp_path / "run.db", Budget(dollars=0.001)))
+    yield opened
+    opened.close()
+
+
+def refused() -> Unreachable:
+    error = Unreachable("no connection")
+    error.__cause__ = ConnectionRefusedError()
+    return error
+
+
+async def test_the_worst_case_is_reserved_before_and_settled_after(purse: Purse) -> None:
+    seen: list[Balance] = []
+
+    class Looking(Scripted):
+        async def generate(self, request: ChatRequest) -> ChatResponse:
+            seen.append(purse.ledger.balance())
+            return await super().generate(request)
+
+    await Budgeted(Looking(ANSWER), purse, SETTINGS).generate(REQUEST)
+    purse.close()
+
+    assert seen == [Balance(spent=NOTHING, lost=NOTHING, reserved=WORST)]
+    assert purse.ledger.balance() == Balance(spent=COST, lost=NOTHING, reserved=NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("end", "billed"),
+    [
+        (ChatResponse(text="yes"), WORST),
+        (ChatResponse(finish="length", usage=Usage(input=20, output=10)), COST),
+        (ChatResponse(usage=Usage(input=900, output=900)), Amount(nanodollars=2_700_000, tokens=1800, calls=1)),
+        (CallTimeout("hung"), WORST),
+        (MalformedReply("broken"), WORST),
+        (ServerFault("failed"), WORST),
+        (Unreachable("broke"), WORST),
+        (ValueError("a bug"), WORST),
+        (refused(), NOTHING),
+        (RateLimited("slow down"), NOTHING),
+        (AuthError("no key"), NOTHING),
+        (BadImage("no picture"), NOTHING),
+    ],
+    ids=[
+        "not counted",
+        "cut off",
+        "beyond the worst case",
+        "hung",
+        "broken",
+        "server fault",
+        "broke",
+        "bug",
+        "never connected",
+        "rate limit",
+        "no key",
+        "no picture",
+    ],
+)
+async def test_what_a_try_counts_for(purse: Purse, end: Any, billed: Amount) -> None:
+    if isinstance(end, BaseException):
+        with pytest.raises(type(end)):
+            await Budgeted(Scripted(end), purse, SETTINGS).generate(REQUEST)
+    else:
+        await Budgeted(Scripted(end), purse, SETTINGS).generate(REQUEST)
+    purse.close()
+
+    assert purse.ledger.balance().spent == billed
+
+
+@pytest.mark.parametrize(("sent", "billed"), [(True, WORST), (False, NOTHING)], ids=["on its way", "in line"])
+async def test_a_call_that_is_cancelled_counts_where_it_was_sent(purse: Purse, sent: bool, billed: Amount) -> None:
+    endpoint = Scripted(HANGS)
+    budgeted = Budgeted(Attempt(endpoint, timeout=60) if sent else endpoint, purse, SETTINGS)
+    token = journal.set(Journal(None))
+    task = asyncio.create_task(budgeted.generate(REQUEST))
+    journal.reset(token)
+    await endpoint.called.wait()
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    purse.close()
+
+    assert purse.ledger.balance() == Balance(spent=billed, lost=NOTHING, reserved=NOTHING)
+
+
+async def test_calls_wait_for_those_under_way_before_the_budget_is_used_up(purse: Purse) -> None:
+    endpoint = Scripted(*[ANSWER] * 99)
+    budgeted = Budgeted(endpoint, purse, SETTINGS)
+
+    ended = await asyncio.gather(*[budgeted.generate(REQUEST) for _ in range(40)], return_exceptions=True)
+    purse.close()
+
+    # 0.001 dollars: 18 answers leave 0.00028, less than the 0.0003 that the next may cost.
+    assert [type(end) for end in ended] == [ChatResponse] * 18 + [OverBudget] * 22
+    assert endpoint.calls == 18
+    assert purse.ledger.balance().spent.nanodollars == 18 * COST.nanodollars
+    assert str(ended[-1]) == (
+        "The budget of $0.0010 is used up: $0.0007 spent, and the next call of openai:mine@http://localhost:1/v1 may "
+        "take $0.0003. The same command with a larger budget goes on; a smaller `max_tokens` lowers what a call may "
+        "take."
+    )
+
+
+def test_dollars_cannot_hold_a_model_without_a_price(purse: Purse) -> None:
+    with pytest.raises(
+        UsageError, match=r"^What 'openai:mine@http://localhost:1/v1' costs is not known, so a budget in "
+    ):
+        Budgeted(Scripted(), purse, replace(SETTINGS, price=None))
+
+
+async def test_a_request_beyond_the_length_that_the_price_holds_for_is_not_made(purse: Purse) -> None:
+    short = replace(SETTINGS, price=Price(input=1, output=2, up_to=99))
+
+    with pytest.raises(OverBudget, match=r"^What a call of .* with up to 100 tokens of input costs is not known"):
+        await Budgeted(Scripted(), purse, short).generate(REQUEST)
+
+
+@settings(max_examples=12)
+@given(
+    price=st.builds(
+        Price,
+        input=st.floats(0.01, 100),
+        output=st.floats(0.01, 100),
+        cached=st.none() | st.floats(0, 0.01),
+        written=st.none() | st.floats(0, 200),
+    ),
+    limit=st.integers(0, 30),
+    concurrency=st.integers(1, 8),
+    seed=st.integers(0, 2**32),
+)
+async def test_the_limit_is_never_passed_however_calls_end(
+    price: Price, limit: int, concurrency: int, seed: int
+) -> None:
+    """`limit` is in worst cases of a call; the invoice has what each try, also a broken one, was really billed."""
+    draw = random.Random(seed)
+    worst = worst_case(REQUEST)
+    dollars = limit * (price.most(worst) or 0)
+    invoice: list[float] = []
+
+    class Endpoint:
+        async def generate(self, request: ChatRequest) -> ChatResponse:
+            await asyncio.sleep(0)
+            usage = Usage(input=draw.randint(0, worst.input or 0), output=draw.randint(0, worst.output or 0))
+            error = draw.choice([None, None, CallTimeout("hung"), MalformedReply("broken"), RateLimited("slow")])
+            if not isinstance(error, RateLimited):
+                invoice.append(price.most(usage) or 0)
+            if error is not None:
+                raise error
+            return ChatResponse(usage=usage)
+
+    with TemporaryDirectory() as folder:
+        purse = Purse(Ledger(Path(folder) / "run.db", Budget(dollars=dollars)))
+        budgeted = Budgeted(Endpoint(), purse, replace(SETTINGS, price=price))
+
+        async def work() -> None:
+            for _ in range(12):
+                try:
+                    await budgeted.generate(REQUEST)
+                except OverBudget:
+                    return
+                except (CallTimeout, MalformedReply, RateLimited):
+                    pass
+
+        await asyncio.gather(*[work() for _ in range(concurrency)])
+        purse.close()
+
+    assert sum(invoice) <= dollars + 1e-9
