@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from askance.evals.report.build import build_report
-from askance.evals.report.comparison import Difference, build_difference
-from askance.evals.report.comparison_page import difference_page
-from askance.evals.report.page import report_page
-from askance.evals.report.pictures import MEGABYTES, Pictures, thumbnails, wanted_by
-from askance.evals.report.values import Report
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from askance.evals.report.build import build_report
+    from askance.evals.report.comparison import Difference, build_difference
+    from askance.evals.report.comparison_page import difference_page
+    from askance.evals.report.page import report_page
+    from askance.evals.report.pictures import MEGABYTES, Pictures, thumbnails, wanted_by
+    from askance.evals.report.values import Report
+
+_HOMES = {
+    "build": ("build_report",),
+    "comparison": ("Difference", "build_difference"),
+    "comparison_page": ("difference_page",),
+    "page": ("report_page",),
+    "pictures": ("MEGABYTES", "Pictures", "thumbnails", "wanted_by"),
+    "values": ("Report",),
+}
+"""Names by the modules that have them, which load when one of their names is asked for."""
 
 __all__ = [
     "MEGABYTES",
@@ -21,3 +35,11 @@ __all__ = [
     "thumbnails",
     "wanted_by",
 ]
+
+
+def __getattr__(name: str) -> object:
+    for home, shown in _HOMES.items():
+        if name in shown:
+            return getattr(import_module(f"askance.evals.report.{home}"), name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
