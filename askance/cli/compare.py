@@ -1,78 +1,79 @@
-"""`askance compare`: two runs on the same samples."""
+"""`askance compare`: runs of a task on the same samples."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from askance.cli.eval import AsJson, ConventionOption, TaskPlace
-from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell
+from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell, warn_of_many
 
 if TYPE_CHECKING:
-    from askance.evals.comparing import MetricComparison, Pairing
-    from askance.evals.run import Run
+    from askance.evals.comparing import MetricComparison, RunsComparison
+    from askance.evals.matching import Differing
 
 SHOWN = 20
 """Differences of configuration that are listed at most."""
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a run.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Folder of another run of the same task.")],
+    first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a run, that the others are held against.")],
+    others: Annotated[list[Path], typer.Argument(metavar="B...", help="Folders of other runs of the same task.")],
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="What is compared; may be repeated. By default every metric.")
     ] = None,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Compare every two of the runs, not only A with each other one.")
+    ] = False,
     convention: ConventionOption = None,
     seed: Annotated[int, typer.Option(help="Of the resampling.")] = 0,
     task: TaskPlace = None,
     html: Annotated[
-        Path | None, typer.Option("--html", help="Also write a page: both runs side by side, sample by sample.")
+        Path | None, typer.Option("--html", help="Also write a page: the runs side by side, sample by sample.")
     ] = None,
     images: ImagesOption = None,
     images_mb: MegabytesOption = 24.0,
     beside: BesideOption = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say whether A is better or worse than B, or tied at this size, sample by sample."""
+    """Say whether A is better or worse than B, or tied at this size, sample by sample; and so of several runs.
+
+    Only samples that all runs have are compared. Where several figures or several runs are compared, p is adjusted for
+    all of them by Holm's method.
+    """
     from askance.errors import UsageError
     from askance.evals.comparing import compare as held_against
-    from askance.evals.comparing import differences, paired
     from askance.evals.run import Run
 
     if images and html is None:
         raise UsageError("`--images` is for a page, and none is asked for.", hint="Add `--html page.html`.")
-    a, b = Run.open(first), Run.open(second)
-    found = held_against(a, b, metric, task=task, convention=convention.value if convention else None, seed=seed)
-    pairing, differing = paired(a, b), [*differences(a, b)]
+    found = held_against(
+        *(Run.open(folder) for folder in (first, *others)),
+        metric=metric,
+        pairs="all" if all_pairs else "first",
+        task=task,
+        convention=convention.value if convention else None,
+        seed=seed,
+    )
     if html is not None:
-        _write_page(html, a, b, found, images, megabytes=images_mb, beside=beside, quiet=as_json)
-    if as_json:
-        print(json.dumps(_form(found, pairing, differing)))
-    else:
-        _print(found, pairing, names_of(a, b))
-        _print_differences(differing)
+        _write_page(html, found, images, megabytes=images_mb, beside=beside, quiet=as_json)
+    print(json.dumps(found.form()) if as_json else text_of(found))
 
 
 def _write_page(
-    out: Path,
-    a: Run,
-    b: Run,
-    found: tuple[MetricComparison, ...],
-    images: list[Path] | None,
-    *,
-    megabytes: float,
-    beside: bool,
-    quiet: bool,
+    out: Path, found: RunsComparison, images: list[Path] | None, *, megabytes: float, beside: bool, quiet: bool
 ) -> None:
-    """The page of two runs that were compared."""
+    """The page of runs that were compared."""
     from askance.evals.report import build_difference, difference_page
     from askance.evals.report.writing import write_page
 
-    difference = build_difference(a, b, found)
-    pictures = pictures_of((difference.a, difference.b), images, megabytes=megabytes)
+    difference = build_difference(found)
+    warn_of_many(sum(len(part.rows) for part in difference.parts))
+    pictures = pictures_of(difference.parts, images, megabytes=megabytes)
     size = write_page(
         out, lambda files: difference_page(difference, pictures=pictures, files=files), pictures=pictures, beside=beside
     )
@@ -80,37 +81,66 @@ def _write_page(
         tell(out, size, pictures)
 
 
-def names_of(a: Run, b: Run) -> tuple[str, str]:
-    """What the two runs are called; their folders where their names are one."""
-    return (a.name, b.name) if a.name != b.name else (a.path.name, b.path.name)
-
-
-def _print(found: tuple[MetricComparison, ...], pairing: Pairing, names: tuple[str, str]) -> None:
+def text_of(found: RunsComparison) -> str:
+    """A comparison in words: two runs in sentences, more of them in a table."""
     from askance.replay import visible
 
-    for each in found:
-        print(visible(each.sentence(*names)))
-    both, first_alone, second_alone = pairing.answered
-    print(
-        f"\n{len(pairing.pairs):,} samples in both, {pairing.only_a:,} in the first alone, {pairing.only_b:,} in the "
-        f"second alone; {both:,} answered by both, {first_alone:,} by the first alone, {second_alone:,} by the second "
-        "alone."
+    lines = [*_of_two(found)] if len(found.runs) == 2 else [*_of_several(found)]
+    return visible("\n".join((*lines, *_differing(found))))
+
+
+def _of_two(found: RunsComparison) -> Iterator[str]:
+    one, other = found.names
+    matching = found.matching
+    yield from (each.sentence for each in found.metrics)
+    yield ""
+    first = next((each for each in found.metrics if each.by_sample is not None), None)
+    if first is not None and first.by_sample is not None:
+        better, worse, tied = first.by_sample
+        yield f"By {first.metric}: {one} better on {better:,} samples, {other} on {worse:,}, as good on {tied:,}."
+    yield (
+        f"{len(matching.rows):,} samples in both, {matching.alone[0]:,} in the first alone, {matching.alone[1]:,} in "
+        f"the second alone; {matching.by_all:,} answered by both, {matching.answered[0] - matching.by_all:,} by the "
+        f"first alone, {matching.answered[1] - matching.by_all:,} by the second alone."
     )
-    if pairing.unlike:
-        print(f"{pairing.unlike:,} of them were not asked the same: another image, options or target.")
+    if matching.unlike:
+        yield f"{matching.unlike:,} of them were not asked the same: another image, options or target."
 
 
-def _print_differences(differing: list[tuple[str, Any, Any]]) -> None:
-    from askance.replay import visible
+def _of_several(found: RunsComparison) -> Iterator[str]:
+    from askance.evals.verdicts import counts_of, letter, notes_of_tests
 
-    if not differing:
-        print("The two are of one configuration.")
+    for place, name in enumerate(found.names):
+        yield f"{letter(place)}  {name}"
+    yield ""
+    yield from _table(found.metrics)
+    yield ""
+    yield from (f"· {note}." for note in (*counts_of(found), *notes_of_tests(found)))
+
+
+def _table(metrics: Sequence[MetricComparison]) -> Iterator[str]:
+    from askance.evals.verdicts import HEAD, line_of
+
+    rows = [HEAD, *map(line_of, metrics)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]
+    for row in rows:
+        cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
+        yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
+
+
+def _differing(found: RunsComparison) -> Iterator[str]:
+    if not found.differences:
+        yield f"The {'two' if len(found.runs) == 2 else 'runs'} are of one configuration."
         return
-    print("What differs:")
-    for place, one, other in differing[:SHOWN]:
-        print(visible(f"  {place}: {'–' if one is None else _short(one)} → {'–' if other is None else _short(other)}"))
-    if len(differing) > SHOWN:
-        print(f"  … and {len(differing) - SHOWN:,} more; `--json` has them all")
+    yield "What differs:" if len(found.runs) == 2 else "What differs, from A on:"
+    for each in found.differences[:SHOWN]:
+        yield f"  {each.place}: {_values(each)}"
+    if len(found.differences) > SHOWN:
+        yield f"  … and {len(found.differences) - SHOWN:,} more; `--json` has them all"
+
+
+def _values(each: Differing) -> str:
+    return " → ".join("–" if value is None else _short(value) for value in each.values)
 
 
 def _short(value: Any) -> str:
@@ -120,14 +150,3 @@ def _short(value: Any) -> str:
     if len(text) == 64 and set(text) <= set("0123456789abcdef"):
         return text[:12]
     return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-def _form(found: tuple[MetricComparison, ...], pairing: Pairing, differing: list[tuple[str, Any, Any]]) -> Any:
-    both, first_alone, second_alone = pairing.answered
-    return {
-        "metrics": [each.form() for each in found],
-        "samples": {"both": len(pairing.pairs), "only_a": pairing.only_a, "only_b": pairing.only_b},
-        "answered": {"both": both, "only_a": first_alone, "only_b": second_alone},
-        "unlike": pairing.unlike,
-        "differences": [{"place": place, "a": one, "b": other} for place, one, other in differing],
-    }

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from askance.evals.report import Pictures, Report
+    from askance.evals.report import Pictures
     from askance.evals.report.values import RunPart
 
 MANY = 5000
@@ -35,21 +35,25 @@ def report(
     images: ImagesOption = None,
     images_mb: MegabytesOption = 24.0,
     beside: BesideOption = False,
+    blames: Annotated[
+        list[Path] | None,
+        typer.Option("--blame", help="Folder that `askance blame RUN --out` made; a run's own folder is looked into."),
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Of the page; by default its tasks.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what the page says as one JSON object, and write no page.")
     ] = False,
 ) -> None:
-    """Make one HTML page of runs: figures, plots, and every sample with all that was asked and said."""
+    """Make one HTML page of runs: figures, plots, what is to blame, and every sample with all that was asked and said."""
     from askance.evals.report import build_report, report_page
     from askance.evals.report.writing import write_page
     from askance.evals.run import Run
 
-    found = build_report([Run.open(folder) for folder in folders], title=title)
+    found = build_report([Run.open(folder) for folder in folders], title=title, blames=blames or ())
     if as_json:
         print(json.dumps(found.form()))
         return
-    _warn_of_many(found)
+    warn_of_many(sum(len(part.rows) for part in found.runs))
     pictures = pictures_of(found.runs, images, megabytes=images_mb)
     size = write_page(
         out, lambda files: report_page(found, pictures=pictures, files=files), pictures=pictures, beside=beside
@@ -84,7 +88,7 @@ def tell(out: Path, size: int, pictures: Pictures | None) -> None:
         print(f"{len(pictures.jpegs):,} pictures{side}{''.join(f'; {note}' for note in pictures.notes)}.")
 
 
-def _warn_of_many(found: Report) -> None:
-    count = sum(len(part.rows) for part in found.runs)
+def warn_of_many(count: int) -> None:
+    """Says so where so many samples make a large page."""
     if count > MANY:
         typer.echo(f"{count:,} samples make a large page; one run at a time makes smaller ones.", err=True)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from askance.evals.blamed import Blame
     from askance.evals.blaming import ablame, blame
     from askance.evals.catalog import definition_of, find_task
-    from askance.evals.comparing import MetricComparison, compare
+    from askance.evals.comparing import MetricComparison, RunsComparison, compare
     from askance.evals.evaluation import aevaluate, evaluate
     from askance.evals.exports import export
     from askance.evals.figures import Convention, Figure, Metric, mean
@@ -38,6 +38,7 @@ _HOMES = {
     ),
     "comparing": (
         "MetricComparison",
+        "RunsComparison",
         "compare",
     ),
     "evaluation": (
@@ -99,6 +100,7 @@ __all__ = [
     "Rescored",
     "Run",
     "RunFolder",
+    "RunsComparison",
     "Sample",
     "Score",
     "Scoring",

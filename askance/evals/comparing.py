@@ -1,142 +1,184 @@
-"""Two runs of a task on the same samples: better, worse, or tied at this size."""
+"""Runs of a task on the same samples: which is better, or that they are tied at this size."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
 
 from askance.errors import UsageError
 from askance.evals.catalog import definition_of
-from askance.evals.html import comparison_html
+from askance.evals.html import comparison_html, sentence_html
+from askance.evals.matching import Differing, Matching, differences, matched
+from askance.evals.reports import names_of
 from askance.models import Engine
 from askance.statistics import Comparison, compare_paired, compare_statistics, compare_totals, holm_adjusted
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Convention, Metric
-    from askance.evals.run import Answer, Run
+    from askance.evals.run import Run
     from askance.evals.tasks import Scoring
     from askance.evals.values import Score
 
-Pair = tuple["Answer", "Answer"]
+Pairs = Literal["first", "all"]
+"""Which runs are tested against each other: the first against every other, or every two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricComparison:
-    """What two runs' answers to the same samples say of one metric; of the first run against the second."""
+    """What two runs' answers to the same samples say of one metric; of the first of the two against the second."""
 
+    a: int
+    b: int
+    """Which runs they are, counted from 0 in the order of the comparison."""
+    names: tuple[str, str]
     metric: str
     comparison: Comparison
     percent: bool
     cluster: Literal["image", "group"]
     """What samples that are no independent evidence share."""
+    by_sample: tuple[int, int, int] | None
+    """Samples on which the first is better, worse, and as good; None for a figure that only a set has."""
 
-    def sentence(self, name_a: str, name_b: str) -> str:
+    @property
+    def sentence(self) -> str:
         """The verdict in plain words."""
         unit = "%" if self.percent else ""
-        return self.comparison.sentence(name_a, name_b, self.metric, unit=unit, cluster=self.cluster)
+        return self.comparison.sentence(*self.names, self.metric, unit=unit, cluster=self.cluster)
+
+    def _repr_html_(self) -> str:
+        return sentence_html(self)
+
+    def form(self) -> JsonObject:
+        """The comparison as JSON."""
+        counts = None if self.by_sample is None else dict(zip(("better", "worse", "tied"), self.by_sample, strict=True))
+        one, other = self.names
+        return {"metric": self.metric, "a": one, "b": other, "by_sample": counts, **asdict(self.comparison)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsComparison:
+    """What several runs' answers to the same samples say of them; iterating gives the comparisons, pair by pair."""
+
+    runs: tuple[Run, ...]
+    names: tuple[str, ...]
+    matching: Matching
+    metrics: tuple[MetricComparison, ...]
+    pairs: Pairs
+
+    def __iter__(self) -> Iterator[MetricComparison]:
+        return iter(self.metrics)
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+    @cached_property
+    def differences(self) -> tuple[Differing, ...]:
+        """Where the configurations of the runs differ."""
+        return tuple(differences(self.runs))
 
     def _repr_html_(self) -> str:
         return comparison_html(self)
 
     def form(self) -> JsonObject:
         """The comparison as JSON."""
-        return {"metric": self.metric, **asdict(self.comparison)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairing:
-    """Which samples two runs have in common; samples that are answered several times count as often."""
-
-    pairs: tuple[Pair, ...]
-    only_a: int
-    only_b: int
-    unlike: int
-    """Pairs that were not asked the same: another picture, other options, another target."""
-    answered: tuple[int, int, int]
-    """Pairs that both answered, that the first alone did, that the second alone did."""
-
-
-def paired(run_a: Run, run_b: Run) -> Pairing:
-    """The answers of two runs to the same samples, in the order of the samples."""
-    a, b = ({(answer.sample.id, answer.epoch): answer for answer in run.answers} for run in (run_a, run_b))
-    pairs = tuple((a[key], b[key]) for key in a if key in b)
-    unlike = sum(one.sample.form() != other.sample.form() for one, other in pairs)
-    answered = [(one.prediction.answered, other.prediction.answered) for one, other in pairs]
-    return Pairing(
-        pairs=pairs,
-        only_a=len(a) - len(pairs),
-        only_b=len(b) - len(pairs),
-        unlike=unlike,
-        answered=(answered.count((True, True)), answered.count((True, False)), answered.count((False, True))),
-    )
+        matching = self.matching
+        return {
+            "runs": [
+                {"name": name, "folder": run.path.as_posix(), "alone": alone, "answered": answered}
+                for name, run, alone, answered in zip(
+                    self.names, self.runs, matching.alone, matching.answered, strict=True
+                )
+            ],
+            "samples": len(matching.rows),
+            "answered_by_all": matching.by_all,
+            "unlike": matching.unlike,
+            "pairs": self.pairs,
+            "metrics": [each.form() for each in self.metrics],
+            "differences": [{"place": each.place, "values": list(each.values)} for each in self.differences],
+        }
 
 
 def compare(
-    run_a: Run,
-    run_b: Run,
+    *runs: Run,
     metric: str | Sequence[str] | None = None,
-    *,
+    pairs: Pairs = "first",
     task: str | None = None,
     convention: Convention | None = None,
     seed: int = 0,
-) -> tuple[MetricComparison, ...]:
-    """What the samples that both runs have say of the first against the second.
+) -> RunsComparison:
+    """What the samples that all `runs` have say of them, two by two.
 
-    Several metrics are a family: their p is adjusted by Holm's method.
+    All metrics of all pairs are one family: where there are several, their p is adjusted by Holm's method, which holds
+    whatever the others are like, so that no test of all runs at once goes before.
 
     Args:
-        run_a: a run.
-        run_b: another run of the same task.
+        runs: two or more runs of one task; the first is the one that others are held against.
         metric: one or several; None is all of which one end is better.
+        pairs: the first run against every other, or every two.
         task: where the task is found, if not where the runs say.
-        convention: what becomes of non-answers: `answered` compares the samples that both answered; None is that of
+        convention: what becomes of non-answers: `answered` compares the samples that all answered; None is that of
             the first run.
         seed: of the resampling.
 
     Raises:
-        UsageError: the runs are of different tasks, have no sample in common, or no metric of a name.
+        UsageError: there are fewer than two runs or one twice, they are of different tasks, have no sample in common,
+            no scores yet, or no metric of a name.
     """
-    if run_a.task != run_b.task:
+    matching = matched(runs)
+    for run in runs:
+        _check_scores(run)
+    definition = definition_of(runs[0], task)
+    scoring = definition.scored(Engine(mode="replay", records=runs[0].records), runs[0].configuration["options"])
+    rows = [*_rows(matching, scoring, convention or runs[0].convention)]
+    chosen, names = _chosen(scoring.metrics, metric, rows), _names(runs)
+    found = [
+        _compared(each, rows, (a, b), names=(names[a], names[b]), seed=seed)
+        for a, b in combinations(range(len(runs)), 2)
+        if pairs == "all" or a == 0
+        for each in chosen
+    ]
+    if len(found) > 1:
+        adjusted = holm_adjusted([each.comparison for each in found])
+        found = [replace(each, comparison=one) for each, one in zip(found, adjusted, strict=True)]
+    return RunsComparison(runs=runs, names=names, matching=matching, metrics=tuple(found), pairs=pairs)
+
+
+def _names(runs: Sequence[Run]) -> tuple[str, ...]:
+    """What runs are called; by their folders alone where all have one name."""
+    folders = tuple(run.path.name for run in runs)
+    one_name = len({run.name for run in runs}) == 1 and len({*folders}) == len(runs)
+    return folders if one_name else tuple(names_of(runs))
+
+
+def _check_scores(run: Run) -> None:
+    """A run is scored at its end; until then its answers would count as wrong."""
+    if run.finished is None and any(each.prediction.answered and each.score is None for each in run.answers):
         raise UsageError(
-            f"The runs are of different tasks, {run_a.task!r} and {run_b.task!r}.", hint="Compare runs of one task."
+            f"The run {str(run.path)!r} is not finished, and its answers have no scores yet.",
+            hint=f"Finish it by the command that began it, or score what is there: `askance eval score {run.path}`.",
         )
-    pairs = paired(run_a, run_b).pairs
-    if not pairs:
-        raise UsageError(
-            f"The runs {str(run_a.path)!r} and {str(run_b.path)!r} have no sample in common.",
-            hint="Run both over the same data, or the same `--ids`.",
-        )
-    definition = definition_of(run_a, task)
-    scoring = definition.scored(Engine(mode="replay", records=run_a.records), run_a.configuration["options"])
-    rows = [*_rows(pairs, scoring, convention or run_a.convention)]
-    found = [_compared(each, rows, seed=seed) for each in _chosen(scoring.metrics, metric, rows)]
-    adjusted = holm_adjusted([each.comparison for each in found]) if len(found) > 1 else None
-    if adjusted is None:
-        return tuple(found)
-    return tuple(
-        MetricComparison(metric=each.metric, comparison=one, percent=each.percent, cluster=each.cluster)
-        for each, one in zip(found, adjusted, strict=True)
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The scores of one pair."""
+    """The scores that every run has for one sample."""
 
-    a: Score
-    b: Score
+    scores: tuple[Score, ...]
     cluster: str
     has_image: bool
 
 
-def _rows(pairs: Sequence[Pair], scoring: Scoring, convention: Convention) -> Iterator[_Row]:
-    for a, b in pairs:
-        if convention == "answered" and (a.score is None or b.score is None):
+def _rows(matching: Matching, scoring: Scoring, convention: Convention) -> Iterator[_Row]:
+    for row in matching.rows:
+        if convention == "answered" and any(answer.score is None for answer in row):
             continue
-        score_a, score_b = (each.score or scoring.if_wrong(each.sample) for each in (a, b))
-        yield _Row(score_a, score_b, a.sample.cluster, a.sample.image is not None)
+        sample = row[0].sample
+        scores = tuple(answer.score or scoring.if_wrong(answer.sample) for answer in row)
+        yield _Row(scores, sample.cluster, sample.image is not None)
 
 
 def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows: Sequence[_Row]) -> list[Metric]:
@@ -144,7 +186,7 @@ def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows:
     known = {metric.name: metric for metric in metrics}
     if wanted is None:
         ended = [metric for metric in metrics if metric.better != "neither"]
-        return [metric for metric in ended if any(metric.covers(row.a) or metric.covers(row.b) for row in rows)]
+        return [metric for metric in ended if any(metric.covers(score) for row in rows for score in row.scores)]
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     for name in names:
         if name not in known:
@@ -154,45 +196,50 @@ def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows:
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _compared(metric: Metric, rows: Sequence[_Row], *, seed: int) -> MetricComparison:
-    about = [row for row in rows if metric.covers(row.a) and metric.covers(row.b)]
-    clusters = [row.cluster for row in about]
-    better = metric.better == "higher"
-    a, b = metric.matrix([row.a for row in about]), metric.matrix([row.b for row in about])
-    if metric.of_sums is not None:
-        comparison = compare_totals(metric.totalled, a, b, seed=seed, clusters=clusters, higher_is_better=better)
-    elif metric.statistic is None:
-        left: list[float] = a[:, 0].tolist()
-        right: list[float] = b[:, 0].tolist()
-        binary = all(value in {0.0, 1.0} for value in (*left, *right))
-        comparison = compare_paired(left, right, clusters, seed=seed, binary=binary, higher_is_better=better)
-    else:
-        both = metric.matrix([*(row.a for row in about), *(row.b for row in about)])
-        comparison = compare_statistics(
-            lambda drawn: metric.figured(both[list(drawn)]),
-            range(len(about)),
-            range(len(about), 2 * len(about)),
-            seed=seed,
-            clusters=clusters,
-            higher_is_better=better,
-        )
+def _compared(
+    metric: Metric, rows: Sequence[_Row], places: tuple[int, int], *, names: tuple[str, str], seed: int
+) -> MetricComparison:
+    one, other = places
+    about = [row for row in rows if all(metric.covers(score) for score in row.scores)]
+    comparison = _tested(
+        metric,
+        [row.scores[one] for row in about],
+        [row.scores[other] for row in about],
+        clusters=[row.cluster for row in about],
+        seed=seed,
+    )
+    by_itself = metric.of_sums is None and metric.statistic is None
+    above, below = comparison.discordant if metric.better == "higher" else comparison.discordant[::-1]
     return MetricComparison(
+        a=one,
+        b=other,
+        names=names,
         metric=metric.name,
         comparison=comparison,
         percent=metric.percent,
         cluster="image" if all(row.has_image for row in about) else "group",
+        by_sample=(above, below, comparison.n - above - below) if by_itself else None,
     )
 
 
-def differences(run_a: Run, run_b: Run) -> Iterator[tuple[str, Any, Any]]:
-    """Where the configurations of two runs differ: the place, and what stands there; None where nothing does."""
-    yield from _differing(run_a.configuration, run_b.configuration, "")
-
-
-def _differing(a: Any, b: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        one, other = cast("Mapping[str, Any]", a), cast("Mapping[str, Any]", b)
-        for name in dict.fromkeys([*one, *other]):
-            yield from _differing(one.get(name), other.get(name), f"{place}.{name}" if place else name)
-    elif a != b:
-        yield place, a, b
+def _tested(
+    metric: Metric, one: Sequence[Score], other: Sequence[Score], *, clusters: Sequence[str], seed: int
+) -> Comparison:
+    higher = metric.better == "higher"
+    a, b = metric.matrix(one), metric.matrix(other)
+    if metric.of_sums is not None:
+        return compare_totals(metric.totalled, a, b, seed=seed, clusters=clusters, higher_is_better=higher)
+    if metric.statistic is None:
+        left: list[float] = a[:, 0].tolist()
+        right: list[float] = b[:, 0].tolist()
+        binary = all(value in {0.0, 1.0} for value in (*left, *right))
+        return compare_paired(left, right, clusters, seed=seed, binary=binary, higher_is_better=higher)
+    both = metric.matrix([*one, *other])
+    return compare_statistics(
+        lambda drawn: metric.figured(both[list(drawn)]),
+        range(len(one)),
+        range(len(one), 2 * len(one)),
+        seed=seed,
+        clusters=clusters,
+        higher_is_better=higher,
+    )

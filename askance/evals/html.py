@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from askance.evals.tables import NONE, shown_value
+from askance.evals.verdicts import HEAD, counts_of, letter, line_of, notes_of_tests
 from askance.replay import visible
 
 if TYPE_CHECKING:
-    from askance.evals.comparing import MetricComparison
+    from askance.evals.comparing import MetricComparison, RunsComparison
     from askance.evals.figures import Figure
     from askance.evals.run import Run
 
@@ -31,9 +32,17 @@ def _cells(figure: Figure) -> Sequence[str]:
     return figure.metric, value, interval or NONE, f"{figure.samples:,}", f"{figure.answered:,}"
 
 
-def comparison_html(comparison: MetricComparison) -> str:
-    """The verdict of a comparison in words."""
-    return f"<p>{_text(comparison.sentence('the first', 'the second'))}</p>"
+def sentence_html(comparison: MetricComparison) -> str:
+    """The verdict of one comparison in words."""
+    return f"<p>{_text(comparison.sentence)}</p>"
+
+
+def comparison_html(comparison: RunsComparison) -> str:
+    """What each run is called for short, a line for each comparison, and what a reader has to know."""
+    names = " · ".join(f"<b>{letter(place)}</b> {_text(name)}" for place, name in enumerate(comparison.names))
+    notes = (*counts_of(comparison), *notes_of_tests(comparison))
+    lines = _table(HEAD, map(line_of, comparison.metrics)) if comparison.metrics else ""
+    return f"<p><b>{_text(comparison.runs[0].task)}</b> · {names}</p>{lines}<p>{'<br>'.join(map(_text, notes))}</p>"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -30,14 +30,20 @@ def table_of_runs(runs: Sequence[Run], *, metrics: Sequence[str] | None = None) 
         raise UsageError(f"None of the runs has a metric {unknown[0]!r}.", hint=f"They have {', '.join(names)}.")
     counted = {figure.metric for run in runs for figure in run.figures if figure.samples}
     shown = tuple(metrics) if metrics else tuple(name for name in names if name in counted)
-    several = len({run.task for run in runs}) > 1
-    labels = [f"{run.task}: {run.name}" if several else run.name for run in runs]
-    rows = tuple(
-        (label if labels.count(label) == 1 else f"{label} ({run.path.name})", *_counts(run), *_cells(run, shown))
-        for label, run in zip(labels, runs, strict=True)
-    )
-    title = "" if several or not runs else runs[0].task
+    rows = tuple((name, *_counts(run), *_cells(run, shown)) for name, run in zip(names_of(runs), runs, strict=True))
+    title = runs[0].task if len({run.task for run in runs}) == 1 else ""
     return Table(columns=("run", "samples", "answered", *shown), rows=rows, notes=notes_of(runs), title=title)
+
+
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """What runs are called beside each other: by task where there are several, by folder where two have one name."""
+    several = len({run.task for run in runs}) > 1
+    names = [f"{run.task}: {run.name}" if several else run.name for run in runs]
+    folders = [run.path.name for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{name} ({folder if folders.count(folder) == 1 else run.path.as_posix()})"
+        for name, folder, run in zip(names, folders, runs, strict=True)
+    ]
 
 
 def notes_of(runs: Sequence[Run]) -> tuple[str, ...]:

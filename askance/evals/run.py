@@ -66,6 +66,8 @@ class Run:
     """Of `notes`, those that the data gave rise to, not the scoring."""
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Where the definition of the task is found, where its name does not say it."""
+    made_by: str = ""
+    """Version of askance that made it."""
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -89,6 +91,7 @@ class Run:
                 label=str(form.get("label", "")),
                 data_notes=tuple(form.get("data_notes", ())),
                 origin=form.get("origin", {}),
+                made_by=str(form.get("askance", "")),
             )
         except (KeyError, TypeError) as error:
             raise _no_run(folder) from error

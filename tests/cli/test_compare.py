@@ -37,11 +37,12 @@ def test_the_sentence_then_counts_then_what_differs(askance: Command) -> None:
     assert done.code == 0
     assert lines[0].startswith("19 right is better than 3 right on accuracy: 95.00 % against 15.00 %, a difference of ")
     assert "exact McNemar test, p < 0.001" in lines[0]
-    assert lines[2] == (
+    assert lines[2] == "By accuracy: 19 right better on 16 samples, 3 right on 0, as good on 4."
+    assert lines[3] == (
         "20 samples in both, 0 in the first alone, 0 in the second alone; 20 answered by both, 0 by the first alone, "
         "0 by the second alone."
     )
-    assert lines[3:] == ["What differs:", "  options.right: 19 → 3"]
+    assert lines[4:] == ["What differs:", "  options.right: 19 → 3"]
 
 
 def test_what_so_few_samples_could_show_is_said(askance: Command) -> None:
@@ -61,16 +62,47 @@ def test_as_json_it_is_one_object(askance: Command) -> None:
         [0, 16],
         20,
     )
-    assert form["samples"] == {"both": 20, "only_a": 0, "only_b": 0}
-    assert {"place": "options.right", "a": 3, "b": 19} in form["differences"]
+    assert metric["by_sample"] == {"better": 0, "worse": 16, "tied": 4}
+    assert (form["samples"], [run["alone"] for run in form["runs"]]) == (20, [0, 0])
+    assert {"place": "options.right", "values": [3, 19]} in form["differences"]
 
 
 def test_one_configuration_is_said_to_be_one(askance: Command) -> None:
-    assert askance("compare", "good", "good").out.endswith("The two are of one configuration.\n")
+    askance("eval", "run", "own.py", "-T", "right=19", "--out", "again")
+
+    done = askance("compare", "good", "again")
+
+    assert done.out.endswith("The two are of one configuration.\n")
+    assert "(not one sample differs)" in done.out
+
+
+def test_several_runs_stand_in_a_table_with_a_letter_each(askance: Command) -> None:
+    done = askance("compare", "good", "bad", "short")
+
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert lines[:4] == ["A 19 right", "B 3 right (bad)", "C 3 right (short)", ""]
+    assert lines[4].startswith("figure runs first second difference 95 % interval p verdict better worse tied")
+    assert lines[5].startswith("accuracy A – B 100.00 60.00 +40.00 ")
+    assert "· 5 samples in all 3, 15 more in A, 15 more in B, 0 more in C." in lines
+    assert "· Compared: A against each of the others, on the samples that all have." in lines
+    assert "· p adjusted for 2 comparisons by Holm's method; intervals each for itself." in lines
+    assert "samples.count: 20 → 20 → 5" in lines
+
+
+def test_every_two_may_be_compared(askance: Command) -> None:
+    form: Any = json.loads(askance("compare", "good", "bad", "short", "--all-pairs", "--json").out)
+
+    assert [(each["a"], each["b"]) for each in form["metrics"]] == [
+        ("19 right", "3 right (bad)"),
+        ("19 right", "3 right (short)"),
+        ("3 right (bad)", "3 right (short)"),
+    ]
+    assert ({each["family"] for each in form["metrics"]}, form["pairs"]) == ({3}, "all")
 
 
 REFUSED = {
     "no metric": (["good", "bad", "--metric", "f1"], "askance: The task has no metric 'f1'.\n  → It has accuracy.\n"),
+    "one twice": (["good", "bad", "./good"], "askance: The run 'good' is named twice.\n  → Name each run once.\n"),
     "no run": (["good", "nowhere"], "askance: The folder 'nowhere' holds no evaluation.\n"),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ import pytest
 
 from askance.errors import Refused, UsageError
 from askance.evals import Metric, Run, Sample, Score, Scoring, Task, compare, evaluate, mean, task
-from askance.evals.comparing import differences, paired
+from askance.evals.comparing import Pairs
+from askance.evals.matching import Differing, differences, matched
 from askance.evals.solving import Solver
 from askance.statistics import compare_paired, compare_statistics, compare_totals, holm
 
@@ -65,7 +68,7 @@ def run(name: str, *answers: int | None, groups: str = "", **options: Any) -> Ru
 def test_right_and_wrong_of_independent_samples_is_mcnemars() -> None:
     a, b = run("a", 1, 1, 1, 0), run("b", 1, 0, 0, 0)
 
-    (found,) = compare(a, b, "accuracy")
+    (found,) = compare(a, b, metric="accuracy")
 
     assert found.comparison == compare_paired([1, 1, 1, 0], [1, 0, 0, 0], list("0123"), seed=0, binary=True)
     assert found.comparison.test == "mcnemar exact"
@@ -75,7 +78,7 @@ def test_right_and_wrong_of_independent_samples_is_mcnemars() -> None:
 def test_samples_of_one_group_are_tossed_together() -> None:
     a, b = run("a", 1, 1, 1, 0, groups="xxyz"), run("b", 1, 0, 0, 0, groups="xxyz")
 
-    (found,) = compare(a, b, "accuracy")
+    (found,) = compare(a, b, metric="accuracy")
 
     assert (found.comparison.test, found.comparison.n, found.comparison.n_clusters) == ("sign flip", 4, 3)
 
@@ -83,7 +86,7 @@ def test_samples_of_one_group_are_tossed_together() -> None:
 def test_a_figure_of_a_set_is_compared_as_one() -> None:
     a, b = run("a", 1, 1, 1, 0), run("b", 1, 0, 0, 0)
 
-    (found,) = compare(a, b, "share")
+    (found,) = compare(a, b, metric="share")
 
     pairs = [(1.0, 0.0), (0.0, 1.0)]
     one, other = ([pairs[wrong] for wrong in answers] for answers in ([0, 0, 0, 1], [0, 1, 1, 1]))
@@ -95,7 +98,7 @@ def test_a_figure_of_a_set_is_compared_as_one() -> None:
 def test_a_figure_of_sums_is_compared_by_them() -> None:
     a, b = run("a", 1, 1, 1, 0), run("b", 1, 0, 0, 0)
 
-    (found,) = compare(a, b, "by sums")
+    (found,) = compare(a, b, metric="by sums")
 
     rows = [[1.0, 0.0], [0.0, 1.0]]
     one, other = ([rows[wrong] for wrong in answers] for answers in ([0, 0, 0, 1], [0, 1, 1, 1]))
@@ -107,7 +110,7 @@ def test_a_figure_of_sums_is_compared_by_them() -> None:
 def test_several_metrics_are_a_family() -> None:
     a, b = run("a", *[1] * 12), run("b", *[0] * 11, 1)
 
-    alone = [compare(a, b, name)[0].comparison for name in ("accuracy", "size", "share", "by sums")]
+    alone = [compare(a, b, metric=name).metrics[0].comparison for name in ("accuracy", "size", "share", "by sums")]
     family = [each.comparison for each in compare(a, b)]
 
     assert [each.metric for each in compare(a, b)] == ["accuracy", "size", "share", "by sums"]
@@ -118,61 +121,113 @@ def test_several_metrics_are_a_family() -> None:
 def test_non_answers_are_wrong_or_left_out() -> None:
     a, b = run("a", 1, None, 1, 1), run("b", 1, 1, None, 0)
 
-    (wrong,), (answered,) = compare(a, b, "accuracy"), compare(a, b, "accuracy", convention="answered")
+    (wrong,), (answered,) = compare(a, b, metric="accuracy"), compare(a, b, metric="accuracy", convention="answered")
 
     assert (wrong.comparison.figure_a, wrong.comparison.figure_b, wrong.comparison.n) == (0.75, 0.5, 4)
     assert (answered.comparison.figure_a, answered.comparison.figure_b, answered.comparison.n) == (1.0, 0.5, 2)
-    assert paired(a, b).answered == (2, 1, 1)
+    assert (matched([a, b]).answered, matched([a, b]).by_all) == ((3, 3), 2)
 
 
 def test_only_samples_of_both_are_compared_and_epochs_are_pairs_of_their_own() -> None:
     a, b = run("a", 1, 1, 1, epochs=2), run("b", 1, 0)
 
-    (found,) = compare(a, b, "accuracy")
-    pairing = paired(a, b)
+    (found,) = compare(a, b, metric="accuracy")
+    matching = matched([a, b])
 
-    assert (found.comparison.n, len(pairing.pairs), pairing.only_a, pairing.only_b) == (2, 2, 4, 0)
+    assert (found.comparison.n, len(matching.rows), matching.alone) == (2, 2, (4, 0))
 
 
 def test_the_sentence_names_the_runs() -> None:
     a, b = run("a", 1, 1), run("b", 1, 1)
 
-    (found,) = compare(a, b, "accuracy")
+    (found,) = compare(a, b, metric="accuracy")
 
-    assert found.sentence("A", "B") == (
-        "A and B are tied on accuracy at this size: 100.00 % against 100.00 %, a difference of +0.00 points "
+    assert found.sentence == (
+        "a and b are tied on accuracy at this size: 100.00 % against 100.00 %, a difference of +0.00 points "
         "(not one sample differs), over 2 samples. So few samples, or such, can show no difference at all."
     )
 
 
-def test_a_run_against_itself_is_tied_on_everything() -> None:
-    a = run("a", 1, 0, None, 1)
+def test_equal_runs_are_tied_on_everything() -> None:
+    a, b = run("a", 1, 0, None, 1), run("b", 1, 0, None, 1)
 
-    assert {each.comparison.verdict for each in compare(a, a)} == {"tied"}
-    assert [*differences(a, a)] == []
+    assert {each.comparison.verdict for each in compare(a, b)} == {"tied"}
+    assert compare(a, b).differences == ()
 
 
 def test_what_differs_is_told_by_its_place() -> None:
-    a, b = run("a", 1, 1), run("b", 1, 0)
+    runs = [run("a", 1, 1), run("b", 1, 0), run("c", 1, 0)]
+    runs[2] = replace(runs[2], made_by="0.0.9")
 
-    assert [*differences(a, b)] == [("options.answers", [1, 1], [1, 0])]
+    assert [*differences(runs)] == [
+        Differing(place="options.answers", values=([1, 1], [1, 0], [1, 0])),
+        Differing(place="askance", values=(runs[0].made_by, runs[0].made_by, "0.0.9")),
+    ]
+
+
+def three() -> tuple[Run, Run, Run]:
+    return run("a", *[1] * 12), run("b", *[0] * 11, 1), run("c", *[1] * 10, None, None, 1)
+
+
+PAIRS: dict[str, tuple[Pairs, list[tuple[int, int]]]] = {
+    "first": ("first", [(0, 1), (0, 2)]),
+    "all": ("all", [(0, 1), (0, 2), (1, 2)]),
+}
+
+
+@pytest.mark.parametrize(("pairs", "places"), PAIRS.values(), ids=PAIRS)
+def test_several_runs_are_compared_two_by_two_as_one_family(pairs: Pairs, places: list[tuple[int, int]]) -> None:
+    runs = three()
+    found = compare(*runs, metric="accuracy", pairs=pairs)
+
+    alone = [compare(runs[a], runs[b], metric="accuracy").metrics[0].comparison.p or 0 for a, b in places]
+    assert [(each.a, each.b) for each in found] == places
+    assert tuple(each.comparison.p for each in found) == holm(alone)
+    assert {each.comparison.family for each in found} == {len(places)}
+    assert [each.comparison.verdict for each in found] == ["better", "tied", "worse"][: len(places)]
+
+
+def test_several_runs_are_compared_on_the_samples_that_all_have() -> None:
+    found = compare(*three(), metric="accuracy")
+
+    assert (len(found.matching.rows), found.matching.alone, found.matching.by_all) == (12, (0, 0, 1), 10)
+    assert [each.by_sample for each in found] == [(11, 0, 1), (2, 0, 10)]
+    assert found.names == ("a", "b", "c")
+    assert [len(each["values"]) for each in found.form()["differences"]] == [3, 3, 3]
+
+
+def test_left_out_is_what_not_all_answered() -> None:
+    a, b, c = run("a", 1, None, 1, 1), run("b", 1, 1, 0, 0), run("c", 1, 1, 1, None)
+
+    found = compare(a, b, c, metric="accuracy", convention="answered", pairs="all")
+
+    assert [each.comparison.n for each in found] == [2, 2, 2]
+    assert [each.by_sample for each in found] == [(1, 0, 1), (0, 0, 2), (0, 1, 1)]
+
+
+@pytest.mark.parametrize(("better", "counts"), [("higher", (2, 0, 2)), ("lower", (0, 2, 2))], ids=["higher", "lower"])
+def test_better_samples_are_those_at_the_good_end(better: Any, counts: tuple[int, int, int]) -> None:
+    scoring = replace(SCORING, metrics=(mean("right", name="accuracy", better=better),))
+    samples = [Sample(id=str(place), target=1) for place in range(4)]
+    runs = [
+        evaluate(Task(samples=samples, solver=by_position(*answers), scoring=scoring, name="ends"), out=name)
+        for name, answers in (("a", (1, 1, 1, 0)), ("b", (1, 0, 0, 0)))
+    ]
+    task(f"ends-{better}", scoring=scoring)(lambda: Task(samples=samples, solver=by_position(1), scoring=scoring))
+
+    assert compare(*runs, task=f"ends-{better}").metrics[0].by_sample == counts
+
+
+def of_others(name: str) -> Run:
+    """A run of samples that no other has."""
+    samples = [Sample(id="9", target=1)]
+    made = Task(samples=samples, solver=lambda _: 1, scoring=SCORING, name="tests/compared", options={"answers": []})
+    return evaluate(made, out=name)
 
 
 def other_task() -> Run:
     samples = [Sample(id="0", target=1)]
     return evaluate(Task(samples=samples, solver=by_position(1), scoring=SCORING, name="other"), out="other")
-
-
-REFUSED: dict[str, tuple[Any, Any, str]] = {
-    "tasks": (other_task, None, "The runs are of different tasks, 'tests/compared' and 'other'"),
-    "no pairs": (lambda: without_samples("b"), None, "have no sample in common"),
-    "metric": (
-        lambda: run("b", 1),
-        "f1",
-        "It has accuracy, size, share, by sums, length",
-    ),
-    "neither": (lambda: run("b", 1), "length", "No value of 'length' is better than another"),
-}
 
 
 def without_samples(name: str) -> Run:
@@ -181,7 +236,29 @@ def without_samples(name: str) -> Run:
     return Run.open(found.path)
 
 
-@pytest.mark.parametrize(("other", "metric", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_compared_is_told(other: Any, metric: str | None, message: str) -> None:
+def unfinished(name: str) -> Run:
+    found = run(name, 1)
+    form = json.loads(Path(name, "run.json").read_text(encoding="utf-8"))
+    del form["finished"], form["figures"]
+    Path(name, "run.json").write_text(json.dumps(form), encoding="utf-8")
+    Path(name, "scores.jsonl").unlink()
+    return Run.open(found.path)
+
+
+REFUSED: dict[str, tuple[Any, Any, str]] = {
+    "tasks": (lambda: [other_task()], None, "The runs 'a' and 'other' are of different tasks, 'tests/compared' and "),
+    "alone": (list, None, "A comparison is of at least two runs"),
+    "twice": (lambda: [Run.open("b/../a")], None, "The run 'b/../a' is named twice"),
+    "no samples": (lambda: [without_samples("b")], None, "The run 'b' has no samples yet"),
+    "no pairs": (lambda: [run("b", 1), of_others("c")], None, "The runs 'a' and 'c' have no sample in common"),
+    "not finished": (lambda: [unfinished("b")], None, "The run 'b' is not finished, and its answers have no scores "),
+    "metric": (lambda: [run("b", 1)], "f1", "It has accuracy, size, share, by sums, length"),
+    "neither": (lambda: [run("b", 1)], "length", "No value of 'length' is better than another"),
+}
+
+
+@pytest.mark.parametrize(("others", "metric", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_compared_is_told(others: Any, metric: str | None, message: str) -> None:
+    Path("b").mkdir()
     with pytest.raises(UsageError, match=message):
-        compare(run("a", 1), other(), metric)
+        compare(run("a", 1), *others(), metric=metric)

@@ -62,7 +62,17 @@ def test_a_comparison_shows_its_sentence(tmp_path: Path) -> None:
     one, other = (evaluate(named(right=right), out=tmp_path / str(right)) for right in (4, 0))
     (comparison,) = compare(one, other)
 
-    assert Tags(comparison).text == comparison.sentence("the first", "the second")
+    assert Tags(comparison).text == comparison.sentence
+
+
+def test_a_comparison_of_several_runs_shows_a_line_for_each_pair(tmp_path: Path) -> None:
+    runs = [evaluate(named(right=right, label=f"{right} right"), out=tmp_path / str(right)) for right in (4, 2, 0)]
+    shown = Tags(compare(*runs))
+
+    assert shown.text.startswith("tests/html · A 4 right · B 2 right · C 0 rightfigurerunsfirstsecond")
+    assert "accuracyA – B100.0050.00+50.00" in shown.text
+    assert "4 samples in all 3, 0 more in A, 0 more in B, 0 more in C" in shown.text
+    assert "p adjusted for 2 comparisons by Holm's method" in shown.text
 
 
 def test_a_statement_shows_its_relation_and_its_text() -> None:
@@ -84,14 +94,16 @@ def test_a_result_shows_its_outcome_and_what_it_says(result: Result[object], tex
 
 
 def test_what_others_say_is_never_markup(tmp_path: Path) -> None:
+    run = evaluate(named(label=HOSTILE), out=tmp_path / "run")
     shown = [
-        Tags(evaluate(named(label=HOSTILE), out=tmp_path / "run")),
+        Tags(run),
+        Tags(compare(run, evaluate(named(label=f"{HOSTILE}2", right=2), out=tmp_path / "other"))),
         Tags(Statement("OR", HOSTILE, HOSTILE)),
         Tags(given(HOSTILE)),
         Tags(skipped(HOSTILE)),
     ]
 
     assert set[str]().union(*(each.tags for each in shown)) == {
-        "p", "b", "bdi", "code", "title", "table", "thead", "tbody", "tr", "th", "td",
+        "p", "b", "bdi", "code", "title", "table", "thead", "tbody", "tr", "th", "td", "br",
     }  # fmt: skip
     assert all("<script>alert(1)</script>" in each.text for each in shown)

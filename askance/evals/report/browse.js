@@ -7,11 +7,12 @@ const pictures = keeping((id) => readBlock(id), 12);
 const texts = keeping((id) => readBlock(id) || [], 1);
 
 const FILTERS = [
-  { name: "run", label: "Run", all: null },
+  { name: "run", label: index.kind === "pair" ? "Which two" : "Run", all: null },
   { name: "result", label: index.kind === "pair" ? "Change" : "Result", all: index.kind === "pair" ? "Any change" : "Any result" },
   { name: "outcome", label: "Outcome", all: "Any outcome" },
   { name: "kind", label: "Kind of error", all: "Any error" },
   { name: "mark", label: "Label or tag", all: "Any label" },
+  { name: "blame", label: "Link to blame", all: "Any link" },
 ];
 const SORTS = {
   order: ["In order", null],
@@ -23,7 +24,7 @@ const SORTS = {
   tries: ["Most tries", (row) => [-(row.again || 0)]],
 };
 
-const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", sort: "order", sample: null, epoch: 0 };
+const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", blame: "", sort: "order", sample: null, epoch: 0 };
 let seen = [];
 let list, spacer, detail, count, search;
 const inputs = {};
@@ -39,7 +40,7 @@ function thumbnail(row, settings) {
 }
 
 function dataOf(row) {
-  const found = block(`d-${state.run}-${Math.floor(row.at / index.block)}`);
+  const found = block(`d-${index.kind === "pair" ? 0 : state.run}-${Math.floor(row.at / index.block)}`);
   return { detail: found.details[row.at % index.block], calls: found.calls };
 }
 
@@ -69,7 +70,7 @@ function haystack(row) {
 }
 
 function keysOf(detail) {
-  if (detail.a || detail.b) return [...keysOf(detail.a || {}), ...keysOf(detail.b || {})];
+  if (detail.sides) return detail.sides.flatMap(keysOf);
   return [...(detail.links || []).flatMap((link) => link.calls || []), ...((detail.score || {}).calls || [])];
 }
 
@@ -78,6 +79,7 @@ function fits(row) {
     && (!state.outcome || row.outcome === state.outcome)
     && (!state.kind || row.kinds.includes(state.kind))
     && (!state.mark || row.marks.includes(state.mark))
+    && (!state.blame || (row.blame || []).includes(state.blame))
     && (!state.q || haystack(row).includes(state.q.toLowerCase()));
 }
 
@@ -87,6 +89,7 @@ function valuesOf(name) {
   for (const row of rowsOf(state.run)) {
     if (name === "kind") row.kinds.forEach(add);
     else if (name === "mark") row.marks.forEach(add);
+    else if (name === "blame") (row.blame || []).forEach(add);
     else add(row[name]);
   }
   return [...counts].sort((a, b) => (a[0] < b[0] ? -1 : 1));
@@ -99,7 +102,7 @@ function fill(filter) {
     select.hidden = index.runs.length < 2;
   } else {
     const values = valuesOf(filter.name);
-    const words = (value) => (index.words[value] || value);
+    const words = (value) => wordsOf()[value] || value;
     const extra = filter.name === "result" && index.kind === "pair" ? [h("option", { value: "changed" }, "All that differ")] : [];
     select.replaceChildren(
       h("option", { value: "" }, filter.all), ...extra,
@@ -167,7 +170,12 @@ function rowElement(row, place) {
 
 function word(row) {
   if (row.result === "no answer" && row.outcome) return row.outcome;
-  return index.words[row.result] || row.result;
+  return wordsOf()[row.result] || row.result;
+}
+
+/** What results are called; for pairs of runs, by the pair. */
+function wordsOf() {
+  return index.runs[Number(state.run)].words || index.words;
 }
 
 function placeOfOpen() {
@@ -234,7 +242,7 @@ function showDetail(row) {
 
 function remember() {
   const parts = new URLSearchParams();
-  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "sort"]) {
+  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "blame", "sort"]) {
     const value = String(state[name] ?? "");
     const usual = { run: "0", sort: "order", epoch: "0" }[name] || "";
     if (value !== usual && value !== "") parts.set(name, value);
@@ -245,11 +253,11 @@ function remember() {
 
 function recall() {
   const hash = location.hash.slice(1);
-  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|sort)=/.test(hash);
+  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|blame|sort)=/.test(hash);
   view(known ? "samples" : "overview");
   if (!known) return;
   const parts = new URLSearchParams(hash === "samples" ? "" : hash);
-  for (const name of ["q", "result", "outcome", "kind", "mark"]) state[name] = parts.get(name) || "";
+  for (const name of ["q", "result", "outcome", "kind", "mark", "blame"]) state[name] = parts.get(name) || "";
   state.run = index.runs[Number(parts.get("run"))] ? String(Number(parts.get("run"))) : "0";
   state.sort = Object.hasOwn(SORTS, parts.get("sort") || "") ? parts.get("sort") : "order";
   state.epoch = Number(parts.get("epoch")) || 0;
@@ -329,6 +337,7 @@ function openAll() {
 // --- the beginning ---
 
 function startSamples() {
+  if (index.kind === "pair") index.runs = pairRuns();
   for (const run of index.runs) run.rows.forEach((row, at) => { row.at = at; });
   const place = document.getElementById("samples");
   search = h("input", { type: "search", placeholder: "Search (/)", "aria-label": "Search in everything that was said", autocomplete: "off", spellcheck: "false" });

@@ -1,114 +1,110 @@
-"""Two runs sample by sample, as a value: what the pairs say of them, and which samples changed."""
+"""Runs sample by sample, as a value: what the pairs say of them, and which samples changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
-from askance.evals.comparing import Pairing, differences, paired
-from askance.evals.report import reading
 from askance.evals.report.build import part_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.comparing import MetricComparison, Pair
+    from askance.evals.comparing import RunsComparison
     from askance.evals.report.values import Row, RunPart
-    from askance.evals.run import Run
+    from askance.evals.run import Answer
 
 Change = Literal["better", "worse", "other", "same"]
-"""Of the first run against the second on one sample; `other`: another answer that is worth as much."""
+"""Of one run against another on one sample; `other`: another answer that is worth as much."""
 
-CHANGES: dict[Change, str] = {"better": "A better", "worse": "B better", "other": "Other answer", "same": "Same answer"}
+CHANGES: tuple[Change, ...] = ("better", "worse", "other", "same")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
-    """One sample in both runs."""
+    """One sample in every run."""
 
-    a: Row
-    b: Row
-    change: Change
-    unlike: bool
-    """Whether the two were not asked the same."""
+    rows: tuple[Row, ...]
+    answers: tuple[int, ...]
+    """By run, a number that is the same where the answers are."""
+    asked: tuple[int, ...]
+    """By run, a number that is the same where the very same was asked."""
+
+    def change(self, a: int, b: int) -> Change:
+        """What became of the sample from run `a` to run `b`; better is `a`'s."""
+        one, other = (_worth(self.rows[place]) for place in (a, b))
+        if one != other:
+            return "better" if one > other else "worse"
+        return "same" if self.answers[a] == self.answers[b] else "other"
+
+    @property
+    def changed(self) -> bool:
+        """Whether not all answers are the same."""
+        return len({*self.answers}) > 1
 
     def form(self) -> JsonObject:
-        """The pair as JSON."""
-        return {"id": self.a.id, "epoch": self.a.epoch, "change": self.change, "a": self.a.form(), "b": self.b.form()}
+        """The sample as JSON."""
+        first = self.rows[0]
+        return {"id": first.id, "epoch": first.epoch, "runs": [row.form() for row in self.rows]}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """What two runs on the same samples say of each other."""
+    """What runs on the same samples say of each other."""
 
-    a: RunPart
-    b: RunPart
-    pairs: tuple[Pair, ...]
+    comparison: RunsComparison
+    parts: tuple[RunPart, ...]
     rows: tuple[ChangeRow, ...]
-    pairing: Pairing
-    metrics: tuple[MetricComparison, ...]
-    configuration: tuple[tuple[str, Any, Any], ...]
-    """Place, and what stands there in either run."""
 
     @property
-    def names(self) -> tuple[str, str]:
-        """What the two runs are called."""
-        return self.a.name, self.b.name
+    def names(self) -> tuple[str, ...]:
+        """What the runs are called."""
+        return self.comparison.names
+
+    def changes(self) -> Mapping[tuple[int, int], Mapping[Change, int]]:
+        """By pair of runs, how many samples changed in which way."""
+        pairs = combinations(range(len(self.parts)), 2)
+        counts = {pair: Counter(row.change(*pair) for row in self.rows) for pair in pairs}
+        return {pair: {change: found[change] for change in CHANGES} for pair, found in counts.items()}
 
 
-def build_difference(run_a: Run, run_b: Run, metrics: Sequence[MetricComparison]) -> Difference:
-    """What two runs of one task say of each other.
+def build_difference(comparison: RunsComparison) -> Difference:
+    """What runs of one task say of each other, sample by sample.
 
     Args:
-        run_a: a run.
-        run_b: another run of the same task.
-        metrics: what `askance.evals.compare` found.
+        comparison: what `askance.evals.compare` found.
 
     Raises:
         UsageError: a folder holds lines that are none.
     """
-    pairing = paired(run_a, run_b)
-    one, other = (run_a.name, run_b.name) if run_a.name != run_b.name else (run_a.path.name, run_b.path.name)
-    a, b = part_of(run_a, name=one), part_of(run_b, name=other)
-    return Difference(
-        a=a,
-        b=b,
-        pairs=pairing.pairs,
-        rows=tuple(_rows(pairing.pairs, a, b)),
-        pairing=pairing,
-        metrics=tuple(metrics),
-        configuration=tuple(differences(run_a, run_b)),
-    )
+    parts = tuple(part_of(run, name=name) for run, name in zip(comparison.runs, comparison.names, strict=True))
+    return Difference(comparison=comparison, parts=parts, rows=tuple(_rows(comparison, parts)))
 
 
-def _rows(pairs: Sequence[Pair], a: RunPart, b: RunPart) -> Iterator[ChangeRow]:
-    rows_a, rows_b = ({(row.id, row.epoch): row for row in part.rows} for part in (a, b))
-    for one, other in pairs:
-        key = (one.sample.id, one.epoch)
+def _rows(comparison: RunsComparison, parts: Sequence[RunPart]) -> Iterator[ChangeRow]:
+    several = [{(row.id, row.epoch): row for row in part.rows} for part in parts]
+    for answers in comparison.matching.rows:
+        key = (answers[0].sample.id, answers[0].epoch)
         yield ChangeRow(
-            a=rows_a[key],
-            b=rows_b[key],
-            change=_change((one, other), rows_a[key], rows_b[key]),
-            unlike=one.sample.form() != other.sample.form(),
+            rows=tuple(each[key] for each in several),
+            answers=_numbered(map(_said, answers)),
+            asked=_numbered(answer.sample.form() for answer in answers),
         )
 
 
-def _change(pair: Pair, row_a: Row, row_b: Row) -> Change:
-    worth_a, worth_b = (_worth(row) for row in (row_a, row_b))
-    if worth_a != worth_b:
-        return "better" if worth_a > worth_b else "worse"
-    one, other = ((each.prediction.outcome, each.prediction.value) for each in pair)
-    return "same" if one == other else "other"
+def _said(answer: Answer) -> Any:
+    return [answer.prediction.outcome, answer.prediction.value]
+
+
+def _numbered(values: Iterator[Any]) -> tuple[int, ...]:
+    """Equal values by one number, counted from 0 in the order in which they come."""
+    numbers: dict[str, int] = {}
+    return tuple(numbers.setdefault(json.dumps(value, sort_keys=True), len(numbers)) for value in values)
 
 
 def _worth(row: Row) -> float:
     """For ranks alone: a sample without a score stands below all others only where there is no answer."""
     return 0.0 if row.worth is None else row.worth
-
-
-def snippet(row: ChangeRow) -> str:
-    """What both said, in a line."""
-    if row.a.said == row.b.said:
-        return row.a.said
-    half = reading.SNIPPET // 2
-    return " ⇄ ".join(text if len(text) <= half else f"{text[: half - 1]}…" for text in (row.a.said, row.b.said))

@@ -1,4 +1,4 @@
-// One sample in two runs: what each answered, and where on the way the two first differ.
+// One sample in several runs: what each answered, and where on the way two of them first differ.
 
 const MOST_CELLS = 3000000;
 
@@ -46,38 +46,93 @@ function diffElement(a, b) {
   return h("div", { class: "diff" }, changes(pieces(a), pieces(b)).map(([sign, some]) => h(names[sign], {}, some.join(""))));
 }
 
-function pairDetail(row, { detail: pair, calls }) {
-  const a = pair.a, b = pair.b;
+/** A list of samples for every two runs, made from what the page holds of each sample in all of them. */
+function pairRuns() {
+  const found = [];
+  index.names.forEach((_, a) => index.names.forEach((__, b) => { if (a < b) found.push(pairRun(a, b)); }));
+  return found;
+}
+
+function pairRun(a, b) {
+  const [one, two] = [index.letters[a], index.letters[b]];
+  return {
+    a, b, name: `${one} · ${two}: ${index.names[a]} · ${index.names[b]}`, share: index.share,
+    words: { better: `${one} better`, worse: `${two} better`, other: "Other answer", same: "Same answer" },
+    rows: index.rows.map((row) => pairRow(row, a, b)),
+  };
+}
+
+function pairRow(row, a, b) {
+  const [one, two] = [row.worths[a] || 0, row.worths[b] || 0];
+  const either = (values) => values[a] === values[b] ? values[a] : `${values[a]} → ${values[b]}`;
+  const cut = (text) => text.length <= 70 ? text : `${text.slice(0, 69)}…`;
+  const written = (place) => row.worths[place] === null ? "–" : index.share ? (100 * row.worths[place]).toFixed(1) : row.worths[place].toFixed(3);
+  return {
+    id: row.id, epoch: row.epoch, marks: row.marks, picture: row.picture, outcome: either(row.outcomes),
+    result: one > two ? "better" : one < two ? "worse" : row.answers[a] === row.answers[b] ? "same" : "other",
+    worth: one - two, figures: row.worths[a] === row.worths[b] ? "" : `${written(a)} → ${written(b)}`,
+    said: row.said[a] === row.said[b] ? row.said[a] : `${cut(row.said[a])} ⇄ ${cut(row.said[b])}`,
+    kinds: [...new Set([...row.kinds[a], ...row.kinds[b]])], unlike: row.asked[a] !== row.asked[b],
+  };
+}
+
+/** The two runs that are chosen: their places, letters and names. */
+function chosenPair() {
+  const { a, b } = index.runs[Number(state.run)];
+  return [a, b].map((place) => ({ place, letter: index.letters[place], name: index.names[place] }));
+}
+
+function pairDetail(row, { detail: { sides: all }, calls }) {
+  const pair = chosenPair();
+  const [a, b] = pair.map(({ place }) => all[place]);
   const picture = pictureOf(row, a);
-  const answer = a.options ? pairOptions(a, b) : sides((one) => freeAnswer(one), a, b);
+  const answer = a.options ? pairOptions(a, all) : sides((one) => freeAnswer(one), a, b);
   const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
-  const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another image, options or target.") : null;
-  return [unlike, top, reasonsOf(a, b), upstream(row, a, b, calls), h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides((one) => one.score ? h("p", { class: "values" }, Object.entries(one.score.values).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, Number(Number(value).toFixed(4)))))) : h("p", { class: "soft" }, "none"), a, b))];
+  const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another picture, options or target.") : null;
+  const score = h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides(scoreValues, a, b));
+  return [unlike, inAll(row), top, reasonsOf(a, b), upstream(pair, a, b, calls), score];
+}
+
+/** What the sample is worth in every run, where there are more than the two that are shown. */
+function inAll(row) {
+  if (index.names.length < 3) return null;
+  const { worths, outcomes } = index.rows[row.at];
+  const shown = chosenPair().map(({ place }) => place);
+  const said = (place) => worths[place] === null ? outcomes[place] : index.share ? `${(100 * worths[place]).toFixed(1)} %` : worths[place].toFixed(3);
+  return h("ul", { class: "in-all", "aria-label": "In all runs" }, index.names.map((name, place) => h("li", { class: shown.includes(place) ? "shown" : null },
+    h("span", { class: "letter" }, index.letters[place]), " ", h("bdi", {}, name), " ", h("b", {}, said(place)))));
+}
+
+function scoreValues(one) {
+  if (!one.score) return h("p", { class: "soft" }, "none");
+  return h("p", { class: "values" }, Object.entries(one.score.values).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, Number(Number(value).toFixed(4))))));
 }
 
 function sides(make, a, b) {
-  return h("div", { class: "sides" }, [a, b].map((one, number) => h("div", {}, h("h3", {}, index.names[number]), make(one))));
+  const pair = chosenPair();
+  return h("div", { class: "sides" }, [a, b].map((one, number) => h("div", {}, h("h3", {}, h("span", { class: "letter" }, pair[number].letter), ` ${pair[number].name}`), make(one))));
 }
 
 function reasonsOf(a, b) {
   return a.reason || b.reason ? sides((one) => h("p", { class: one.reason ? "warning" : "soft" }, one.reason || "answered"), a, b) : null;
 }
 
-function pairOptions(a, b) {
+function pairOptions(a, all) {
   const items = a.options.map((text, place) => {
     const isTrue = a.true ? a.true.includes(place + 1) : null;
     const kind = (a.kinds || [])[place];
-    const flags = [a, b].map((one, number) => {
+    const flags = all.map((one, number) => {
       const other = (one.options || []).indexOf(text) + 1;
       const rank = (one.chosen || []).indexOf(other) + 1;
-      return rank ? h("span", { class: `flag ${isTrue === false ? "no" : "yes"}` }, `${"AB"[number]}${(one.chosen || []).length > 1 ? ` ${rank}.` : ""} ${isTrue === false ? "✗" : "✓"}`) : null;
+      return rank ? h("span", { class: `flag ${isTrue === false ? "no" : "yes"}` }, `${index.letters[number]}${(one.chosen || []).length > 1 ? ` ${rank}.` : ""} ${isTrue === false ? "✗" : "✓"}`) : null;
     });
     const chosen = flags.some(Boolean);
     return h("li", { class: `${chosen && isTrue !== null ? (isTrue ? "hit" : "miss") : ""} ${isTrue ? "true" : ""}` },
       h("span", { class: "n" }, place + 1), h("span", { class: "words" }, text),
       h("span", { class: "flags" }, flags, isTrue ? h("span", { class: "flag yes" }, "true") : kind && kind !== "true" ? h("span", { class: "flag" }, kind) : null));
   });
-  return h("div", {}, h("ol", { class: "options" }, items), h("p", { class: "note" }, `A: ${index.names[0]} · B: ${index.names[1]}`));
+  const legend = index.names.map((name, place) => `${index.letters[place]}: ${name}`).join(" · ");
+  return h("div", {}, h("ol", { class: "options" }, items), h("p", { class: "note" }, legend));
 }
 
 function promptText(call) {
@@ -102,14 +157,15 @@ function answerWords(one) {
   return one.chosen ? one.chosen.map((place) => one.options[place - 1]).join("\n") : one.value === undefined ? undefined : json(one.value);
 }
 
-function upstream(row, a, b, calls) {
+function upstream(pair, a, b, calls) {
+  const [left, right] = pair.map(({ letter }) => letter);
   const names = [...new Set([...(a.links || []), ...(b.links || [])].map((link) => link.name))];
   if (!names.length) return null;
   let first = true;
   const parts = names.map((name) => {
     const [one, two] = [a, b].map((side) => linkText(side, name, calls));
     const where = [];
-    if (one.missing || two.missing) where.push(`${one.missing ? "B" : "A"} alone`);
+    if (one.missing || two.missing) where.push(`${one.missing ? right : left} alone`);
     else {
       if (one.model !== two.model) where.push("model");
       if (one.prompt !== two.prompt) where.push("prompt");
@@ -121,7 +177,7 @@ function upstream(row, a, b, calls) {
     if (where.length && !one.missing && !two.missing) made.dataset.differs = "1";
     return unfolding(made, () => linkDiff(one, two));
   });
-  const section = h("section", { class: "pair-wide" }, h("h2", {}, "On the way"), h("p", { class: "note" }, h("del", {}, `A alone: ${index.names[0]}`), " · ", h("ins", {}, `B alone: ${index.names[1]}`)), parts);
+  const section = h("section", { class: "pair-wide" }, h("h2", {}, "On the way"), h("p", { class: "note" }, h("del", {}, `${left} alone: ${pair[0].name}`), " · ", h("ins", {}, `${right} alone: ${pair[1].name}`)), parts);
   for (const each of parts.filter((each) => each.dataset.differs).slice(0, 1)) setOpen(each, true);
   return section;
 }

@@ -228,7 +228,7 @@ def test_a_pair_shows_where_the_two_first_differ(browser: Browser, tmp_path: Pat
     a = chain_run(tmp_path / "a", data)
     b = chain_run(tmp_path / "b", data, narration={"description": "NARRATED, but otherwise."})
     out = tmp_path / "pair.html"
-    write_page(out, lambda _: difference_page(build_difference(a, b, compare(a, b))))
+    write_page(out, lambda _: difference_page(build_difference(compare(a, b))))
     with opened(browser, out, "#samples") as seen:
         seen.page.keyboard.press("j")
         (first,) = seen.texts(".link-diff:has(.mark) > summary")

@@ -6,14 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from askance.evals import Run, compare
+from askance.evals import Run, Task, compare, task
 from askance.evals.report import Difference, build_difference, difference_page
 from tests.evals.pittads import worlds
-from tests.evals.report.runs import Parsed, chain_run, plain_run
+from tests.evals.report.runs import SCORING, Parsed, chain_run, plain_run
 
 
-def difference_of(a: Run, b: Run) -> Difference:
-    return build_difference(a, b, compare(a, b, task=None))
+@task("tests/shown", scoring=SCORING)
+def shown() -> Task:
+    """What scores the plain runs."""
+    return Task(samples=(), solver=lambda _: None, scoring=SCORING)
+
+
+def difference_of(*runs: Run) -> Difference:
+    return build_difference(compare(*runs))
 
 
 @pytest.fixture
@@ -30,10 +36,10 @@ def chains(tmp_path: Path) -> tuple[Run, Run]:
 def test_pairs_are_better_worse_or_the_same(chains: tuple[Run, Run]) -> None:
     difference = difference_of(*chains)
 
-    assert [row.change for row in difference.rows] == ["better"] * 3
+    assert [row.change(0, 1) for row in difference.rows] == ["better"] * 3
     assert difference.names == ("a", "b")
-    assert difference.metrics[0].comparison.discordant == (3, 0)
-    assert [row.change for row in difference_of(chains[0], chains[0]).rows] == ["same"] * 3
+    assert difference.comparison.metrics[0].by_sample == (3, 0, 0)
+    assert [row.change(0, 0) for row in difference.rows] == ["same"] * 3
 
 
 def test_the_page_says_verdict_counts_and_what_differs(chains: tuple[Run, Run]) -> None:
@@ -44,7 +50,7 @@ def test_the_page_says_verdict_counts_and_what_differs(chains: tuple[Run, Run]) 
         "a and b are tied on mean of five at this size: 100.00 % against 0.00 %",
         "adjusted for 9 comparisons",
         "A better 3 B better 0 Other answer 0 Same answer 0",
-        "3 samples in both, 0 in A alone, 0 in B alone",
+        "3 samples in both, 0 more in A, 0 more in B",
         "The two are of one configuration.",
     ):
         assert words in text
@@ -54,12 +60,11 @@ def test_both_sides_of_a_pair_are_there_with_their_calls(chains: tuple[Run, Run]
     parsed = Parsed(difference_page(difference_of(*chains)))
     block = parsed.data("d-0-0")
 
-    pair = block["details"][0]
-    assert pair["a"]["verbalization"]["narration"] == "NARRATED."
-    assert pair["b"]["verbalization"]["narration"] == "ANOTHER VIEW."
+    narrated = [side["verbalization"]["narration"] for side in block["details"][0]["sides"]]
+    assert narrated == ["NARRATED.", "ANOTHER VIEW."]
     assert {key for run in chains for answer in run.answers for key in answer.keys} == block["calls"].keys()
-    row = parsed.data("index")["runs"][0]["rows"][0]
-    assert (row["result"], row["worth"], row["figures"], row["unlike"]) == ("better", 1.0, "100.0 → 0.0", False)
+    row = parsed.data("index")["rows"][0]
+    assert (row["worths"], row["answers"], row["asked"]) == ([1.0, 0.0], [0, 1], [0, 0])
 
 
 def test_another_configuration_and_other_samples_are_shown(tmp_path: Path) -> None:
@@ -67,10 +72,52 @@ def test_another_configuration_and_other_samples_are_shown(tmp_path: Path) -> No
         plain_run(tmp_path / name, count, shift=shift, label=name)
         for name, count, shift in (("a", 12, 0), ("b", 10, 1))
     )
-    difference = build_difference(a, b, ())
+    difference = build_difference(compare(a, b, metric=(), task="tests/shown"))
+    matching = difference.comparison.matching
 
-    assert [row.change for row in difference.rows[:5]] == ["same", "better", "same", "other", "worse"]
-    assert (difference.pairing.only_a, difference.pairing.unlike) == (2, 1)
-    assert {place for place, _, _ in difference.configuration} >= {"options.shift", "samples.count"}
-    assert [row.unlike for row in difference.rows].count(True) == 1
+    assert [row.change(0, 1) for row in difference.rows[:5]] == ["same", "better", "same", "other", "worse"]
+    assert (matching.alone, matching.unlike) == ((2, 0), 1)
+    assert {each.place for each in difference.comparison.differences} >= {"options.shift", "samples.count"}
+    assert [row.asked for row in difference.rows].count((0, 1)) == 1
     assert "No figure of the task" in Parsed(difference_page(difference)).text
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> tuple[Run, ...]:
+    """Runs of the chain: as it is, by another narration, and with bad choices."""
+    data = worlds.world(tmp_path / "data")
+    worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
+    return (
+        chain_run(tmp_path / "a", data),
+        chain_run(tmp_path / "b", data, narration={"description": "ANOTHER VIEW."}),
+        chain_run(tmp_path / "c", data, choose_action_reasons=worse),
+    )
+
+
+def test_of_three_runs_every_two_have_their_changes(three: tuple[Run, ...]) -> None:
+    difference = difference_of(*three)
+
+    assert {pair: counts["better"] for pair, counts in difference.changes().items()} == {
+        (0, 1): 0,
+        (0, 2): 3,
+        (1, 2): 3,
+    }
+    assert [row.answers for row in difference.rows] == [(0, 0, 1)] * 3
+
+
+def test_the_page_of_three_names_each_by_a_letter(three: tuple[Run, ...]) -> None:
+    parsed = Parsed(difference_page(difference_of(*three)))
+
+    for words in (
+        "a against b and c",
+        "A is a, B is b, C is c.",
+        "A – B 0 0 0 3 A – C 3 0 0 0 B – C 3 0 0 0",
+        "3 of 3 samples are not answered alike by all.",
+        "3 samples in all 3, 0 more in A, 0 more in B, 0 more in C",
+        "Compared: A against each of the others, on the samples that all have",
+        "adjusted for 18 comparisons",
+        "The runs are of one configuration.",
+    ):
+        assert words in parsed.text
+    assert parsed.data("index")["letters"] == ["A", "B", "C"]
+    assert [len(each["sides"]) for each in parsed.data("d-0-0")["details"]] == [3, 3, 3]
