@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
+from askance.evals.blamed import SHORT
 from askance.evals.tables import NONE, shown_value
 
 if TYPE_CHECKING:
     from askance.chains import Link
     from askance.evals.blamed import Blame, Blamed
     from askance.evals.figures import Figure
-
-SHORT: Mapping[Link, str] = {
-    "objects": "V",
-    "scene_text": "T",
-    "narration": "IN",
-    "unusual": "UH",
-    "description": "T_V",
-    "statement": "ŝ",
-}
-"""The paper's names of the links."""
 
 SHOWN = 20
 """Answers that are listed at most."""

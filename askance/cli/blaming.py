@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.chains import LINKS
-from askance.cli.blamed import SHORT, blame_text
+from askance.cli.blamed import blame_text
 from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
 from askance.cli.places import open_store
 from askance.cli.tally import Tally
 from askance.errors import ConfigError, UsageError
 from askance.evals.blame_files import LEDGER
+from askance.evals.blamed import SHORT
 from askance.evals.blaming import Blaming
 from askance.evals.catalog import definition_of
 from askance.evals.replacing import from_run, from_truth

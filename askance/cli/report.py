@@ -44,7 +44,7 @@ def report(
         bool, typer.Option("--json", help="Print what the page says as one JSON object, and write no page.")
     ] = False,
 ) -> None:
-    """Make one HTML page of runs: figures, plots, what is to blame, and every sample with all that was asked and said."""
+    """Make one HTML page of runs: figures, plots, blame, and every sample with all that was asked and said."""
     from askance.evals.report import build_report, report_page
     from askance.evals.report.writing import write_page
     from askance.evals.run import Run

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from askance.chat import key_of
 from askance.evals.run_folder import amending
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.blamed import Blame
+    from askance.evals.run import Answer, Run
 
 LINES, SUMMARY, LEDGER = "blame.jsonl", "blame.json", "blame-budget.db"
 FORMAT = 1
@@ -49,10 +52,39 @@ def write_line(file: IO[str], line: Mapping[str, Any]) -> None:
     file.flush()
 
 
-def save(file: Path, blame: Blame) -> None:
-    """Writes what the trials come to, beside what trials of another kind came to."""
-    there = kept_blames(file.parent)
-    content = {"format": FORMAT, "blames": {**there, blame.how: blame.form()}}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a folder holds of earlier blames, by what was put in the links' places."""
+
+    forms: Mapping[str, JsonObject] = field(default_factory=dict[str, Any])
+    """As `Blame.form` gives them."""
+    runs: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What tells the run that each is of from others, by `mark_of`."""
+    readable: bool = True
+    """Whether this version can read the file, if there is one."""
+
+
+def mark_of(run: Run) -> str:
+    """What tells a run from others, and from itself once it is answered or scored otherwise."""
+    return key_of("blamed", {"run": dict(run.configuration), "answers": [_mark(answer) for answer in run.answers]})
+
+
+def _mark(answer: Answer) -> list[Any]:
+    sample, prediction = answer.sample, answer.prediction.form()
+    del prediction["meta"]
+    asked = [sample.id, answer.epoch, sample.image and sample.image.sha256, dict(sample.inputs), sample.target]
+    values = None if answer.score is None else {name: repr(float(each)) for name, each in answer.score.values.items()}
+    return [*asked, prediction, values]
+
+
+def save(file: Path, blame: Blame, run: Run) -> None:
+    """Writes what the trials of a run come to, beside what trials of another kind came to."""
+    there = read_summary(file.parent)
+    content = {
+        "format": FORMAT,
+        "blames": {**there.forms, blame.how: blame.form()},
+        "runs": {**there.runs, blame.how: mark_of(run)},
+    }
     part = file.with_name(f"{file.name}.part")
     part.write_text(
         json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", errors="backslashreplace"
@@ -60,13 +92,20 @@ def save(file: Path, blame: Blame) -> None:
     part.replace(file)
 
 
-def kept_blames(folder: Path) -> dict[str, JsonObject]:
-    """What a folder holds of earlier blames, as `Blame.form` gives it, by what was put in the links' places."""
+def read_summary(folder: Path) -> Kept:
+    """What `folder` holds of earlier blames."""
     file = folder / SUMMARY
     if not file.exists():
-        return {}
+        return Kept()
     try:
         form: Any = json.loads(file.read_text(encoding="utf-8"))
-        return dict(form["blames"]) if form["format"] == FORMAT else {}
-    except (ValueError, KeyError, TypeError):
-        return {}
+        if form["format"] != FORMAT:
+            return Kept(readable=False)
+        return Kept(forms=dict(form["blames"]), runs=dict(form.get("runs", {})))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Kept(readable=False)
+
+
+def kept_blames(folder: Path) -> dict[str, JsonObject]:
+    """What a folder holds of earlier blames, as `Blame.form` gives it, by what was put in the links' places."""
+    return dict(read_summary(folder).forms)

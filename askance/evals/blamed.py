@@ -16,19 +16,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from askance.chains import LINKS
+from askance.evals.figures import Figure, figure, mean
 from askance.evals.figures import Scored as Counted
-from askance.evals.figures import figure, mean
 from askance.evals.values import Score
 
 if TYPE_CHECKING:
     from askance.chains import Link
     from askance.chat import Json, JsonObject
-    from askance.evals.figures import Figure
     from askance.evals.run import Answer
     from askance.evals.values import Prediction
 
 NONE = "none"
 """Stands for the wrong answers that no single link flips: several did it together, or what answers did."""
+
+SHORT: Mapping[Link, str] = {
+    "objects": "V",
+    "scene_text": "T",
+    "narration": "IN",
+    "unusual": "UH",
+    "description": "T_V",
+    "statement": "ŝ",
+}
+"""The paper's names of the links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +91,12 @@ class Blamed:
             "guilty": self.guilty.form(),
             "change": self.change.form(),
         }
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Blamed:
+        """The sums that `form` stands for."""
+        figures = {name: Figure.from_form(form[name]) for name in ("flips", "guilty", "change")}
+        return cls(link=str(form["link"]), **figures)
 
 
 @dataclass(frozen=True, kw_only=True)

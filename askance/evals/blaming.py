@@ -97,7 +97,7 @@ class Blaming:
                 told(len(made), len(made) + len(todo))
             left = await self._make(todo, made, folder / LINES, told=told) if todo else 0
             blame = self.cases.summed([await self.cases.trial(line) for line in made.values()], left=left, seed=seed)
-            save(folder / SUMMARY, blame)
+            save(folder / SUMMARY, blame, self._run)
         return blame
 
     async def _make(self, todo: Sequence[Case], made: dict[str, JsonObject], file: Path, *, told: Told | None) -> int:

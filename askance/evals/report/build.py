@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.evals.report import reading
+from askance.evals.report.blames import blames_of, check_blames
 from askance.evals.report.breakdowns import breakdowns_of
 from askance.evals.report.published import beside_of
 from askance.evals.report.values import RESULTS, Report, Row, RunPart
@@ -16,6 +17,9 @@ from askance.evals.reports import table_of_runs
 from askance.evals.run_folder import DESCRIPTION
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from askance.evals.report.blames import Blames
     from askance.evals.run import Answer, Run
 
 _FACTS = ("hash", "askance", "started", "finished")
@@ -23,17 +27,23 @@ _MOST_MARKS = 40
 """Values of a tag beyond which it tells samples apart rather than sorts them."""
 
 
-def build_report(runs: Sequence[Run], *, title: str | None = None) -> Report:
+def build_report(runs: Sequence[Run], *, title: str | None = None, blames: Sequence[Path] = ()) -> Report:
     """The report of `runs`, finished or not; of their folders alone, with no model, no data and no network.
 
+    Args:
+        runs: with what their folders hold of their blame.
+        title: by default the tasks.
+        blames: folders of further blames, as `askance blame --out` makes them.
+
     Raises:
-        UsageError: there is no run, or a folder holds lines that are none.
+        UsageError: there is no run, a folder holds lines that are none, or no blame of any of the runs.
         CassetteError: the records of a run cannot be read.
     """
     if not runs:
         raise UsageError("A report is of at least one run.", hint="Name the folder of a run.")
     names = names_of(runs)
-    parts = tuple(part_of(run, name=name) for run, name in zip(runs, names, strict=True))
+    check_blames(runs, blames)
+    parts = tuple(part_of(run, name=name, blames=blames_of(run, blames)) for run, name in zip(runs, names, strict=True))
     tasks = dict.fromkeys(run.task for run in runs)
     return Report(title=title or " · ".join(tasks), runs=parts, table=table_of_runs(runs))
 
@@ -47,8 +57,13 @@ def names_of(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def part_of(run: Run, *, name: str) -> RunPart:
+def part_of(run: Run, *, name: str, blames: Blames | None = None) -> RunPart:
     """One run of a report.
+
+    Args:
+        run: finished or not.
+        name: what it is called there.
+        blames: what is known of who is to blame in it.
 
     Raises:
         UsageError: the folder holds lines that are none.
@@ -77,6 +92,7 @@ def part_of(run: Run, *, name: str) -> RunPart:
         breakdowns=tuple(breakdowns_of(run, answers, column, common=common, share=share)),
         judges=tuple(_judges(answers)),
         beside=tuple(beside_of(run)),
+        blames=blames if blames is not None and (blames.parts or blames.notes) else None,
     )
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from askance.evals.report.details import Texts, calls_of, detail_of
 from askance.evals.report.markup import Markup, data_block
 from askance.evals.report.shell import blocks
+from askance.evals.report.trials import detail_of_blame
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.report.pictures import Pictures
     from askance.evals.report.values import RunPart
+    from askance.evals.run import Answer
 
 BLOCK = 50
 """Samples whose details are read together."""
@@ -84,8 +86,14 @@ def details_blocks(number: int, part: RunPart, *, texts: Texts, room: Room) -> I
             new = {key: form for key, form in found.items() if key not in calls}
             if room.takes(new):
                 calls.update(new)
-        details = [detail_of(each) for each in some]
+        details = [{**detail_of(each), **_blame_of(part, each)} for each in some]
         yield data_block(f"d-{number}-{start // BLOCK}", {"details": details, "calls": calls})
+
+
+def _blame_of(part: RunPart, answer: Answer) -> JsonObject:
+    several = [] if part.blames is None else [detail_of_blame(each, answer) for each in part.blames.parts]
+    found = [each for each in several if each is not None]
+    return {"blame": found} if found else {}
 
 
 def texts_block(texts: Texts) -> Markup:

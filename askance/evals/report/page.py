@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from askance.evals.report import plots, sections, tabled
+from askance.evals.report import blame_section, plots, sections, tabled
 from askance.evals.report.details import Texts
 from askance.evals.report.embedding import BLOCK, WITHOUT, Room, Shown, details_blocks, texts_block
 from askance.evals.report.markup import Markup, data_block, element, joined
@@ -59,7 +59,15 @@ def index_of(parts: Sequence[RunPart], shown: Shown) -> JsonObject:
     """What the script reads first: every row of every run."""
     runs: list[JsonObject] = []
     for part in parts:
-        rows = [{**row.form(), "picture": shown.numbers.get(row.picture or "")} for row in part.rows]
+        marks = blame_section.marks_of(part)
+        rows = [
+            {
+                **row.form(),
+                "picture": shown.numbers.get(row.picture or ""),
+                **({"blame": blamed} if (blamed := marks.get((row.id, row.epoch))) else {}),
+            }
+            for row in part.rows
+        ]
         runs.append({"name": part.name, "share": part.share, "rows": rows})
     return {"runs": runs, "block": BLOCK, "words": dict(RESULTS), "sorts": _sorts(runs), **shown.settings()}
 
@@ -83,6 +91,9 @@ def _content(report: Report, notes: Sequence[str]) -> Iterator[Markup | None]:
     drawn = list(_plots(report))
     if drawn:
         yield sections.section("plots", "Plots", element("div", *drawn, class_="plots"))
+    blame = blame_section.blame_section(report.runs)
+    if blame is not None:
+        yield blame
     judges = [note for part in report.runs for note in part.judges]
     if judges:
         yield sections.section("judges", "Judges", tabled.judges_table(judges))

@@ -6,7 +6,7 @@ text stays text. A plotting library would bring a script of its own, or colours 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -93,6 +93,56 @@ def intervals(title: str, dots: Sequence[Dot], scale: Scale, *, heads: tuple[str
     return _figure(title, element("table", head, element("tbody", joined(rows), _axis(scale, 2)), class_="plot"), note)
 
 
+def doubles(
+    title: str, rows: Sequence[tuple[Dot, Dot]], scale: Scale, *, heads: tuple[str, str, str], note: str = ""
+) -> Markup:
+    """Two dots with their intervals for each line, the first hollow and above the second.
+
+    Args:
+        title: of the plot.
+        rows: its lines, two values of one name each.
+        scale: of all of them.
+        heads: of the columns of names and of both values.
+        note: below it.
+    """
+    names, *values = heads
+    lines = (
+        element(
+            "tr",
+            element("th", first.name, scope="row"),
+            element("td", _double_strip(first, second, scale), class_="strip"),
+            *(element("td", shown_value(dot.value, percent=scale.percent), class_="num") for dot in (first, second)),
+        )
+        for first, second in rows
+    )
+    key = element("p", _key("hollow"), f" {values[0]} ", _key("dot"), f" {values[1]}", class_="note")
+    table = element(
+        "table", _head(names, "", *values), element("tbody", joined(lines), _axis(scale, 1)), class_="plot double"
+    )
+    return _figure(title, joined((table, key)), note)
+
+
+def _key(look: str) -> Markup:
+    return element("svg", element("circle", cx=6, cy=6, r=4, class_=look), width=12, height=12, aria_hidden="true")
+
+
+def _double_strip(first: Dot, second: Dot, scale: Scale) -> Markup:
+    height = 26
+    grid = (
+        element("line", x1=scale.at(mark), x2=scale.at(mark), y1=0, y2=height, class_="grid") for mark in scale.marks
+    )
+    drawn = (*_dotted(first, scale, y=8, look="hollow"), *_dotted(second, scale, y=18, look="dot"))
+    return element("svg", *grid, *drawn, height=height, width="100%", aria_hidden="true")
+
+
+def _dotted(dot: Dot, scale: Scale, *, y: int, look: str) -> Iterator[Markup]:
+    if dot.interval is not None:
+        low, high = scale.at(dot.interval.low), scale.at(dot.interval.high)
+        yield element("line", x1=low, x2=high, y1=y, y2=y, class_="whisker")
+    if dot.value is not None:
+        yield element("circle", cx=scale.at(dot.value), cy=y, r=4, class_=look)
+
+
 def bars(title: str, counts: Sequence[tuple[str, int]], *, heads: tuple[str, str], note: str = "") -> Markup:
     """A bar for each count."""
     most = max((count for _, count in counts), default=1) or 1
@@ -155,15 +205,12 @@ def _up(share: float) -> str:
 
 def _interval_strip(dot: Dot, scale: Scale) -> Markup:
     middle = _HEIGHT // 2
-    parts = [
+    grid = (
         element("line", x1=scale.at(mark), x2=scale.at(mark), y1=0, y2=_HEIGHT, class_="grid") for mark in scale.marks
-    ]
-    if dot.interval is not None:
-        low, high = scale.at(dot.interval.low), scale.at(dot.interval.high)
-        parts.append(element("line", x1=low, x2=high, y1=middle, y2=middle, class_="whisker"))
-    if dot.value is not None:
-        parts.append(element("circle", cx=scale.at(dot.value), cy=middle, r=4.5, class_="dot"))
-    return element("svg", *parts, height=_HEIGHT, width="100%", aria_hidden="true")
+    )
+    return element(
+        "svg", *grid, *_dotted(dot, scale, y=middle, look="dot"), height=_HEIGHT, width="100%", aria_hidden="true"
+    )
 
 
 def _bar(share: float) -> Markup:

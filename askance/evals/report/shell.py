@@ -12,7 +12,7 @@ from typing import Any
 
 from askance.evals.report.markup import Markup, data_block, joined, text
 
-_SCRIPTS = ("dom.js", "sample.js", "pair.js", "browse.js", "start.js")
+_SCRIPTS = ("dom.js", "sample.js", "blame.js", "pair.js", "browse.js", "start.js")
 
 _POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src {images}; base-uri 'none'; "

@@ -116,14 +116,22 @@ def judges_table(judges: Sequence[Mapping[str, Any]]) -> Markup:
     return sortable(heads, rows)
 
 
-def sortable(heads: Sequence[str], rows: Sequence[Sequence[str | tuple[float | None, str]]]) -> Markup:
+def sortable(
+    heads: Sequence[str], rows: Sequence[Sequence[str | tuple[float | None, str]]], *, caption: str | None = None
+) -> Markup:
     """A table whose columns the script lets be sorted; a pair is a number and how it is shown."""
+    numbers = [not rows or any(isinstance(row[place], tuple) for row in rows) for place in range(len(heads))]
     head = element(
-        "tr", *(element("th", name, scope="col", class_="num" if place else None) for place, name in enumerate(heads))
+        "tr",
+        *(
+            element("th", name, scope="col", class_="num" if place and numbers[place] else None)
+            for place, name in enumerate(heads)
+        ),
     )
     body = (element("tr", *(_field(place, cell) for place, cell in enumerate(row))) for row in rows)
-    table = element("table", element("thead", head), element("tbody", *body), class_="sortable")
-    return element("div", table, class_="wide", tabindex=0, role="region", aria_label=" · ".join(heads))
+    named = None if caption is None else element("caption", element("span", caption))
+    table = element("table", named, element("thead", head), element("tbody", *body), class_="sortable")
+    return element("div", table, class_="wide", tabindex=0, role="region", aria_label=caption or " · ".join(heads))
 
 
 def _field(place: int, cell: str | tuple[float | None, str]) -> Markup:

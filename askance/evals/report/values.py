@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.report.blames import Blames
     from askance.evals.run import Answer, Run
     from askance.evals.tables import Table
     from askance.statistics import Interval
@@ -137,6 +138,8 @@ class RunPart:
     breakdowns: tuple[Breakdown, ...]
     judges: tuple[Mapping[str, Any], ...] = ()
     beside: tuple[Beside, ...] = ()
+    blames: Blames | None = None
+    """Which links of its chain are to blame, as far as that was asked; None is not."""
 
     def form(self) -> JsonObject:
         """The run as JSON, without the texts of its samples."""
@@ -154,6 +157,7 @@ class RunPart:
             "breakdowns": [asdict(each) for each in self.breakdowns],
             "judges": [dict(each) for each in self.judges],
             "published": [asdict(each) for each in self.beside],
+            **({} if self.blames is None else {"blames": [each.form() for each in self.blames.parts]}),
             "samples": [row.form() for row in self.rows],
         }
 
