@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from askance.evals.tables import NONE, shown_value
@@ -17,9 +17,9 @@ HEAD = ("figure", "runs", "first", "second", "difference", "95 % interval", "p",
 """Of the lines; the last three count samples."""
 
 _TESTS: Mapping[str, str] = {
-    "mcnemar exact": "exact McNemar test",
-    "sign flip": "sign-flip test, whole clusters",
-    "swap": "swap test, whole clusters",
+    "mcnemar exact": "Exact McNemar test",
+    "sign flip": "Sign-flip test, whole clusters",
+    "swap": "Swap test, whole clusters",
 }
 
 
@@ -29,12 +29,17 @@ def letter(place: int) -> str:
     return (letter(before - 1) if before else "") + chr(ord("A") + last)
 
 
+def pair_of(a: int, b: int) -> str:
+    """Two runs for short, in one piece."""
+    return f"{letter(a)}\u00a0–\u00a0{letter(b)}"
+
+
 def line_of(each: MetricComparison) -> tuple[str, ...]:
     """One comparison, as `HEAD` names its cells."""
     found = each.comparison
     return (
         each.metric,
-        f"{letter(each.a)} – {letter(each.b)}",
+        pair_of(each.a, each.b),
         shown_value(found.figure_a, percent=each.percent),
         shown_value(found.figure_b, percent=each.percent),
         _change(found.difference, percent=each.percent),
@@ -81,7 +86,7 @@ def notes_of_tests(comparison: RunsComparison) -> Iterator[str]:
     for each in comparison.metrics:
         if each.comparison.test != "none" and each.metric not in by_test.setdefault(each.comparison.test, []):
             by_test[each.comparison.test].append(each.metric)
-    yield from (f"{_TESTS[test].capitalize()}: {', '.join(names)}" for test, names in by_test.items())
+    yield from (f"{_TESTS[test]}: {', '.join(names)}" for test, names in by_test.items())
     family = max((each.comparison.family for each in comparison.metrics), default=1)
     if family > 1:
         yield f"p adjusted for {family} comparisons by Holm's method; intervals each for itself"
@@ -89,18 +94,26 @@ def notes_of_tests(comparison: RunsComparison) -> Iterator[str]:
 
 
 def _reach(comparison: RunsComparison) -> Iterator[str]:
-    """The smallest differences that ties leave open."""
+    """The smallest differences that ties leave open, of all pairs that a figure is tied on."""
     tied = [each for each in comparison.metrics if each.comparison.verdict == "tied"]
+    by_reach: dict[str, list[str]] = {}
     for metric in dict.fromkeys(each.metric for each in tied):
         several = [each for each in tied if each.metric == metric]
-        found = [each.comparison.detectable for each in several]
-        least = [value for value in found if value is not None]
-        if least:
-            size = _change(max(least), percent=several[0].percent).removeprefix("+")
-            unit = " points" if several[0].percent else ""
-            yield f"Tied on {metric}: so many samples show true differences of {size}{unit} or more in 80 % of cases"
-        else:
-            yield f"Tied on {metric}: so few samples, or such, can show no difference at all"
+        by_reach.setdefault(_least(several), []).append(metric)
+    for least, metrics in by_reach.items():
+        words = f"so many samples show true differences of {least} or more in 80 % of cases"
+        none = "so few samples, or such, show no difference at all"
+        yield f"Tied on {', '.join(metrics)}: {words if least else none}"
+
+
+def _least(tied: Sequence[MetricComparison]) -> str:
+    """What every one of the pairs would show; empty where one could show nothing."""
+    found = [each.comparison.detectable for each in tied]
+    known = [value for value in found if value is not None]
+    if len(known) < len(found):
+        return ""
+    percent = tied[0].percent
+    return f"{_change(max(known), percent=percent).removeprefix('+')}{' points' if percent else ''}"
 
 
 def _change(value: float | None, *, percent: bool) -> str:

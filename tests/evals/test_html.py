@@ -70,7 +70,7 @@ def test_a_comparison_of_several_runs_shows_a_line_for_each_pair(tmp_path: Path)
     shown = Tags(compare(*runs))
 
     assert shown.text.startswith("tests/html · A 4 right · B 2 right · C 0 rightfigurerunsfirstsecond")
-    assert "accuracyA – B100.0050.00+50.00" in shown.text
+    assert "accuracyA\u00a0–\u00a0B100.0050.00+50.00" in shown.text
     assert "4 samples in all 3, 0 more in A, 0 more in B, 0 more in C" in shown.text
     assert "p adjusted for 2 comparisons by Holm's method" in shown.text
 

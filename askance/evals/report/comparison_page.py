@@ -15,7 +15,7 @@ from askance.evals.report.pictures import Pictures
 from askance.evals.report.shell import document
 from askance.evals.reports import notes_of, table_of_runs
 from askance.evals.tables import NONE
-from askance.evals.verdicts import counts_of, letter
+from askance.evals.verdicts import counts_of, letter, pair_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -100,6 +100,7 @@ def _details(difference: Difference, texts: Texts, room: Room) -> Iterator[Marku
 
 
 def _content(difference: Difference, notes: Sequence[str]) -> Iterator[Markup | None]:
+    yield verdicts.legend(difference.comparison)
     yield _lead(difference)
     yield sections.section("verdicts", "What the samples say", *verdicts.content(difference.comparison))
     yield sections.section("configuration", "What differs in the configuration", _configuration(difference))
@@ -132,8 +133,7 @@ def _changed(difference: Difference) -> Markup:
         return plots.bars("Samples by change", bars, heads=("change", "samples"))
     heads = ("runs", "first better", "second better", "other answer", "same answer")
     rows = [
-        [f"{letter(a)} – {letter(b)}", *((count, f"{count:,}") for count in counts.values())]
-        for (a, b), counts in changes.items()
+        [pair_of(a, b), *((count, f"{count:,}") for count in counts.values())] for (a, b), counts in changes.items()
     ]
     changed = sum(row.changed for row in difference.rows)
     return element(

@@ -15,27 +15,54 @@ if TYPE_CHECKING:
 
 def headline(comparison: RunsComparison) -> Markup:
     """The verdicts by the first figure, and which run is which."""
-    first = [each for each in comparison if each.metric == next(iter(comparison)).metric]
-    names = ", ".join(f"{verdicts.letter(place)} is {name}" for place, name in enumerate(comparison.names))
+    first = _by_first(comparison)
     if not first:
         said = [element("p", "No figure of the task is better at one end.")]
     elif len(first) == 1:
         said = [element("p", _capital(first[0]), class_="big"), element("p", first[0].sentence)]
     else:
         said = [element("ul", *map(_short, first), class_="verdicts")]
-    return element("div", *said, element("p", f"{names}.", class_="soft"), class_="headline")
+    return element("div", *said, class_="headline")
+
+
+def legend(comparison: RunsComparison) -> Markup:
+    """Which run is which letter."""
+    items = (
+        element("li", element("span", verdicts.letter(place), class_="letter"), " ", element("bdi", name))
+        for place, name in enumerate(comparison.names)
+    )
+    return element("ul", *items, class_="in-all", aria_label="Runs")
+
+
+def _by_first(comparison: RunsComparison) -> list[MetricComparison]:
+    """By the figure that stands for the task, every pair of runs that is compared."""
+    return [each for each in comparison if each.metric == comparison.metrics[0].metric]
 
 
 def content(comparison: RunsComparison) -> Iterator[Markup | None]:
     """The other figures, all differences with their intervals, and what was tested how."""
     if len(comparison.runs) == 2:
         yield from _others(comparison.metrics[1:])
-        yield from _forest(comparison)
+        yield from _forest(comparison.metrics, two=True)
         return
-    yield from _forest(comparison)
-    if comparison.metrics:
-        yield tabled.sortable(verdicts.HEAD, [_cells(each) for each in comparison.metrics])
+    yield from _forest(_by_first(comparison), two=False)
+    metrics = _ordered(comparison.metrics)
+    if metrics:
+        table = tabled.sortable(verdicts.HEAD, [_cells(each) for each in metrics])
+        figures = len({each.metric for each in metrics})
+        words = (
+            f"All {len(metrics):,} comparisons"
+            if figures == 1
+            else f"All {len(metrics):,} comparisons, by {figures} figures"
+        )
+        yield element("details", element("summary", words), table, open_=figures == 1)
         yield tabled.listed([*verdicts.notes_of_tests(comparison)])
+
+
+def _ordered(metrics: Sequence[MetricComparison]) -> list[MetricComparison]:
+    """Figure by figure, where the comparison has them pair by pair."""
+    names = list(dict.fromkeys(each.metric for each in metrics))
+    return sorted(metrics, key=lambda each: names.index(each.metric))
 
 
 def _capital(each: MetricComparison) -> str:
@@ -44,12 +71,8 @@ def _capital(each: MetricComparison) -> str:
 
 
 def _short(each: MetricComparison) -> Markup:
-    mark = element("span", f"{_pair(each)}: {verdicts.verdict_of(each)}", class_="verdict")
+    mark = element("span", f"{verdicts.pair_of(each.a, each.b)}: {verdicts.verdict_of(each)}", class_="verdict")
     return element("li", mark, " · ", each.sentence)
-
-
-def _pair(each: MetricComparison) -> str:
-    return f"{verdicts.letter(each.a)} – {verdicts.letter(each.b)}"
 
 
 def _cells(each: MetricComparison) -> list[str | tuple[float | None, str]]:
@@ -87,27 +110,24 @@ def _verdict(each: MetricComparison) -> Markup:
     return element("li", mark, " · ", each.sentence)
 
 
-def _forest(comparison: RunsComparison) -> Iterator[Markup]:
+def _forest(metrics: Sequence[MetricComparison], *, two: bool) -> Iterator[Markup]:
     """Differences with their intervals, shares and other figures apart."""
-    two = len(comparison.runs) == 2
-    by_metric = list(dict.fromkeys(each.metric for each in comparison.metrics))
-    ordered = sorted(comparison.metrics, key=lambda each: by_metric.index(each.metric))
     for percent in (True, False):
         dots = [
             plots.Dot(
-                name=each.metric if two else f"{each.metric}, {_pair(each)}",
+                name=each.metric if two else f"{each.metric}, {verdicts.pair_of(each.a, each.b)}",
                 value=each.comparison.difference,
                 interval=each.comparison.interval,
                 count=verdicts.shown_p(each.comparison.p),
             )
-            for each in ordered
+            for each in metrics
             if each.percent == percent and each.comparison.difference is not None
         ]
         if dots:
             scale = plots.scale_of(dots, percent=percent, around_zero=True)
             heads = ("figure", "points" if percent else "difference", "p")
             title = "Difference, A − B" if two else "Difference, first − second"
-            yield plots.intervals(title, dots, scale, heads=heads, note=_family(comparison.metrics))
+            yield plots.intervals(title, dots, scale, heads=heads, note=_family(metrics) if two else "")
 
 
 def _family(metrics: Sequence[MetricComparison]) -> str:

@@ -110,7 +110,7 @@ def test_the_page_of_three_names_each_by_a_letter(three: tuple[Run, ...]) -> Non
 
     for words in (
         "a against b and c",
-        "A is a, B is b, C is c.",
+        "A a B b C c",
         "A – B 0 0 0 3 A – C 3 0 0 0 B – C 3 0 0 0",
         "3 of 3 samples are not answered alike by all.",
         "3 samples in all 3, 0 more in A, 0 more in B, 0 more in C",
