@@ -1,7 +1,8 @@
 """What the README and the pages of `docs/` tell a reader to type works, and shows what they show.
 
 Specs such as `openai:gpt-4o` lead to an endpoint on this machine that gives the demo's answers wherever the demo asks
-the same, judges texts by the words that they share, and gives a small valid answer elsewhere.
+the same, judges texts by the words that they share, makes questions of captions, and gives a small valid answer
+elsewhere.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pytest
 
 from tests.judges import verdict_by_words
 from tests.pages import Fence, Reader, compare, fences
+from tests.questions import question_by_words
 from tests.servers import FakeEndpoint, Seen
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,7 +76,7 @@ def endpoint() -> Iterator[FakeEndpoint]:
     def answer(seen: Seen) -> str | None:
         if "messages" not in seen.json:
             return None
-        return answers.get(asked(seen.json["messages"])) or verdict_by_words(seen)
+        return answers.get(asked(seen.json["messages"])) or verdict_by_words(seen) or question_by_words(seen)
 
     with FakeEndpoint(answer, models=("gpt-4o",)) as running:
         yield running

@@ -23,7 +23,8 @@ SECONDS_A_CALL = 3.0
 class LinkPlan:
     """The calls for one link of a chain."""
 
-    link: Link
+    link: str
+    """Of a chain, or the role of whoever asks."""
     model: ModelId
     price: Price | None
     """None is not known, never free."""
@@ -64,6 +65,10 @@ class Plan:
     """Endpoints that are asked first what they can do, with a few small calls each."""
     elsewhere: Mapping[Link, int] = field(default_factory=dict["Link", int])
     """Work that asks no model here, such as OCR or a node of the caller's own."""
+    unit: str = "image"
+    """What `images` counts."""
+    batches: bool = True
+    """Whether the calls can be made by a batch interface."""
 
     @property
     def hits(self) -> int:
@@ -92,8 +97,10 @@ class Plan:
 
     @property
     def batch_dollars(self) -> Spread | None:
-        """As `dollars`, by the batch interface of those that have one; None where none has."""
-        if not any(link.calls and link.price is not None and link.price.batch for link in self.links):
+        """As `dollars`, by the batch interface of those that have one; None where none has, or it goes by none."""
+        if not self.batches or not any(
+            link.calls and link.price is not None and link.price.batch for link in self.links
+        ):
             return None
         parts = [
             link.dollars * (link.price.batch or 1.0)
@@ -138,7 +145,7 @@ def together(plans: Sequence[Plan]) -> Plan:
     """The plan of several runs, none of whose calls are in two of the plans; a line for each link and model."""
     if len(plans) == 1:
         return plans[0]
-    links: dict[tuple[Link, str], LinkPlan] = {}
+    links: dict[tuple[str, str], LinkPlan] = {}
     elsewhere: Counter[Link] = Counter()
     for plan in plans:
         elsewhere.update(plan.elsewhere)
@@ -148,10 +155,13 @@ def together(plans: Sequence[Plan]) -> Plan:
     return Plan(
         images=max((plan.images for plan in plans), default=0),
         unusable=max((plan.unusable for plan in plans), default=0),
-        links=tuple(sorted(links.values(), key=lambda link: (str(link.model), LINKS.index(link.link)))),
+        links=tuple(sorted(links.values(), key=lambda link: (str(link.model), _places.get(link.link, len(LINKS))))),
         probes=sum(plan.probes for plan in plans),
         elsewhere=dict(elsewhere),
     )
+
+
+_places: Mapping[str, int] = {link: place for place, link in enumerate(LINKS)}
 
 
 def _sum(one: LinkPlan, other: LinkPlan) -> LinkPlan:

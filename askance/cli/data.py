@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.cli import making
+
 if TYPE_CHECKING:
     from askance.evals.pittads import DataReport, Dropped
     from askance.evals.whoops import WhoopsReport
 
-app = typer.Typer(help="Data sets on the disk: check what is there.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Data sets on the disk: check what is there, and make more of it.", no_args_is_help=True, rich_markup_mode=None
+)
 checks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(checks, name="check")
+app.add_typer(making.app, name="make-questions")
 
 WIDTH = 100
 """Columns where no terminal says otherwise."""

@@ -56,13 +56,20 @@ class Asking:
 
 
 @contextmanager
-def asking(calls: Calls, ledger: Path | None = None) -> Generator[Asking]:
-    """The records and the engine of a command, and its budget in the file `ledger`."""
+def asking(calls: Calls, ledger: Path | None = None, *, plan: bool = False) -> Generator[Asking]:
+    """The records and the engine of a command, and its budget in the file `ledger`.
+
+    Args:
+        calls: how models are asked.
+        ledger: by default one with the records.
+        plan: that nothing will be asked or written.
+    """
     hear_warnings()
     config, tally = Config.find(), Tally()
-    with closing(open_store(calls.store, config, read_only=calls.mode == "replay")) as records, ExitStack() as closed:
+    read_only = plan or calls.mode == "replay"
+    with closing(open_store(calls.store, config, read_only=read_only)) as records, ExitStack() as closed:
         purse = None
-        if calls.budget is not None:
+        if calls.budget is not None and not plan:
             from askance.models.spending.ledger import Ledger
 
             place = ledger or records.folder / "budgets" / "negatives.db"
@@ -146,6 +153,13 @@ def _say_written(written: Written, tally: Tally, *, as_json: bool) -> None:
 @contextmanager
 def progress() -> Generator[Callable[[Written], None] | None]:
     """What is told of each call: a bar where a terminal watches, else nobody."""
+    with progress_of("negatives") as told:
+        yield None if told is None else lambda written: told(written.done, written.total)
+
+
+@contextmanager
+def progress_of(what: str) -> Generator[Callable[[int, int], None] | None]:
+    """What is told how many are done, and of how many: a bar where a terminal watches, else nobody."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -153,5 +167,5 @@ def progress() -> Generator[Callable[[Written], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task("negatives", total=None)
-        yield lambda written: bar.update(task, total=written.total, completed=written.done)
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, total=total, completed=done)

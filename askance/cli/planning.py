@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def plan_text(plan: Plan, engine: Engine) -> str:
     """The plan as a table and what it comes to."""
     made = f"{plan.hits:,} on record, {plan.calls:,} to be made"
-    lines = [f"{_count(plan.images, 'image')}, {_count(plan.hits + plan.calls, 'call')}: {made}.", ""]
+    lines = [f"{_count(plan.images, plan.unit)}, {_count(plan.hits + plan.calls, 'call')}: {made}.", ""]
     lines += _table(plan)
     if plan.calls:
         lines += ["", *_costs(plan), f"time        {_time(plan, engine)}"]
@@ -47,7 +47,7 @@ def plan_form(plan: Plan, engine: Engine) -> JsonObject:
 
 def left_text(plan: Plan) -> str:
     """What is left to do, and what that would cost."""
-    parts = [_count(plan.images, "image"), _count(plan.calls, "call")]
+    parts = [_count(plan.images, plan.unit), _count(plan.calls, "call")]
     if plan.calls and not all(link.price is None for link in plan.links if link.calls):
         parts.append(f"about {_dollars(plan.dollars)}")
     unpriced = [f"no price is known for {model}" for model in plan.unpriced]
@@ -91,7 +91,7 @@ def _notes(plan: Plan) -> Iterator[str]:
     if plan.elsewhere:
         yield f"Work that asks no model here is not counted: {', '.join(plan.elsewhere)}."
     if plan.unusable:
-        yield f"{_count(plan.unusable, 'image')} cannot be used."
+        yield f"{_count(plan.unusable, plan.unit)} cannot be used."
 
 
 def _dollars(spread: Spread) -> str:

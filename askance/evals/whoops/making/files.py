@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
 from askance.evals.negatives.files import replaced, write_lines
 from askance.evals.pittads.options import lot
@@ -61,6 +62,11 @@ def write_validation(
         BadData: none of the images could be shown.
     """
     sets = [_options(key, kept, seed=seed) for key, pairs in kept.items() if pairs]
+    if not any(each.negatives for each in sets):
+        raise UsageError(
+            f"The questions of {len(sets):,} images are too few for a sheet.",
+            hint="Wrong answers are those of other images: it takes questions of two that are answered otherwise.",
+        )
     sheet = draw_sheet([each for each in sets if each.negatives], count=count, seed=seed)
     write_sheet(sheet, out, images=images, question=QUESTION)
     return sheet

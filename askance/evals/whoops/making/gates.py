@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
     from askance.agents import JudgeForm, Verdict
     from askance.chat import JsonObject
+    from askance.evals.rehearsing import Rehearsal
     from askance.models import Model, ModelLike
-    from askance.nodes import Result
+    from askance.nodes import Node, Result
     from askance.prompts import PromptLibrary
 
 Gate: TypeAlias = Literal["in the caption", "question", "answered from the caption", "not answered blindly", "new"]
@@ -65,7 +67,8 @@ class QuestionMaker:
     """Makes questions from a caption.
 
     Args:
-        llm: finds answers, writes questions, and answers them from the caption.
+        llm: finds answers and writes questions.
+        reader: answers questions from the caption; by default the LLM does.
         blind: answers them without anything; by default the LLM does.
         judge: says whether two answers mean the same; by default the LLM does.
         judge_form: of its question.
@@ -77,6 +80,7 @@ class QuestionMaker:
         self,
         llm: ModelLike,
         *,
+        reader: ModelLike | None = None,
         blind: ModelLike | None = None,
         judge: ModelLike | None = None,
         judge_form: JudgeForm = "rubric",
@@ -85,22 +89,41 @@ class QuestionMaker:
     ) -> None:
         self.finder = find_candidates(llm, count=count, prompts=prompts)
         self.writer = write_question(llm, prompts=prompts)
-        self.reader = answer_from_description(llm, prompts=prompts)
+        self.reader = answer_from_description(llm if reader is None else reader, prompts=prompts)
         self.guesser = answer_from_description(llm if blind is None else blind, prompts=prompts, name="blind")
         self.judge = judge_equivalence(llm if judge is None else judge, form=judge_form, prompts=prompts)
 
     @property
     def models(self) -> tuple[Model, ...]:
         """The models that it asks, each once."""
-        nodes = (self.finder, self.writer, self.reader, self.guesser, self.judge)
-        return tuple(dict.fromkeys(node.model for node in nodes))
+        return tuple(dict.fromkeys(node.model for node in self.nodes.values()))
+
+    @property
+    def nodes(self) -> Mapping[str, Node[Any, Any]]:
+        """What it asks, by role."""
+        return {
+            "finder": self.finder,
+            "writer": self.writer,
+            "reader": self.reader,
+            "blind": self.guesser,
+            "judge": self.judge,
+        }
+
+    def rehearsed(self, rehearsal: Rehearsal) -> QuestionMaker:
+        """One that asks the same in a rehearsal."""
+        twin = copy.copy(self)
+        twin.finder = rehearsal.stand_in("finder", self.finder)
+        twin.writer = rehearsal.stand_in("writer", self.writer)
+        twin.reader = rehearsal.stand_in("reader", self.reader)
+        twin.guesser = rehearsal.stand_in("blind", self.guesser)
+        twin.judge = rehearsal.stand_in("judge", self.judge)
+        return twin
 
     def form(self) -> JsonObject:
         """Everything that decides what is made."""
-        nodes = {"finder": self.finder, "writer": self.writer, "reader": self.reader, "blind": self.guesser}
-        prompts = [prompt for node in (*nodes.values(), self.judge) for prompt in node.prompts_in_use]
+        prompts = [prompt for node in self.nodes.values() for prompt in node.prompts_in_use]
         return {
-            "models": {name: node.model.form() for name, node in nodes.items()},
+            "models": {name: node.model.form() for name, node in self.nodes.items() if name != "judge"},
             "judge": self.judge.canonical(),
             "prompts": {prompt.path.name: prompt.digest for prompt in prompts},
             "count": self.finder.count,

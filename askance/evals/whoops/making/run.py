@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.agents.negatives import normal
 from askance.chains.stream import in_order
@@ -19,6 +20,9 @@ from askance.evals.whoops.making.files import write_questions
 from askance.evals.whoops.making.gates import GATES, Gate, Pair
 from askance.models import run_sync
 from askance.models.capabilities import endpoint_key
+
+_QUOTE = re.compile(r"(:| ['\"]).*", re.DOTALL)
+"""Where a reason begins to quote."""
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -34,6 +38,8 @@ class Made:
     captions: int
     done: int = 0
     """Captions that all was made of that can be."""
+    left: int = 0
+    """Captions that the budget had nothing left for."""
     candidates: int = 0
     """Answers that were found in all captions."""
     passed: Mapping[Gate, int] = field(default_factory=dict[Gate, int])
@@ -44,24 +50,56 @@ class Made:
     """By image all pairs, dropped ones too."""
 
     @property
+    def complete(self) -> bool:
+        """Whether every caption was gone through."""
+        return self.done == self.captions
+
+    @property
+    def dropped(self) -> Mapping[tuple[Gate, str], int]:
+        """How many pairs were dropped at each gate, by reason; reasons that quote a model count as one."""
+        stopped = [pair for pairs in self.pairs.values() for pair in pairs if pair.stopped is not None]
+        counts = Counter((pair.stopped, _QUOTE.sub(" …", pair.reason)) for pair in stopped)
+        return {(gate, reason): counts[gate, reason] for gate in GATES for each, reason in counts if each == gate}
+
+    @property
     def kept(self) -> Mapping[str, Sequence[Pair]]:
         """By image the pairs that passed every gate."""
         return {key: [pair for pair in pairs if pair.stopped is None] for key, pairs in self.pairs.items()}
 
 
-async def amake(entries: Sequence[Entry], maker: QuestionMaker, *, out: Path) -> Made:
+Told: TypeAlias = Callable[[int, int], None]
+"""Hears after each caption how many are done, and of how many."""
+
+
+def captions_of(entries: Sequence[Entry]) -> Mapping[str, str]:
+    """The captions of `entries`, by a name that begins with the image.
+
+    Raises:
+        UsageError: no entry has a caption.
+    """
+    captions = {f"{entry.id}\n{place}": text for entry in entries for place, text in enumerate(entry.captions)}
+    if not captions:
+        raise UsageError("There are no captions to make questions from.", hint="They are in `crowd_captions`.")
+    return captions
+
+
+async def amake(entries: Sequence[Entry], maker: QuestionMaker, *, out: Path, told: Told | None = None) -> Made:
     """Makes questions from the captions of `entries` into the folder `out`; one that was begun is finished.
 
     A caption of which a call failed is gone through again by the next call; what is on record is not asked again.
+
+    Args:
+        entries: images with captions.
+        maker: what is asked of whom.
+        out: folder of the run and of the files.
+        told: of every caption that is done.
 
     Raises:
         UsageError: no entry has a caption, or the folder holds something else.
         CallError: a model cannot be asked at all.
         StoreError: the records or the folder cannot be read or written.
     """
-    captions = {f"{entry.id}\n{place}": text for entry in entries for place, text in enumerate(entry.captions)}
-    if not captions:
-        raise UsageError("There are no captions to make questions from.", hint="They are in `crowd_captions`.")
+    captions = captions_of(entries)
     configuration: JsonObject = {
         "task": "questions",
         **maker.form(),
@@ -75,15 +113,25 @@ async def amake(entries: Sequence[Entry], maker: QuestionMaker, *, out: Path) ->
             await model.rung()
         affordable = takewhile(lambda _: engine.purse is None or not engine.purse.used_up, todo)
 
-        async def line(name: str) -> JsonObject:
-            return await _line(name, captions[name], maker)
+        async def line(name: str) -> JsonObject | None:
+            """The line of a caption; None where the budget had nothing left for it."""
+            found = await _line(name, captions[name], maker)
+            unaffordable = found["outcome"] == "failed" and engine.purse is not None and engine.purse.used_up
+            return None if unaffordable else found
 
+        done = len(captions) - len(todo)
         async with aclosing(in_order(line, affordable, room=lambda: engine.places)) as lines:
             async for each in lines:
+                if each is None:
+                    continue
                 folder.add(each)
+                done += 1
+                if told is not None:
+                    told(done, len(captions))
         made = _made(out, captions, [*folder.lines()])
         write_questions(out, made.pairs)
-        more = {"passed": dict(made.passed), "candidates": made.candidates}
+        made.left = len(captions) - done
+        more = {"passed": dict(made.passed), "candidates": made.candidates, "left": made.left}
         folder.finish(engine.shelf.records, also=[endpoint_key(model.id) for model in maker.models], more=more)
     finally:
         folder.close()
@@ -92,9 +140,9 @@ async def amake(entries: Sequence[Entry], maker: QuestionMaker, *, out: Path) ->
     return made
 
 
-def make(entries: Sequence[Entry], maker: QuestionMaker, *, out: Path) -> Made:
+def make(entries: Sequence[Entry], maker: QuestionMaker, *, out: Path, told: Told | None = None) -> Made:
     """As `amake`, from anywhere: scripts, threads, notebooks."""
-    return run_sync(amake(entries, maker, out=out))
+    return run_sync(amake(entries, maker, out=out, told=told))
 
 
 async def _line(name: str, caption: str, maker: QuestionMaker) -> JsonObject:

@@ -1,0 +1,172 @@
+"""The work of `askance data make-questions`: its models, the making, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askance.cli.exits import INTERRUPTED, OK, SOME
+from askance.cli.negating import Calls, asking, progress_of
+from askance.cli.planning import plan_form, plan_text
+from askance.cli.showing import json_text
+from askance.errors import UsageError
+from askance.evals.evaluation import LEDGER
+from askance.evals.negatives.sheet import KEY, PAGE, TABLE
+from askance.evals.tables import Table, markdown
+from askance.evals.whoops import Whoops
+from askance.evals.whoops.making import DROPPED, GATES, KEPT, QuestionMaker, amake, planned, write_validation
+from askance.models import get_model
+from askance.replay import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from askance.agents import JudgeForm
+    from askance.chat import JsonObject
+    from askance.cli.negating import Asking
+    from askance.evals.whoops import Entry
+    from askance.evals.whoops.making import Made
+    from askance.models import Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """The options of one `askance data make-questions`; None is not given."""
+
+    folder: Path
+    out: Path
+    llm: str | None
+    reader: str | None
+    blind: str | None
+    judge: str | None
+    judge_form: JudgeForm
+    count: int
+    limit: int | None
+    ids: Path | None
+    sheet: Path | None
+    sheet_images: int
+    seed: int
+    plan: bool
+    as_json: bool
+
+
+def make_by(asked: Making, calls: Calls) -> int:
+    """Makes the questions, or plans that; returns the exit code.
+
+    Raises:
+        UsageError: no model is named, the data have no captions, or the folder holds something else.
+        CallError: a model cannot be asked at all.
+    """
+    entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
+    with asking(calls, asked.out / LEDGER, plan=asked.plan) as shared:
+        maker = _maker(asked, shared)
+        if asked.plan:
+            plan = asyncio.run(planned(entries, maker))
+            print(json.dumps(plan_form(plan, shared.engine)) if asked.as_json else plan_text(plan, shared.engine))
+            return OK
+        try:
+            with progress_of("captions") as told:
+                made = asyncio.run(amake(entries, maker, out=asked.out, told=told))
+        except KeyboardInterrupt:
+            print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
+            return INTERRUPTED
+    print(json_text(made_form(made)) if asked.as_json else "\n".join(_told(made)))
+    print(f"{_end(made)}\n{shared.tally}", file=sys.stderr)
+    if asked.sheet is not None:
+        print(_sheet(asked.sheet, asked, made, entries), file=sys.stderr)
+    return OK if made.complete else SOME
+
+
+def _maker(asked: Making, shared: Asking) -> QuestionMaker:
+    """What asks; a model that is named twice is one."""
+    llm = asked.llm or shared.config.llm
+    if llm is None:
+        raise UsageError(
+            "No model is named that writes the questions.",
+            hint="Give --llm openai:gpt-4o, or set `llm` in askance.toml.",
+        )
+    known: dict[str, Model] = {}
+
+    def model(name: str | None) -> Model:
+        wanted = name or llm
+        if wanted not in known:
+            known[wanted] = get_model(wanted, engine=shared.engine, config=shared.config)
+        return known[wanted]
+
+    return QuestionMaker(
+        model(llm),
+        reader=model(asked.reader),
+        blind=model(asked.blind),
+        judge=model(asked.judge),
+        judge_form=asked.judge_form,
+        count=asked.count,
+        prompts=shared.prompts,
+    )
+
+
+def _sheet(out: Path, asked: Making, made: Made, entries: Sequence[Entry]) -> str:
+    """Writes the sheet for people; what there is to say of it.
+
+    Raises:
+        UsageError: no question is left to check.
+    """
+    by_id: Mapping[str, Entry] = {entry.id: entry for entry in entries}
+    sheet = write_validation(
+        out, made.kept, images=lambda key: by_id[key].load(), count=asked.sheet_images, seed=asked.seed
+    )
+    return visible(
+        f"{out / PAGE} and {out / TABLE}: {len(sheet.items):,} lines. Raters get one of the two, never {out / KEY}, "
+        f"which says what is true; `askance negatives sample --key … --answers …` reads back what they say."
+    )
+
+
+def made_form(made: Made) -> JsonObject:
+    """What came of the making, as JSON."""
+    return {
+        "folder": str(made.folder),
+        "captions": made.captions,
+        "done": made.done,
+        "left": made.left,
+        "candidates": made.candidates,
+        "passed": dict(made.passed),
+        "dropped": [{"gate": gate, "reason": reason, "pairs": n} for (gate, reason), n in made.dropped.items()],
+        "without_answers": dict(made.reasons),
+        "questions": sum(len(pairs) for pairs in made.kept.values()),
+    }
+
+
+def _told(made: Made) -> Iterator[str]:
+    """The counts at each gate, and why pairs were dropped there."""
+    before, rows = made.candidates, list[tuple[str, int, int, str]]()
+    for gate in GATES:
+        left = made.passed[gate]
+        why = "; ".join(f"{n:,} {reason}" for (each, reason), n in made.dropped.items() if each == gate)
+        rows.append((gate, left, before - left, why))
+        before = left
+    yield markdown(Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))).rstrip("\n")
+    yield ""
+    yield visible(f"{made.folder / KEPT}  {before:,} questions of {_with_any(made):,} images")
+    yield visible(
+        f"{made.folder / DROPPED}  {made.candidates - before:,} pairs with the gate that stopped them, and why"
+    )
+
+
+def _with_any(made: Made) -> int:
+    return sum(bool(pairs) for pairs in made.kept.values())
+
+
+def _end(made: Made) -> str:
+    found = f"{made.done:,} of {made.captions:,} captions: {made.candidates:,} answers found."
+    without = ", ".join(f"{n:,} {outcome}" for outcome, n in made.reasons.items() if outcome != "answered")
+    if without:
+        found += f" Captions without any: {without}."
+    if made.left:
+        found += f" The budget had nothing left for {made.left:,} captions: the same command with a larger one goes on."
+    elif not made.complete:
+        found += " The same command asks again for what failed, with --retry for what could not be read."
+    return found
