@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 SCHEMA = "line.schema.json"
 """File beside this module: the JSON Schema of a line."""
 
+_PARTS = ("cached", "image")
+"""Of the tokens of input: those that were found computed, and those that stand for pictures."""
+
 
 def line_of(reading: Reading) -> JsonObject:
     """The line for `reading`; replaying the same calls gives the same line but for `meta`."""
@@ -77,6 +80,7 @@ def meta_of(reading: Reading) -> JsonObject:
         "tokens": {
             "input": _sum(call.usage.input for call in calls),
             "output": _sum(call.usage.output for call in calls),
+            **{name: count for name in _PARTS if (count := _sum(getattr(call.usage, name) for call in calls))},
         },
         "cost": _cost(made),
         "tries": {call.key: [_try(one) for one in call.meta.tries] for call in made if call.meta.tries},

@@ -13,6 +13,7 @@ from askance.evals.reports import conventions_of
 from askance.evals.rescoring import rescore
 from askance.evals.run import Run
 from askance.evals.tables import NONE, shown_value
+from askance.models import Counters
 from askance.replay import visible
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def figures_text(run: Run) -> str:
     lines.append(f"{run.totals.get('samples', 0):,} samples: {outcomes or 'none'}{left}.")
     lines += [f"Convention: {words}." for words in conventions_of(run.figures)]
     lines += [f"· {note}" for note in run.notes]
+    lines += [f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items()]
     return visible("\n".join(lines))
 
 
@@ -87,6 +89,7 @@ def run_form(run: Run) -> dict[str, Any]:
         "outcomes": dict(run.totals.get("outcomes", {})),
         "figures": [figure.form() for figure in run.figures],
         "notes": list(run.notes),
+        **({"counters": dict(run.counters)} if run.counters else {}),
     }
 
 

@@ -14,6 +14,7 @@ from askance.chains.line import line_of
 from askance.cli.exits import OK, SOME, CannotStart
 from askance.errors import CallError, OverBudget
 from askance.models.capabilities import endpoint_key
+from askance.models.counting import Counting
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Given
@@ -56,19 +57,29 @@ class Running:
         Raises:
             CannotStart: a model cannot be asked at all.
         """
+        counting = await Counting.begun(self._models)
         try:
-            if any(picture.as_posix() not in self._finished for picture in pictures):
-                await self._first_contact()
-            async with aclosing(self._lines(pictures, options)) as lines:
-                async for place, line in lines:
-                    self._stop_if_hopeless(line)
-                    if self._folder is not None:
-                        self._folder.add(line)
-                    self._show.reading(line, options[place])
+            try:
+                await self._read(pictures, options)
+            finally:
+                self._show.counts = await counting.so_far()
+                if self._folder is not None:
+                    self._folder.counted(self._show.counts)
             return await self._end()
         finally:
             for model in self._models:
                 await model.aclose()
+
+    async def _read(self, pictures: Sequence[Path], options: Sequence[Options | None]) -> None:
+        """Shows and keeps a line for each picture."""
+        if any(picture.as_posix() not in self._finished for picture in pictures):
+            await self._first_contact()
+        async with aclosing(self._lines(pictures, options)) as lines:
+            async for place, line in lines:
+                self._stop_if_hopeless(line)
+                if self._folder is not None:
+                    self._folder.add(line)
+                self._show.reading(line, options[place])
 
     def interrupted(self) -> None:
         """Says what is done and how to go on."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.cli.cards import card, plain
 from askance.cli.ending import table_of
+from askance.models.counting import counts_text
 from askance.replay import visible
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from askance.cli.tally import Tally
+    from askance.models import Counters
 
 
 class Show:
@@ -31,6 +33,8 @@ class Show:
     def __init__(self, total: int, *, as_json: bool, tally: Tally) -> None:
         self.outcomes: Counter[str] = Counter()
         self.unanswered: list[Mapping[str, Any]] = []
+        self.counts: Mapping[str, Counters] = {}
+        """What models on this machine computed, by name."""
         self._total = total
         self._json = as_json
         self._tally = tally
@@ -82,7 +86,7 @@ class Show:
             print(f"\n{table_of(self.unanswered)}\n", file=sys.stderr)
         counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(self.outcomes.items()))
         done = f"{sum(self.outcomes.values()):,} of {self._total:,} images: {counts or 'none'}"
-        print(f"{done}\n{self._tally}", file=sys.stderr)
+        print("\n".join([done, str(self._tally), *counts_text(self.counts)]), file=sys.stderr)
 
     def _progress(self) -> Progress:
         """A bar on the terminal of the cards, if they have one, so that the two know of each other."""

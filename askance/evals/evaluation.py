@@ -22,6 +22,7 @@ from askance.evals.tasks import Scoring
 from askance.evals.under_way import Told, UnderWay
 from askance.models import Engine, run_sync
 from askance.models.capabilities import endpoint_key
+from askance.models.counting import Counting
 from askance.models.engine import default_engine
 
 if TYPE_CHECKING:
@@ -88,7 +89,11 @@ async def aevaluate(
         else:
             stream = in_batches(task.solver, batches.folder or folder.path / BATCHES, batches.told)
         folder.keep(PROMPTS, getattr(task.solver, "prompts", {}))
-        await running.run(turns, models, stream)
+        counting = await Counting.begun([*models, *task.models.values()])
+        try:
+            await running.run(turns, models, stream)
+        finally:
+            folder.counted(await counting.so_far())
         figures = figures_of(running.answers, scoring, convention=convention, seed=seed)
         write_scores(folder.path / SCORES, running.answers)
         folder.finish(

@@ -13,7 +13,7 @@ from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.figures import Convention, Figure
 from askance.evals.html import run_html
-from askance.evals.run_folder import CALLS, DESCRIPTION, FORMAT, SAMPLES, SCORES
+from askance.evals.run_folder import CALLS, COUNTERS, DESCRIPTION, FORMAT, SAMPLES, SCORES
 from askance.evals.values import Prediction, Sample, Score
 from askance.replay import MemoryStore
 
@@ -60,6 +60,8 @@ class Run:
     """Samples that the budget had nothing left for."""
     seed: int = 0
     """Of the bootstraps."""
+    counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """By name of a model that counts its work: what it computed and spared, as `askance.models.Counters` has it."""
     label: str = ""
     """What it is to be called; it tells no run from another."""
     data_notes: tuple[str, ...] = ()
@@ -88,6 +90,7 @@ class Run:
                 finished=form.get("finished"),
                 left=form.get("left", 0),
                 seed=form.get("seed", 0),
+                counters=form.get(COUNTERS, {}),
                 label=str(form.get("label", "")),
                 data_notes=tuple(form.get("data_notes", ())),
                 origin=form.get("origin", {}),
@@ -165,6 +168,13 @@ class Run:
         """This run with other scores and figures; its folder is as it was."""
         run = replace(self, figures=tuple(figures))
         run.__dict__["answers"] = answers
+        return run
+
+    @classmethod
+    def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[Answer], records: MemoryStore) -> Run:
+        """A run that lies in no folder: answers that nobody scores, in their order, and the records they rest on."""
+        run = cls(path=Path(), configuration=configuration)
+        run.__dict__.update(answers=answers, records=records)
         return run
 
     def to_pandas(self) -> Any:

@@ -18,15 +18,19 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
+from askance.models.counting import counts_form
 from askance.replay import Record, export_cassette, read_cassette, select
 
 if TYPE_CHECKING:
+    from askance.models import Counters
     from askance.replay import Records
 
 FORMAT = 1
 """Version of the folder's layout."""
 
 DESCRIPTION, SAMPLES, SCORES, CALLS = "run.json", "samples.jsonl", "scores.jsonl", "calls.jsonl"
+COUNTERS = "counters"
+"""Entry of `run.json`: what models computed and spared, by name."""
 PROMPTS = "prompts"
 """Folder of the prompt files that a run was asked with."""
 
@@ -103,6 +107,13 @@ class RunFolder:
         self.close()
         return totals
 
+    def counted(self, counts: Mapping[str, Counters]) -> None:
+        """Adds what models computed in this process to what `run.json` says of earlier ones."""
+        if not counts:
+            return
+        there: JsonObject = json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
+        _describe(self.path, {**there, COUNTERS: counts_form(counts, there.get(COUNTERS))})
+
     def keep(self, folder: str, texts: Mapping[str, str]) -> None:
         """Writes texts, by name, into a folder of the run."""
         for name, text in texts.items():
@@ -176,7 +187,7 @@ class RunFolder:
             "askance": __version__,
             "hash": self.hash,
             "configuration": self.configuration,
-            **{name: there[name] for name in ("started",) if name in there},
+            **{name: there[name] for name in ("started", COUNTERS) if name in there},
             **self._facts,
             **more,
         }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from askance.models.backend import load as _load
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
+from askance.models.counters import Counters
 from askance.models.engine import Engine
 from askance.models.events import CallEvent
 from askance.models.loop import run_sync
@@ -61,6 +62,7 @@ __all__ = [
     "Capabilities",
     "ChatModel",
     "Config",
+    "Counters",
     "Embedder",
     "EmbedderLike",
     "Engine",

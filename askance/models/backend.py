@@ -13,16 +13,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from askance.chat import ChatRequest, ChatResponse
+    from askance.models.counters import Counters
     from askance.models.settings import ModelSettings
 
 
 class Backend:
-    """A chat model that is made when it is first needed, so that a replay builds no client and needs no key."""
+    """A chat model that is made when it is first needed, so that a replay builds no client and needs no key.
 
-    def __init__(self, make: Callable[[], ChatModel]) -> None:
+    Args:
+        make: makes it.
+        there: what `make` gives, where it is there already.
+    """
+
+    def __init__(self, make: Callable[[], ChatModel], *, there: ChatModel | None = None) -> None:
         self._make = make
         self._made: PerLoop[ChatModel] = PerLoop(self._start)
         self._open: ChatModel | None = None
+        self._counting: list[ChatModel] = [] if there is None else [there]
+        """Every model that was made and counts its work; a closed one still tells."""
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         return await self._made().generate(request)
@@ -32,6 +40,15 @@ class Backend:
         """What the backend learnt from the endpoint's complaints, if it is one that learns."""
         return getattr(self._open, "noticed", {})
 
+    async def counted(self) -> Counters | None:
+        """What was computed and spared behind this since it was made; None where nothing is counted."""
+        total: Counters | None = None
+        for count in [getattr(model, "counted", None) for model in self._counting]:
+            if count is not None:
+                counts: Counters = await live(count)
+                total = counts if total is None else total + counts
+        return total
+
     async def aclose(self) -> None:
         """Lets go of the connections; the next call opens new ones."""
         if self._open is not None:
@@ -39,6 +56,8 @@ class Backend:
 
     def _start(self) -> ChatModel:
         self._open = self._make()
+        if hasattr(self._open, "counted") and not any(model is self._open for model in self._counting):
+            self._counting.append(self._open)
         close_at_exit(self)
         return self._open
 

@@ -63,7 +63,7 @@ class Model:
         self.settings = engine.settle(settings)
         self.engine = engine
         self.id: ModelId = settings.id
-        self._backend = backend
+        self.backend = backend
         self._declared = declared
         self._stack = compose(self.settings, backend, engine)
         self._generate = self._stack.replay.generate
@@ -222,11 +222,11 @@ class Model:
 
     def changed(self, change: Callable[[ModelSettings], ModelSettings], engine: Engine) -> Model:
         """The same backend with settings that `change` makes from this model's, in `engine`."""
-        return Model(change(self._unsettled), self._backend, engine, declared=self._declared)
+        return Model(change(self._unsettled), self.backend, engine, declared=self._declared)
 
     async def aclose(self) -> None:
         """Lets go of the backend's connections; the next live call opens new ones."""
-        await self._backend.aclose()
+        await self.backend.aclose()
 
     @property
     def known(self) -> Capabilities | None:
@@ -265,7 +265,7 @@ class Model:
     async def _found(self, key: str, *, whole: bool) -> Capabilities:
         start = time.monotonic()
         probe = Probe(self._stack.direct, self.settings)
-        found = _with_habits(await (probe.everything() if whole else probe.first_contact()), self._backend.noticed)
+        found = _with_habits(await (probe.everything() if whole else probe.first_contact()), self.backend.noticed)
         self._stack.watch.probed(key, probe.usage, time.monotonic() - start)
         self.engine.endpoints[key] = found
         if self.settings.stored:

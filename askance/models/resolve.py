@@ -112,7 +112,7 @@ def _wrapped(model: object, changes: Mapping[str, Any], engine: Engine) -> Model
     declared = getattr(model, "capabilities", None)
     return Model(
         replace(settings, family=family_of(settings)),
-        Backend(lambda: wrapped),
+        Backend(lambda: wrapped, there=wrapped),
         engine,
         declared=declared if isinstance(declared, Capabilities) else None,
     )

@@ -23,6 +23,7 @@ class ChatModel(Protocol):
     - `id`, a `ModelId` or a name, tells its answers from another model's, unless `stored` is False: then they are
       neither recorded nor replayed;
     - `capabilities`, a `Capabilities`, spares asking what it can do;
+    - `async counted()`, a `Counters`, says what it computed and spared since it was made, closed meanwhile or not;
     - `noticed`, a mapping, says what it learnt from the endpoint's complaints (`token_field`, `without`).
     """
 

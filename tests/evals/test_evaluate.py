@@ -22,7 +22,7 @@ from askance.errors import AuthError, OverBudget, Refused, StoreError, UsageErro
 from askance.evals import Prediction, Progress, Run, Sample, Score, Scoring, Task, aevaluate, evaluate, mean
 from askance.evals.evaluation import configuration_of
 from askance.evals.solving import Solver
-from askance.models import Engine, Model, ScriptedModel, get_model
+from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore
 from tests.evals.numbers import NON_ANSWERS, Counting, always_odd, run_of, samples, scores, stable, task_of
 from tests.evals.odd import chooser, odd, write_pictures
@@ -406,3 +406,25 @@ async def test_answers_are_scored_side_by_side_and_counted_in_order(own_place: P
     assert [(answer.sample.id, answer.score) for answer in run.answers] == [
         (name, Score(values={"right": 1.0})) for name in "abc"
     ]
+
+
+class CountingChooser(ScriptedModel):
+    """A model that counts what it answers."""
+
+    async def counted(self) -> Counters:
+        return Counters(answers=len(self.requests))
+
+
+def test_what_models_computed_is_kept_over_all_starts(tmp_path: Path) -> None:
+    def task(*said: Any) -> Task:
+        model = CountingChooser(list(said), capabilities=ENFORCED, identity="counts")
+        vlm = get_model(model, engine=Engine(records=MemoryStore(), concurrency=1))
+        return odd(data=write_pictures(tmp_path / "pictures"), vlm=vlm, count=3)
+
+    answer = '{"answers": [2]}'
+    broken = evaluate(task(answer, Refused("No."), answer), out="run")
+    whole = evaluate(task(answer), out="run")
+    again = evaluate(task(), out="run")
+
+    assert broken.counters == {"counts": Counters(answers=3).canonical()}
+    assert whole.counters == again.counters == {"counts": Counters(answers=4).canonical()}

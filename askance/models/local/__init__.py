@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from askance.models.backend import load as _load
 
 if TYPE_CHECKING:
-    from askance.models.local.counters import Counters
+    from askance.models.counters import Counters
     from askance.models.local.hf import HFModel
     from askance.models.local.loaded import Loaded
 
 _LAZY = {
-    "Counters": "askance.models.local.counters:Counters",
+    "Counters": "askance.models.counters:Counters",
     "HFModel": "askance.models.local.hf:HFModel",
     "Loaded": "askance.models.local.loaded:Loaded",
 }

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from askance.chat import ModelId
 from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
+from askance.models.counters import Counters
 from askance.models.families import family_of_name
-from askance.models.local.counters import Counters
 from askance.models.local.folders import Folder, find_folder
 from askance.models.local.identity import identity_of, is_identity
 from askance.models.local.loading import load_model
@@ -140,6 +140,10 @@ class HFModel:
             row.given_up = True
             raise
         return to_response(row, written, model=request.model.name or str(request.model))
+
+    async def counted(self) -> Counters:
+        """A copy of what was counted so far."""
+        return replace(self.counters)
 
     async def aclose(self) -> None:
         """Lets go of the weights; what is being written is broken off. The next question loads them again."""

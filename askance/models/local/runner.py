@@ -20,7 +20,7 @@ from askance.models.local.prefixes import Prefix, Prefixes, compute, window
 from askance.models.local.sharing import groups
 
 if TYPE_CHECKING:
-    from askance.models.local.counters import Counters
+    from askance.models.counters import Counters
     from askance.models.local.loaded import Loaded
     from askance.models.local.rows import Row, Written
 

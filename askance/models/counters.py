@@ -1,0 +1,81 @@
+"""What a backend counts of its own work: what was computed, and what was spared.
+
+A backend that counts has `async def counted(self) -> Counters`, everything since it was made; see `seam.ChatModel`.
+A run keeps the difference between its begin and its end in `run.json`, by model, in the form of `Counters.canonical`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+
+
+@dataclass(slots=True, kw_only=True)
+class Counters:
+    """Counts since the model was made; what a backend cannot tell is named in `unknown`."""
+
+    answers: int = 0
+    batches: int = 0
+    encodes: int = 0
+    """Pictures that went through the vision tower."""
+    pictures: int = 0
+    """Pictures in what was asked: as many encodes as there would be without sharing."""
+    prefix_computed: int = 0
+    """Tokens of shared beginnings that were computed."""
+    prefix_reused: int = 0
+    """Tokens of prompts that an answer found computed."""
+    prompt: int = 0
+    """Tokens of all prompts, pictures included."""
+    written: int = 0
+    """Tokens of all answers."""
+    halved: int = 0
+    """Times that a batch did not fit into memory and was halved."""
+    unknown: frozenset[str] = frozenset()
+    """Names of the counts that the backend cannot tell; they are left out of every record."""
+
+    @classmethod
+    def from_canonical(cls, form: Mapping[str, Any]) -> Counters:
+        """The counts in a record; what it does not name is unknown."""
+        known = {name: int(form[name]) for name in COUNTS if isinstance(form.get(name), int)}
+        return cls(**known, unknown=frozenset(COUNTS) - known.keys())
+
+    def canonical(self) -> JsonObject:
+        """The counts that are known, by name."""
+        return {name: getattr(self, name) for name in COUNTS if name not in self.unknown}
+
+    def __add__(self, other: Counters) -> Counters:
+        return self._with(other, lambda mine, theirs: mine + theirs)
+
+    def __sub__(self, earlier: Counters) -> Counters:
+        return self._with(earlier, lambda mine, theirs: mine - theirs)
+
+    def _with(self, other: Counters, how: Callable[[int, int], int]) -> Counters:
+        counts = {name: how(getattr(self, name), getattr(other, name)) for name in COUNTS}
+        return Counters(**counts, unknown=self.unknown | other.unknown)
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in COUNTS)
+
+    def __str__(self) -> str:
+        known = set(COUNTS) - self.unknown
+        parts = (
+            ({"answers"}, _many(self.answers, "answer")),
+            ({"batches"}, f"in {_many(self.batches, 'batch', 'batches')}"),
+            ({"encodes", "pictures"}, f", {_many(self.encodes, 'encode')} for {self.pictures:,} pictures asked about"),
+            ({"prefix_reused", "prompt"}, f", {self.prefix_reused:,} of {self.prompt:,} prompt tokens reused"),
+            ({"written"}, f", {_many(self.written, 'token')} written"),
+            ({"halved"}, f", {_many(self.halved, 'batch', 'batches')} halved for want of memory" * bool(self.halved)),
+        )
+        return " ".join(text for names, text in parts if names <= known and text).replace(" ,", ",").lstrip(", ")
+
+
+COUNTS = tuple(field.name for field in fields(Counters) if field.name != "unknown")
+"""Names of all counts."""
+
+
+def _many(count: int, one: str, more: str = "") -> str:
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
