@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from tests.servers import Seen
 
@@ -15,11 +16,11 @@ _GUESSED = {"stands on what?": "a table", "what made": "Somebody"}
 
 def question_by_words(seen: Seen) -> str | None:
     """The reply of an endpoint that makes questions by words; None where it is asked something else."""
-    form = seen.json.get("response_format") or {}
+    form: dict[str, Any] = seen.json.get("response_format") or {}
     text = seen.json["messages"][-1]["content"]
     if not isinstance(text, str):
         return None
-    quoted = {label: words for label, _, words in _QUOTED.findall(text)}
+    quoted = {found[1]: found[3] for found in _QUOTED.finditer(text)}
     match form.get("json_schema", {}).get("name"):
         case "answer_candidates":
             return json.dumps({"answers": _VERB.split(quoted["caption"])})

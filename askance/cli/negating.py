@@ -56,12 +56,15 @@ class Asking:
 
 
 @contextmanager
-def asking(calls: Calls, ledger: Path | None = None, *, plan: bool = False) -> Generator[Asking]:
+def asking(
+    calls: Calls, ledger: Path | None = None, *, plan: bool = False, name: str = "negatives"
+) -> Generator[Asking]:
     """The records and the engine of a command, and its budget in the file `ledger`.
 
     Args:
         calls: how models are asked.
-        ledger: by default one with the records.
+        ledger: by default one with the records, called `name`.
+        name: what the calls are for.
         plan: that nothing will be asked or written.
     """
     hear_warnings()
@@ -72,7 +75,7 @@ def asking(calls: Calls, ledger: Path | None = None, *, plan: bool = False) -> G
         if calls.budget is not None and not plan:
             from askance.models.spending.ledger import Ledger
 
-            place = ledger or records.folder / "budgets" / "negatives.db"
+            place = ledger or records.folder / "budgets" / f"{name}.db"
             purse = Purse(Ledger(place, Budget.parse(calls.budget)))
             closed.callback(purse.close)
         engine = Engine(

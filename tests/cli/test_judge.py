@@ -74,7 +74,9 @@ def test_a_card_is_told_for_a_person_and_replayed(askance: Command, endpoint: Fa
     asked = len(endpoint.requests)
     again = askance(*command, "--replay")
 
-    assert (done.code, done.err, again) == (0, "", done)
+    assert (done.code, again.code, again.out) == (0, 0, done.out)
+    assert done.err.startswith("16 calls made · 0 replayed ·")
+    assert again.err == "0 calls made · 16 replayed\n"
     assert done.out.startswith(spec(endpoint) + CARD)
     assert done.out.endswith(TABLE)
     assert len(endpoint.requests) == asked == 1 + 4 * 4  # what it can do; three draws and a swap of each pair
@@ -88,6 +90,34 @@ def test_json_is_the_card_that_tasks_take(askance: Command, endpoint: FakeEndpoi
 
     assert json.loads(json.dumps(read_card("card.json").form())) == done.lines[0]
     assert "flip rate" not in done.lines[0]["figures"]
+
+
+def test_a_plan_counts_every_call_and_asks_nothing(askance: Command, endpoint: FakeEndpoint, labels: str) -> None:
+    command = ("judge", "card", "--labels", labels, "--judge", spec(endpoint), "--plan", "--json")
+    planned = askance(*command)
+    asked = len(endpoint.requests)
+    askance(*command[:-2], "--draws", "1")
+    again = askance(*command)
+
+    assert (planned.code, asked) == (0, 0)
+    assert {name: planned.lines[0][name] for name in ("images", "hits", "calls")} == {
+        "images": 4,
+        "hits": 0,
+        "calls": 16,
+    }
+    assert (again.lines[0]["hits"], again.lines[0]["calls"]) == (8, 8)  # a draw and a swap of each are on record
+
+
+def test_a_budget_leaves_pairs_unscored_and_a_larger_one_asks_for_them(
+    askance: Command, endpoint: FakeEndpoint, labels: str
+) -> None:
+    command = ("judge", "card", "--labels", labels, "--judge", spec(endpoint), "--draws", "1", "--no-swaps")
+    stopped = askance(*command, "--budget", "2calls", "--concurrency", "1")
+    done = askance(*command, "--budget", "20calls")
+
+    assert (stopped.code, done.code) == (1, 0)
+    assert "The budget is used up. The same command with a larger --budget asks for the rest." in stopped.err
+    assert len([seen for seen in endpoint.requests if "judge_equivalence" in str(seen.json)]) == 4
 
 
 def test_several_judges_are_a_panel(askance: Command, endpoint: FakeEndpoint, labels: str) -> None:

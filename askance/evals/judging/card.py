@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,6 +162,7 @@ async def judge_card(
     question: str = QUESTION,
     seed: int = 0,
     room: Callable[[], int] = lambda: 64,
+    told: Callable[[int, int], None] | None = None,
 ) -> JudgeCard:
     """Asks `judge` about labelled pairs, and makes its card.
 
@@ -172,12 +174,19 @@ async def judge_card(
         question: where a pair has none of its own.
         seed: of the bootstraps.
         room: how many pairs may be under way by now.
+        told: hears after each pair how many are done, and of how many.
 
     Raises:
         BadData: the label file cannot be used.
     """
     known = labels if isinstance(labels, Labels) else read_labels(labels)
-    cases = await ask_about(judge, known.rows, draws=draws, swaps=swaps, question=question, room=room)
+    done = count(1)
+
+    def one_more() -> None:
+        if told is not None:
+            told(next(done), len(known.rows))
+
+    cases = await ask_about(judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, told=one_more)
     return JudgeCard.of(judge, known, cases, seed=seed)
 
 

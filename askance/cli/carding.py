@@ -1,0 +1,178 @@
+"""The work of `askance judge card`: who judges, what that would cost, and the card for a person."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askance.agents import judge_equivalence, judge_panel
+from askance.agents.judge import QUESTION
+from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
+from askance.cli.negating import Asking, Calls, asking, progress_of
+from askance.cli.planning import plan_form, plan_text
+from askance.cli.showing import json_text
+from askance.errors import CallError
+from askance.evals import Run
+from askance.evals.judging import corrected_rate, judge_card, planned_card, read_labels
+from askance.evals.judging.card import VERDICTS
+from askance.evals.tables import Table, markdown, shown_value
+from askance.models import get_model
+from askance.replay import visible
+
+if TYPE_CHECKING:
+    from askance.agents import Judge, JudgeForm
+    from askance.agents.judge import EquivalenceJudge
+    from askance.evals.judging import CardFigure, CorrectedRate, JudgeCard, Labels
+    from askance.statistics import Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Carding:
+    """The options of one `askance judge card`; None is not given."""
+
+    labels: Path
+    judge: Sequence[str]
+    form: JudgeForm
+    draws: int
+    swaps: bool
+    question: str | None
+    run: Path | None
+    seed: int
+    plan: bool
+    as_json: bool
+
+
+def card_by(asked: Carding, calls: Calls) -> int:
+    """Makes the card, or plans that; returns the exit code.
+
+    Raises:
+        BadData: the label file cannot be used.
+        UsageError: the run was judged by somebody else.
+        CannotStart: a model cannot be asked at all.
+    """
+    labels, run = read_labels(asked.labels), None if asked.run is None else Run.open(asked.run)
+    with asking(calls, plan=asked.plan, name="judge") as shared:
+        judges = _judges(asked, shared)
+        judge = judges[0] if len(judges) == 1 else judge_panel(*judges)
+        if asked.plan:
+            question = asked.question or QUESTION
+            plan = asyncio.run(planned_card(judge, labels, draws=asked.draws, swaps=asked.swaps, question=question))
+            print(json.dumps(plan_form(plan, shared.engine)) if asked.as_json else plan_text(plan, shared.engine))
+            return OK
+        try:
+            with progress_of("pairs") as seen:
+                made = asyncio.run(_card(asked, labels, judge, judges, shared, told=seen))
+        except KeyboardInterrupt:
+            print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
+            return INTERRUPTED
+        used_up = shared.engine.purse is not None and shared.engine.purse.used_up
+    rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
+    if asked.as_json:
+        print(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
+    else:
+        print("\n".join(told_card(made, rate)))
+    unscored = any(case.says is None for case in made.labelled)
+    print(shared.tally, file=sys.stderr)
+    if used_up and unscored:
+        print("The budget is used up. The same command with a larger --budget asks for the rest.", file=sys.stderr)
+    return SOME if unscored else OK
+
+
+def _judges(asked: Carding, shared: Asking) -> list[EquivalenceJudge]:
+    """The judges that the command line names."""
+    models = [get_model(spec, engine=shared.engine, config=shared.config) for spec in asked.judge]
+    return [judge_equivalence(model, form=asked.form, prompts=shared.prompts) for model in models]
+
+
+async def _card(
+    asked: Carding,
+    labels: Labels,
+    judge: Judge,
+    judges: Sequence[EquivalenceJudge],
+    shared: Asking,
+    *,
+    told: Callable[[int, int], None] | None,
+) -> JudgeCard:
+    """The card of `judge`.
+
+    Raises:
+        CannotStart: a model cannot be asked at all.
+    """
+    try:
+        for each in judges:
+            await each.model.rung()
+        return await judge_card(
+            judge,
+            labels,
+            draws=asked.draws,
+            swaps=asked.swaps,
+            question=asked.question or QUESTION,
+            seed=asked.seed,
+            room=lambda: shared.engine.places,
+            told=told,
+        )
+    except CallError as error:
+        raise CannotStart(error.message, hint=error.hint) from error
+    finally:
+        for each in judges:
+            await each.model.aclose()
+
+
+def told_card(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
+    """The card for a person: figures, the table of verdicts, and what there is to know."""
+    yield visible(f"{card.judge}\non {card.labels['name']}: {_counts(card)}\n")
+    yield markdown(_figures(card))
+    yield markdown(_verdicts(card))
+    if rate is not None:
+        yield markdown(_rates(rate))
+    notes = [*card.notes, *(() if rate is None else rate.notes)]
+    if any(figure.name == "flip rate" for figure in card.figures):
+        notes.append("Flip rate: pairs whose verdict changes when reference and candidate change places.")
+    yield from (visible(f"· {note}") for note in notes)
+
+
+def _counts(card: JudgeCard) -> str:
+    pairs, true = len(card.labelled), sum(bool(case.truth) for case in card.labelled)
+    groups = len({case.group for case in card.labelled})
+    return f"{pairs:,} labelled pairs in {groups:,} groups, {true:,} of them true"
+
+
+def _figures(card: JudgeCard) -> Table:
+    level = next((100 * figure.interval.level for figure in card.figures if figure.interval), 95)
+    rows = tuple((figure.name, *_cells(figure), figure.pairs) for figure in card.figures)
+    return Table(columns=("figure", "value", f"{level:.0f} % interval", "pairs"), rows=rows)
+
+
+def _verdicts(card: JudgeCard) -> Table:
+    rows = tuple((f"people: {truth}", *(counts[each] for each in VERDICTS)) for truth, counts in card.table.items())
+    return Table(columns=("", *(f"judge: {each}" if each != "unscored" else each for each in VERDICTS)), rows=rows)
+
+
+def _rates(rate: CorrectedRate) -> Table:
+    ways = {
+        "as judged": rate.measured,
+        "Rogan–Gladen": rate.rogan_gladen,
+        f"prediction-powered, {rate.labelled:,} labelled": rate.powered,
+    }
+    rows = tuple(
+        (name, _number(each.value, share=True), _between(each.interval, share=True), each.n)
+        for name, each in ways.items()
+    )
+    return Table(columns=("rate of the run", "value", "95 % interval", "answers"), rows=rows)
+
+
+def _cells(figure: CardFigure) -> tuple[str, str]:
+    return _number(figure.value, share=figure.share), _between(figure.interval, share=figure.share)
+
+
+def _number(value: float | None, *, share: bool) -> str:
+    return shown_value(value, percent=share)
+
+
+def _between(interval: Interval | None, *, share: bool) -> str:
+    return "" if interval is None else f"{_number(interval.low, share=share)} to {_number(interval.high, share=share)}"
