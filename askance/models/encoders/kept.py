@@ -7,7 +7,7 @@ local model is fastest so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,10 +15,11 @@ from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
 from askance.models.loop import PerLoop
 from askance.models.within import current_notes
-from askance.replay import Record, explain_miss
+from askance.replay import Record, Store, explain_miss
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from askance.models.engine import Engine
     from askance.replay import RecordKind
@@ -80,7 +81,20 @@ class Kept:
                 found = {**self._found(places), **await self._made(forms, places, make)}
         return [found[key] for key in keys]
 
-    def _found(self, keys: Mapping[str, int]) -> dict[str, JsonObject]:
+    def missing(self, forms: Sequence[JsonObject]) -> int:
+        """How many of the different `forms` are not on record, or not to be read from there."""
+        keys = dict.fromkeys(key_of(self._kind, form) for form in forms)
+        return len(keys) - (len(self._found(keys)) if self._stored else 0)
+
+    def lend_folder(self, model: object) -> None:
+        """Tells a model that keeps arrays of numbers where the records' folder is, or that there is none for it."""
+        tell: Callable[[Path | None], None] | None = getattr(model, "keep_in", None)
+        if tell is not None:
+            records = self._engine.shelf.records
+            whose = records.folder if isinstance(records, Store) and self._stored else None
+            tell(whose if self._engine.mode == "auto" else None)
+
+    def _found(self, keys: Iterable[str]) -> dict[str, JsonObject]:
         """Of `keys`, what is on record and may be used."""
         mode = self._engine.mode
         usable = keys if mode in {"auto", "replay"} else [key for key in keys if key in self._renewed]

@@ -1,24 +1,28 @@
-"""Scorers: how well texts fit a picture. Every score is on record (kind `score`), one record a picture and text."""
+"""Scorers: how well texts fit a picture, or other texts. Every score is on record (kind `score`), one record a text.
+
+A provider is a line in `PROVIDERS`: the name in front of the colon, and where the function is that makes a scorer of
+what stands behind it. What it makes has `score` (texts against a picture) or `score_texts` (against other texts), or both.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadRecord, ModelError, UsageError
-from askance.images import CLEAN, Image, ImagePolicy
+from askance.images import CLEAN, WHOLE, Image, ImagePolicy, View
 from askance.models.encoders.addressing import from_spec, id_of_form, identity_of
 from askance.models.encoders.kept import Kept
 from askance.models.engine import Engine, default_engine
 from askance.models.seam import close
 from askance.replay import DAMAGED_HINT
 
-PROVIDERS: Mapping[str, str] = {}
-"""Where the scorer of each kind of spec is: made from what stands behind the colon. None ships yet."""
+PROVIDERS: Mapping[str, str] = {"clip": "askance.models.encoders.dual:dual_encoder"}
+"""Where the scorer of each kind of spec is: made from what stands behind the colon."""
 
-EXAMPLES = "an object with `async def score(image, texts)`, such as a `ScriptedScorer`"
+EXAMPLES = "`clip:FOLDER` for CLIP, SigLIP and their like, or an object with `async def score(image, texts)`"
 
 
 @runtime_checkable
@@ -31,6 +35,9 @@ class Scorer(Protocol):
       are neither recorded nor replayed. It is known without loading weights;
     - `parameters`, JSON values, are what else decides its scores;
     - `policy`, an `ImagePolicy`, says how pictures are prepared for it; by default they are `clean`;
+    - `async score_view(image, texts, view)` scores what a `View` shows of a picture;
+    - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
+      nothing may be read or kept;
     - `async aclose()` lets go of what it holds.
     """
 
@@ -39,8 +46,20 @@ class Scorer(Protocol):
         ...
 
 
-ScorerLike: TypeAlias = "str | Scorer | RecordedScorer | Mapping[str, Any]"
-"""A spec, any `Scorer`, or what `RecordedScorer.form` gave."""
+@runtime_checkable
+class TextScorer(Protocol):
+    """Whatever says how well texts fit other texts, such as answers a question and a reference: the higher, the better.
+
+    It may have what a `Scorer` may have, apart from pictures.
+    """
+
+    async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> Sequence[float]:
+        """A score for each text, in their order; `about` are the texts that they are held against, by name."""
+        ...
+
+
+ScorerLike: TypeAlias = "str | Scorer | TextScorer | RecordedScorer | Mapping[str, Any]"
+"""A spec, any `Scorer` or `TextScorer`, or what `RecordedScorer.form` gave."""
 
 
 class RecordedScorer:
@@ -56,7 +75,7 @@ class RecordedScorer:
 
     def __init__(
         self,
-        scorer: Scorer,
+        scorer: Scorer | TextScorer,
         *,
         id: ModelId | None,  # noqa: A002  # as everywhere here
         engine: Engine,
@@ -75,32 +94,77 @@ class RecordedScorer:
         """Everything but picture and text that decides a score, as JSON: `get_scorer` takes it for its records."""
         return {"model": self.id.canonical(), **self.parameters}
 
-    def request(self, image: Image, text: str) -> JsonObject:
-        """What is asked of one picture and one text, in canonical form.
+    def request(self, subject: Image | Mapping[str, str], text: str, *, view: View = WHOLE) -> JsonObject:
+        """What is asked of one text and what it is held against, in canonical form.
 
         Raises:
             BadImage: the picture's file cannot be read.
         """
-        picture = {"sha256": image.sha256, "policy": self.policy.canonical()}
-        return {**self.form(), "image": picture, "text": text}
+        if not isinstance(subject, Image):
+            return {**self.form(), "about": dict(subject), "text": text}
+        picture: JsonObject = {"sha256": subject.sha256, "policy": self.policy.canonical()}
+        shown = view.canonical()
+        return {**self.form(), "image": {**picture, "view": shown} if shown else picture, "text": text}
 
-    def keys(self, image: Image, texts: Sequence[str]) -> tuple[str, ...]:
-        """Keys of the records of a picture and `texts`, each once; none where nothing is recorded."""
-        keys = (key_of("score", self.request(image, text)) for text in texts)
+    def keys(self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: View = WHOLE) -> tuple[str, ...]:
+        """Keys of the records of `texts` and what they are held against, each once; none where nothing is recorded."""
+        keys = (key_of("score", self.request(subject, text, view=view)) for text in texts)
         return tuple(dict.fromkeys(keys)) if self.stored else ()
 
-    async def score(self, image: Image, texts: Sequence[str]) -> list[float]:
+    def missing(self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: View = WHOLE) -> int:
+        """How many of the different `texts` would have to be scored, for they are not on record."""
+        requests = [self.request(subject, text, view=view) for text in dict.fromkeys(texts)]
+        return self._kept.missing(requests)
+
+    async def score(self, image: Image, texts: Sequence[str], *, view: View = WHOLE) -> list[float]:
         """A score for each text, in their order; those that are missing are made together, equal texts once.
+
+        Args:
+            image: the picture.
+            texts: held against it.
+            view: what is shown of the picture; by default all of it, as it is.
 
         Raises:
             BadImage: the picture cannot be used.
+            UsageError: the scorer takes no pictures, or no views of them.
             ReplayMiss: the mode is `replay` and one of them is not on record.
             CallError: the scorer gave something else than a number for each text, or a record is damaged.
         """
-        forms = [self.request(image, text) for text in texts]
 
+        async def ask(some: Sequence[str]) -> Sequence[float]:
+            if view != WHOLE and not isinstance(self._scorer, _Nobody):
+                return await _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)(
+                    image, some, view
+                )
+            return await _method(self._scorer, "score", lacking="no pictures", by=self.id)(image, some)
+
+        return await self._scores([self.request(image, text, view=view) for text in texts], texts, ask)
+
+    async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
+        """As `score`, against other texts.
+
+        Raises:
+            UsageError: the scorer takes no texts alone.
+            ReplayMiss: the mode is `replay` and one of them is not on record.
+            CallError: the scorer gave something else than a number for each text, or a record is damaged.
+        """
+
+        async def ask(some: Sequence[str]) -> Sequence[float]:
+            return await _method(self._scorer, "score_texts", lacking="no texts without a picture", by=self.id)(
+                about, some
+            )
+
+        return await self._scores([self.request(about, text) for text in texts], texts, ask)
+
+    async def _scores(
+        self,
+        forms: Sequence[JsonObject],
+        texts: Sequence[str],
+        ask: Callable[[Sequence[str]], Awaitable[Sequence[float]]],
+    ) -> list[float]:
         async def make(places: Sequence[int]) -> list[JsonObject]:
-            made = await self._scorer.score(image, [texts[place] for place in places])
+            self._kept.lend_folder(self._scorer)
+            made = await ask([texts[place] for place in places])
             if len(made) != len(places):
                 raise ModelError(f"{str(self.id)!r} was asked for {len(places)} scores and gave {len(made)}.")
             return [{"score": _number(score, by=str(self.id))} for score in made]
@@ -125,6 +189,13 @@ class RecordedScorer:
 
     def __repr__(self) -> str:
         return f"RecordedScorer({str(self.id)!r})"
+
+
+def _method(scorer: object, name: str, *, lacking: str, by: ModelId) -> Any:
+    method: Any = getattr(scorer, name, None)
+    if method is None:
+        raise UsageError(f"The scorer {str(by)!r} takes {lacking}.", hint=f"Give one that does: {EXAMPLES}.")
+    return method
 
 
 def _number(score: float, *, by: str) -> float:
@@ -165,7 +236,7 @@ def get_scorer(scorer: ScorerLike, *, identity: str | None = None, engine: Engin
         return RecordedScorer(_Nobody(model), id=model, engine=run, parameters=fields)
     else:
         made = scorer
-    if not isinstance(made, Scorer):
+    if not isinstance(made, (Scorer, TextScorer)):
         raise UsageError(f"A {type(made).__name__} is no scorer.", hint=f"Give {EXAMPLES}.")
     return RecordedScorer(
         made,
@@ -183,8 +254,14 @@ class _Nobody:
         self._model = model
 
     async def score(self, image: Image, texts: Sequence[str]) -> Sequence[float]:
-        raise UsageError(
-            f"The scorer {str(self._model)!r} is known by its records alone, and they lack the picture "
-            f"{image.name!r} with {texts[0][:60]!r}.",
+        raise self._lacking(f"the picture {image.name!r}", texts[0])
+
+    async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> Sequence[float]:
+        raise self._lacking(repr(next(iter(about.values()), ""))[:60], texts[0])
+
+    def _lacking(self, subject: str, text: str) -> UsageError:
+        return UsageError(
+            f"The scorer {str(self._model)!r} is known by its records alone, and they lack {subject} with "
+            f"{text[:60]!r}.",
             hint="Name the scorer itself.",
         )

@@ -54,31 +54,36 @@ class Folder:
         return "float32"
 
 
-def find_folder(source: str, local: Local) -> Folder:
+def find_folder(source: str, local: Local, *, provider: str = "hf") -> Folder:
     """The folder that `source`, a path or a name on the hub, stands for.
+
+    Args:
+        source: what stands behind the colon of a spec.
+        local: revision, and whether pickle files are read.
+        provider: what stands in front of it.
 
     Raises:
         ConfigError: there is none on this machine, or it is no whole model's.
     """
-    path = _on_this_machine(source, local)
-    config = _json(path / "config.json", source)
-    weights = tuple(_weights(path, source, pickled=local.pickled))
+    spec = f"{provider}:{source}"
+    path = _on_this_machine(source, local, spec)
+    config = _json(path / "config.json", spec)
+    weights = tuple(_weights(path, spec, pickled=local.pickled))
     for file in weights:
         if file.suffix == SAFE:
-            _check_whole(file, source)
+            _check_whole(file, spec)
     return Folder(path=path, config=config, weights=weights)
 
 
-def _on_this_machine(source: str, local: Local) -> Path:
+def _on_this_machine(source: str, local: Local, spec: str) -> Path:
     path = Path(source).expanduser()
     if path.is_dir():
         return path
     found = _downloaded(source, local.revision or REVISION)
     if found is None:
         raise ConfigError(
-            f"There is no model 'hf:{source}' on this machine: no such folder, and nothing of that name was "
-            "downloaded.",
-            hint="Nothing is downloaded unasked. Give a folder, `hf:FOLDER`, or fetch it first: "
+            f"There is no model {spec!r} on this machine: no such folder, and nothing of that name was downloaded.",
+            hint=f"Nothing is downloaded unasked. Give a folder, `{spec.partition(':')[0]}:FOLDER`, or fetch it first: "
             f"`hf download {source if _is_name(source) else 'NAME'}`.",
         )
     return found
@@ -111,7 +116,7 @@ def hub_cache() -> Path:
     return Path(given or Path(home) / "hub").expanduser()
 
 
-def _weights(path: Path, source: str, *, pickled: bool) -> Iterator[Path]:
+def _weights(path: Path, spec: str, *, pickled: bool) -> Iterator[Path]:
     """The files that hold the weights, each there.
 
     Raises:
@@ -124,30 +129,30 @@ def _weights(path: Path, source: str, *, pickled: bool) -> Iterator[Path]:
         index = next((name for name in names if name == f"pytorch_model{PICKLED}{_INDEX}"), None)
         safe = [name for name in names if name.startswith("pytorch_model") and name.endswith(PICKLED)]
     if index is not None:
-        shards: Mapping[str, str] = _json(path / index, source).get("weight_map", {})
+        shards: Mapping[str, str] = _json(path / index, spec).get("weight_map", {})
         missing = sorted(set(shards.values()) - set(names))
         if missing:
             raise ConfigError(
-                f"The model 'hf:{source}' is not whole: {len(missing)} of its {len(set(shards.values()))} files of "
+                f"The model {spec!r} is not whole: {len(missing)} of its {len(set(shards.values()))} files of "
                 f"weights are missing, the first is {missing[0]!r}.",
                 hint=_WHOLE,
             )
         safe = sorted(set(shards.values()))
     if not safe:
-        _refuse(names, source)
+        _refuse(names, spec)
     yield from (path / name for name in safe)
 
 
-def _refuse(names: list[str], source: str) -> None:
+def _refuse(names: list[str], spec: str) -> None:
     if any(name.endswith((PICKLED, ".pt", ".pth")) for name in names):
         raise ConfigError(
-            f"The model 'hf:{source}' has its weights in pickle files, which can run any code while they are read.",
-            hint="Take one with safetensors files, or allow it for this model: `local = { pickled = true }`.",
+            f"The model {spec!r} has its weights in pickle files, which can run any code while they are read.",
+            hint="Take one with safetensors files, or allow it for this model: `pickled = true`.",
         )
-    raise ConfigError(f"The folder of the model 'hf:{source}' holds no weights in safetensors files.", hint=_WHOLE)
+    raise ConfigError(f"The folder of the model {spec!r} holds no weights in safetensors files.", hint=_WHOLE)
 
 
-def _check_whole(file: Path, source: str) -> None:
+def _check_whole(file: Path, spec: str) -> None:
     """Holds the size of a safetensors file against its header.
 
     Raises:
@@ -164,16 +169,16 @@ def _check_whole(file: Path, source: str) -> None:
         wanted = -1
     if wanted != size:
         shown = "is no safetensors file" if wanted < 0 else f"holds {size:,} of {wanted:,} bytes"
-        raise ConfigError(f"The model 'hf:{source}' is not whole: {file.name!r} {shown}.", hint=_WHOLE)
+        raise ConfigError(f"The model {spec!r} is not whole: {file.name!r} {shown}.", hint=_WHOLE)
 
 
-def _json(path: Path, source: str) -> JsonObject:
+def _json(path: Path, spec: str) -> JsonObject:
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"The folder of the model 'hf:{source}' has no {path.name!r}.", hint=_WHOLE) from None
+        raise ConfigError(f"The folder of the model {spec!r} has no {path.name!r}.", hint=_WHOLE) from None
     except (OSError, ValueError) as error:
-        raise ConfigError(f"The {path.name!r} of the model 'hf:{source}' cannot be read: {error}.") from error
+        raise ConfigError(f"The {path.name!r} of the model {spec!r} cannot be read: {error}.") from error
     if not isinstance(found, dict):
-        raise ConfigError(f"The {path.name!r} of the model 'hf:{source}' is no JSON object.", hint=_WHOLE)
+        raise ConfigError(f"The {path.name!r} of the model {spec!r} is no JSON object.", hint=_WHOLE)
     return cast("JsonObject", found)

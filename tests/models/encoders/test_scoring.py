@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from askance.chat import key_of
 from askance.errors import BadImage, BadRecord, ConfigError, ModelError, ReplayMiss, UsageError
-from askance.images import CLEAN, ORIGINAL, Image
+from askance.images import CLEAN, ORIGINAL, Image, View
 from askance.models import Engine, ScriptedScorer, get_scorer, noting
 from askance.replay import MemoryStore, Mode, Record
 from tests.scripted import PICTURE, PICTURES
@@ -130,8 +131,12 @@ async def test_a_picture_that_is_not_there_is_said_to_be_none() -> None:
 @pytest.mark.parametrize(
     ("given", "kind", "message"),
     [
-        ("nothing:here", ConfigError, "'nothing:here' names no scorer. Write an object with `async def score("),
-        (3, UsageError, "A int is no scorer. Give an object with `async def score(image, texts)`, such as a "),
+        ("nothing:here", ConfigError, "'nothing:here' names no scorer. "),
+        (
+            3,
+            UsageError,
+            "A int is no scorer. Give `clip:FOLDER` for CLIP, SigLIP and their like, or an object with `async",
+        ),
     ],
     ids=["spec", "object"],
 )
@@ -139,3 +144,39 @@ def test_what_is_no_scorer_is_said_to_be_none(given: Any, kind: type[UsageError]
     with pytest.raises(kind) as caught:
         get_scorer(given, engine=over(MemoryStore()))
     assert str(caught.value).startswith(message)
+
+
+# --- texts against other texts ---
+
+
+CORNER = View("crop", ((0, 0, 8, 8),))
+ABOUT = {"question": "What is odd?", "reference": "the cup"}
+
+
+class Sharing:
+    """Likes texts that share words with the reference."""
+
+    id = "sharing"
+
+    async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
+        return [len({*about["reference"].split()} & {*text.split()}) / 2 for text in texts]
+
+
+async def test_texts_are_scored_against_texts_and_kept() -> None:
+    records = MemoryStore()
+    scorer = get_scorer(Sharing(), engine=over(records))
+
+    assert await scorer.score_texts(ABOUT, ["a cup", "the cup"]) == [0.5, 1.0]
+    replayed = get_scorer(scorer.form(), engine=over(records, "replay"))
+    assert await replayed.score_texts(ABOUT, ["the cup"]) == [1.0]
+    assert {record.key for record in records} == set(scorer.keys(ABOUT, ["the cup", "a cup"]))
+    assert (scorer.missing(ABOUT, ["a cup", "bricks"]), scorer.missing({**ABOUT, "question": "?"}, ["a cup"])) == (1, 1)
+
+
+async def test_who_takes_no_pictures_or_no_views_says_so() -> None:
+    with pytest.raises(UsageError, match=r"^The scorer 'sharing' takes no pictures\. Give one that does: "):
+        await get_scorer(Sharing(), engine=over(MemoryStore())).score(CUP, ["a cup"])
+    with pytest.raises(UsageError, match=r"^The scorer 'eye' takes no texts without a picture\."):
+        await get_scorer(scripted(), engine=over(MemoryStore())).score_texts(ABOUT, ["a cup"])
+    with pytest.raises(UsageError, match=r"^The scorer 'eye' takes no part of a picture\."):
+        await get_scorer(scripted(), engine=over(MemoryStore())).score(CUP, ["a cup"], view=CORNER)
