@@ -28,7 +28,7 @@ from askance.models.spending.budgeted import Purse
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals import RunFolder
-    from askance.replay import Store
+    from askance.replay import Records, Store
 
 DEFAULT_COUNT = 3
 """Options that `multi` asks for."""
@@ -67,6 +67,7 @@ class Job:
     step_by_step: bool | None
     as_json: bool
     out: Path | None
+    html: Path | None
     mode: Any
     retry: frozenset[Any]
     plan: bool
@@ -94,6 +95,7 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
         CannotStart: no call can succeed.
     """
     _check(job)
+    _check_page(job)
     hear_warnings()
     config = Config.find()
     pictures = find_pictures(job.images)
@@ -123,12 +125,14 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
             purse = Purse(Ledger(_ledger(folder, records, configuration), Budget.parse(job.budget)))
             closed.callback(purse.close)
             chain, models = build(job, replace(engine, purse=purse), config)
-        show = Show(len(pictures), as_json=job.as_json, tally=tally)
+        show = _show(job, total=len(pictures), tally=tally)
         batches = _batches(folder, records, configuration) if job.batch else None
         ready()
         running = Running(chain, models, folder=folder, show=show, batches=batches)
         try:
-            return asyncio.run(running.run(pictures, options))
+            code = asyncio.run(running.run(pictures, options))
+            _write_page(job, chain, models[0].engine.shelf.records, show=show, folder=folder)
+            return code
         except KeyboardInterrupt:
             running.interrupted()
             return INTERRUPTED
@@ -146,6 +150,29 @@ async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, O
     planned = await plan(chain, inputs_of(samples.items()))
     print(json.dumps(plan_form(planned, engine)) if job.as_json else plan_text(planned, engine))
     return OK
+
+
+def _check_page(job: Job) -> None:
+    if job.html is not None:
+        from askance.cli.paged import check_page
+
+        check_page(job.html, mode=job.mode, plan=job.plan)
+
+
+def _show(job: Job, *, total: int, tally: Tally) -> Show:
+    if job.html is None:
+        return Show(total, as_json=job.as_json, tally=tally)
+    from askance.cli.paged import KeepingShow
+
+    return KeepingShow(total, as_json=job.as_json, tally=tally)
+
+
+def _write_page(job: Job, chain: Chain, records: Records, *, show: Show, folder: RunFolder | None) -> None:
+    from askance.cli.paged import KeepingShow, write_readings
+
+    if job.html is not None and isinstance(show, KeepingShow):
+        place = None if folder is None else folder.path
+        write_readings(job.html, show, name=job.chain, chain=chain, records=records, folder=place)
 
 
 def _folder(path: Path, configuration: JsonObject) -> RunFolder:

@@ -84,6 +84,10 @@ def run(
     step_by_step: Annotated[bool, typer.Option("--step-by-step", help="End to end: reason before the answer.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder that keeps the run: lines, records, totals.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Also write a page: every image with what was said of it, every prompt and reply."),
+    ] = None,
     replay: Annotated[bool, typer.Option("--replay", help="Short for --mode replay: nothing is asked.")] = False,
     mode: Annotated[
         ModeName | None, typer.Option(help="auto: answers on record, else ask. live and refresh ask always.")
@@ -139,6 +143,7 @@ def run(
         step_by_step=step_by_step or None,
         as_json=as_json,
         out=out,
+        html=html,
         mode=mode_of(replay, mode),
         retry=outcomes_of(retry),
         plan=plan,

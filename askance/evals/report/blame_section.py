@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode
 
 from askance.evals.blamed import NONE as UNBLAMED
 from askance.evals.report import plots, tabled
 from askance.evals.report.blames import UNEXPLAINED, short
-from askance.evals.report.markup import Markup, element
+from askance.evals.report.markup import Markup, address, element
 from askance.evals.report.sections import section
 from askance.evals.tables import NONE, shown_value
 
@@ -129,7 +128,7 @@ def _row(number: int, blame: BlamePart, each: Blamed, *, several: int) -> list[s
     guilty = Counter(link for culprits in tried for link in culprits.guilty or (UNBLAMED,))
     name = UNEXPLAINED if each.link == UNBLAMED else short(each.link)
     mark = _mark(blame, name, of=several)
-    link = element("a", LINKS.get(each.link, each.link), href=_address(blame=mark, run=number))
+    link = element("a", LINKS.get(each.link, each.link), href=address(blame=mark, run=number))
     return [
         link if guilty[each.link] else LINKS.get(each.link, each.link),
         (each.flips.samples, f"{each.flips.samples:,}"),
@@ -182,14 +181,7 @@ def _listed(number: int, part: RunPart, blame: BlamePart) -> Markup | None:
 
 def _answer(number: int, place: Place, each: Culprits) -> list[str | tuple[float | None, str]]:
     name, epoch = place
-    link = element("a", name, href=_address(sample=name, epoch=epoch, run=number))
+    link = element("a", name, href=address(sample=name, epoch=epoch, run=number))
     also = [short(other) for other in each.flips if other not in each.guilty]
     shown = element("span", link, element("span", f" · epoch {epoch}", class_="soft")) if epoch else link
     return [shown, ", ".join(each.names), ", ".join(also)]
-
-
-def _address(**parts: str | int) -> str:
-    """Where the page leads to what is seen, as its own script writes it."""
-    usual = {"epoch": 0, "run": 0}
-    there = {name: value for name, value in parts.items() if usual.get(name) != value}
-    return f"#{urlencode(there, quote_via=quote, errors='replace')}"

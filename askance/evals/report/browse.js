@@ -131,7 +131,7 @@ function apply() {
   const by = SORTS[state.sort][1];
   if (by) seen = seen.map((row) => [by(row)[0], row]).sort((a, b) => a[0] - b[0] || a[1].at - b[1].at).map(([, row]) => row);
   const total = rows.length.toLocaleString("en");
-  count.textContent = seen.length === rows.length ? `${total} samples` : `${seen.length.toLocaleString("en")} of ${total}`;
+  count.textContent = seen.length === rows.length ? `${total} ${index.many || "samples"}` : `${seen.length.toLocaleString("en")} of ${total}`;
   spacer.style.height = `${seen.length * ROW}px`;
   draw(true);
 }
@@ -365,7 +365,7 @@ function startSamples() {
   spacer = h("div", { role: "presentation" });
   list.append(spacer);
   detail = h("div", { class: "detail", tabindex: "-1", role: "region", "aria-label": "Sample" });
-  place.replaceChildren(h("div", { class: "filters", role: "search" }, search, FILTERS.map((each) => inputs[each.name]), inputs.sort, count), list, detail);
+  place.replaceChildren(h("h1", { class: "heard" }, "Samples"), h("div", { class: "filters", role: "search" }, search, FILTERS.map((each) => inputs[each.name]), inputs.sort, count), list, detail);
   list.addEventListener("scroll", () => draw(false), { passive: true });
   new ResizeObserver(() => draw(true)).observe(list);
   document.addEventListener("keydown", pressed);
@@ -375,5 +375,8 @@ function startSamples() {
   window.addEventListener("beforeprint", () => { for (const each of document.querySelectorAll(".detail details")) setOpen(each, true); });
   refill();
   showNothing();
+  const [first, ...more] = index.opens && !location.hash ? rowsOf(state.run) : [];
+  if (first && (!more.length || matchMedia("(min-width: 56rem)").matches)) Object.assign(state, { sample: first.id, epoch: first.epoch });
+  if (first) remember();
   recall();
 }

@@ -72,7 +72,7 @@ def part_of(run: Run, *, name: str, blames: Blames | None = None) -> RunPart:
     column = reading.column_of(run, answers)
     share = _is_share(run, answers, column)
     common = _common_marks(answers)
-    rows = tuple(_row(answer, column, share=share, common=common) for answer in answers)
+    rows = tuple(row_of(answer, column, share=share, common=common) for answer in answers)
     kinds = Counter[str]()
     for answer in answers:
         kinds.update(reading.mistakes(answer))
@@ -96,7 +96,17 @@ def part_of(run: Run, *, name: str, blames: Blames | None = None) -> RunPart:
     )
 
 
-def _row(answer: Answer, column: str | None, *, share: bool, common: frozenset[str]) -> Row:
+def row_of(
+    answer: Answer, column: str | None = None, *, share: bool = False, common: frozenset[str] = frozenset()
+) -> Row:
+    """One answer at a glance.
+
+    Args:
+        answer: what is shown.
+        column: the value of scores that stands for it.
+        share: whether that is a share of what is right.
+        common: names of tags to filter by.
+    """
     worth = reading.worth_of(answer, column)
     marks = [f"{name}: {value}" for name, value in reading.marks_of(answer.sample) if name in common]
     image = answer.sample.image

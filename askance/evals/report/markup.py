@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from askance.replay import visible
 
@@ -62,6 +63,13 @@ def _attribute(name: str, value: str | float | bool | None) -> str:  # noqa: FBT
         return ""
     plain = name.rstrip("_").replace("_", "-")
     return f" {plain}" if value is True else f' {plain}="{escape(visible(str(value)))}"'
+
+
+def address(**parts: str | int) -> str:
+    """Where the page leads to what is seen, as its own script writes it: `sample`, `epoch`, `run`, `blame`."""
+    usual = {"epoch": 0, "run": 0}
+    there = {name: value for name, value in parts.items() if usual.get(name) != value}
+    return f"#{urlencode(there, quote_via=quote, errors='replace')}"
 
 
 def data_block(identity: str, value: Any) -> Markup:

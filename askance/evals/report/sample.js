@@ -2,7 +2,7 @@
 
 const LINKS = {
   objects: "V · objects", scene_text: "T · scene text", narration: "IN · narration", unusual: "UH · what is unusual",
-  description: "T_V · description", statement: "ŝ · statement", answers: "Answers", solver: "Solver",
+  description: "T_V · description", statement: "ŝ · statement", answers: "Answers", reply: "Reply", solver: "Solver",
 };
 
 function sampleDetail(row, { detail: one, calls }) {
@@ -127,7 +127,7 @@ function callBody(key, call, link, tries) {
   for (const message of call.messages || []) body.append(messageElement(message));
   if (call.request) body.append(titled("Request", json(call.request)), titled("Response", json(call.response), "reply"));
   if (call.reply) body.append(...reply(call.reply));
-  if (call.asked) body.append(h("details", { class: "more" }, h("summary", {}, "What else was asked: form of the answer, sampling"), h("pre", {}, json(call.asked))));
+  if (call.asked) body.append(h("details", { class: "more" }, h("summary", {}, "What else was asked: form of the answer, sampling"), h("pre", { tabindex: "0" }, json(call.asked))));
   return body;
 }
 
@@ -167,5 +167,5 @@ function others(one) {
 function rest(row, one) {
   const raw = { id: row.id, epoch: row.epoch, group: one.group, image: one.image, inputs: one.inputs, tags: one.tags, target: one.target, true: one.true, trace: one.trace };
   const there = Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== undefined));
-  return h("details", { class: "more" }, h("summary", {}, "The sample as data"), h("pre", {}, json(there)));
+  return h("details", { class: "more" }, h("summary", {}, "The sample as data"), h("pre", { tabindex: "0" }, json(there)));
 }

@@ -39,6 +39,41 @@ def summary(part: RunPart, *, alone: bool) -> Markup:
     )
 
 
+def pictures_summary(part: RunPart, prompts: Mapping[str, str]) -> Markup:
+    """Single pictures: how many are answered, what they were asked with, and what that took.
+
+    Args:
+        part: the pictures, as a run that nobody scores.
+        prompts: texts of the prompt files, by name.
+    """
+    configuration = part.run.configuration
+    digests: Mapping[str, Any] = configuration.get("solver", {}).get("prompts", {})
+    facts = [
+        *_fact("Chain", str(configuration.get("chain", ""))),
+        *_fact("Models", *_models(configuration)),
+        *_fact("Calls", *_calls(part.spent)),
+        *_fact("Cost", *_cost(part.spent, len(part.rows))),
+        *_fact("Time", f"{part.spent.seconds:,.1f} s in calls"),
+        *_fact("Made by", f"askance {part.facts.get('askance', '?')}"),
+    ]
+    if digests:
+        files = (_unfolded(name, _code(str(digest)), prompts.get(name)) for name, digest in sorted(digests.items()))
+        facts.append(element("div", element("dt", "Prompts"), element("dd", *files), class_="broad"))
+    answered = element(
+        "div",
+        element(
+            "p",
+            f"{part.outcomes.get('answered', 0):,}",
+            element("span", f" of {len(part.rows):,}", class_="unit"),
+            class_="big",
+        ),
+        element("p", "pictures answered", class_="soft"),
+        class_="headline",
+    )
+    lead = element("div", answered, _outcomes(part), class_="lead")
+    return element("article", lead, element("dl", *facts, class_="facts"), class_="run")
+
+
 def _main_figure(part: RunPart) -> Markup | None:
     if not part.run.figures:
         return element("p", "Not finished: there are no figures yet.", class_="warning")
@@ -148,10 +183,14 @@ def _prompt(part: RunPart, name: str, digest: str) -> Markup:
     file = part.run.path / PROMPTS / name
     plain = "/" not in name and "\\" not in name  # anybody may have written the names, and the folder
     inside = plain and file.is_file() and not file.is_symlink()
-    head = element("summary", name, " ", _code(digest))
-    if not inside:
-        return element("span", name, " ", _code(digest))
-    return element("details", head, element("pre", file.read_text(encoding="utf-8", errors="replace")))
+    return _unfolded(name, _code(digest), file.read_text(encoding="utf-8", errors="replace") if inside else None)
+
+
+def _unfolded(name: str, code: Markup, content: str | None) -> Markup:
+    """A name with its hash, and below it the text, where it is there."""
+    if content is None:
+        return element("span", name, " ", code)
+    return element("details", element("summary", name, " ", code), element("pre", content, tabindex=0))
 
 
 def _calls(spent: Spent) -> Iterator[str]:
@@ -163,7 +202,7 @@ def _calls(spent: Spent) -> Iterator[str]:
 
 
 def _cost(spent: Spent, samples: int) -> Iterator[str]:
-    if spent.unpriced == samples:
+    if spent.unpriced == samples or (spent.unpriced and not spent.cost):
         yield "not known"
         return
     yield f"${spent.cost:,.4f}" if spent.cost < 1 else f"${spent.cost:,.2f}"
@@ -186,4 +225,6 @@ def _moment(written: str) -> str:
 
 def _configuration(part: RunPart) -> Markup:
     written = json.dumps(part.run.configuration, ensure_ascii=False, indent=2, sort_keys=True)
-    return element("details", element("summary", "Whole configuration"), element("pre", written), class_="whole")
+    return element(
+        "details", element("summary", "Whole configuration"), element("pre", written, tabindex=0), class_="whole"
+    )

@@ -20,7 +20,9 @@ _POLICY = (
 )
 
 
-def document(*, title: str, what: str, count: int, content: Markup, data: Markup, beside: bool = False) -> str:
+def document(
+    *, title: str, what: str, count: int, content: Markup, data: Markup, beside: bool = False, many: str = "Samples"
+) -> str:
     """The whole page.
 
     Args:
@@ -29,6 +31,7 @@ def document(*, title: str, what: str, count: int, content: Markup, data: Markup
         count: samples.
         content: the still part.
         data: blocks of JSON for the script.
+        many: what the samples are called.
         beside: whether pictures lie in files beside the page.
     """
     style, script = _file("page.css"), _script()
@@ -40,6 +43,7 @@ def document(*, title: str, what: str, count: int, content: Markup, data: Markup
         title=text(title),
         what=text(what),
         count=f"{count:,}",
+        many=text(many),
         style=style,
         content=content,
         data=data,

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from askance.evals.tables import Table
     from askance.statistics import Interval
 
-Result = Literal["right", "partly", "wrong", "scored", "unscored", "no answer"]
-"""What an answer is worth in a word; `scored` where the number is no share of what is right."""
+Result = Literal["right", "partly", "wrong", "scored", "unscored", "answered", "no answer"]
+"""What an answer is worth in a word; `scored` where the number is no share of what is right, `answered` where nobody
+scores."""
 
 RESULTS: Mapping[Result, str] = {
     "right": "Right",
@@ -22,6 +23,7 @@ RESULTS: Mapping[Result, str] = {
     "wrong": "Wrong",
     "scored": "Scored",
     "unscored": "Not scored",
+    "answered": "Answered",
     "no answer": "No answer",
 }
 

@@ -1,0 +1,100 @@
+"""What `askance run --html` writes: the pictures that were read, as one page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askance.cli.showing import Show
+from askance.errors import UsageError
+from askance.evals.report import thumbnails, wanted_by
+from askance.evals.report.readings import Read, part_of_readings, readings_page
+from askance.evals.report.writing import write_page
+from askance.evals.run_folder import CALLS
+from askance.evals.solving import ChainSolver
+from askance.replay import MemoryStore, select, visible
+
+if TYPE_CHECKING:
+    from askance.chains import Chain
+    from askance.cli.tally import Tally
+    from askance.replay import Record, Records
+
+
+class KeepingShow(Show):
+    """Prints each reading, and keeps it for the page."""
+
+    def __init__(self, total: int, *, as_json: bool, tally: Tally) -> None:
+        super().__init__(total, as_json=as_json, tally=tally)
+        self.total = total
+        self.read: list[Read] = []
+
+    def reading(
+        self, line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None
+    ) -> None:
+        """Prints one reading and keeps it."""
+        super().reading(line, options, truth)
+        self.read.append(Read(line=line, options=tuple(options or ())))
+
+
+def check_page(out: Path, *, mode: str, plan: bool) -> None:
+    """Refuses a page that could not be written, before anything is asked.
+
+    Raises:
+        UsageError: it could not.
+    """
+    if plan:
+        raise UsageError("`--plan` reads no image, so there is nothing for `--html` to show.", hint="Leave one out.")
+    if mode == "live":
+        raise UsageError(
+            "`--mode live` leaves answers on record as they are, so `--html` could not show what was answered.",
+            hint="Use `--mode refresh`, which records the new answers.",
+        )
+    if out.is_dir():
+        raise UsageError(f"{str(out)!r} is a folder, and the page is one file.", hint="Name a file: --html page.html")
+
+
+def write_readings(
+    out: Path, show: KeepingShow, *, name: str, chain: Chain, records: Records, folder: Path | None
+) -> None:
+    """Writes the page of what was read, in place of one that is there, and says where it is on stderr.
+
+    Args:
+        out: the file.
+        show: what has kept the pictures.
+        name: of the chain, as the command line has it.
+        chain: that read them.
+        records: where the answers are.
+        folder: the run's folder, which may have answers of its own; None where it has none.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    read = show.read
+    solver = ChainSolver(chain)
+    configuration = {"task": f"askance run {name}", "chain": name, "solver": solver.form()}
+    kept = MemoryStore(_records(_keys(read), records, folder))
+    part = part_of_readings(read, configuration, records=kept)
+    pictures = thumbnails(wanted_by([part]), [Path(each.line["image"]) for each in read])
+    title = f"{name} · {len(read):,} {'picture' if len(read) == 1 else 'pictures'}"
+    left = show.total - len(read)
+    notes = [f"{left:,} more pictures had no budget left."] if left else []
+    size = write_page(
+        out,
+        lambda _: readings_page(part, title=title, prompts=solver.prompts, pictures=pictures, notes=notes),
+        pictures=pictures,
+    )
+    print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
+
+
+def _keys(read: Iterable[Read]) -> set[str]:
+    return {str(key) for each in read for link in each.line["links"].values() for key in link["calls"]}
+
+
+def _records(keys: set[str], records: Records, folder: Path | None) -> Iterator[Record]:
+    """The records of `keys`; those that the run's folder has stand before others."""
+    file = None if folder is None else folder / CALLS
+    own = MemoryStore.from_cassette(file) if file is not None and file.exists() else MemoryStore()
+    yield from (record for record in own if record.key in keys)
+    yield from select(records, keys={key for key in keys if own.get(key) is None})

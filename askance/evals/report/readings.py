@@ -1,0 +1,165 @@
+"""Single pictures as a page of their own, with the look of a report: what a chain has read, picture by picture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from askance import __version__
+from askance.evals.report import reading, sections, tabled
+from askance.evals.report.build import row_of
+from askance.evals.report.details import Texts
+from askance.evals.report.embedding import Room, Shown, details_blocks, texts_block
+from askance.evals.report.markup import Markup, address, data_block, element, joined
+from askance.evals.report.page import index_of
+from askance.evals.report.pictures import Pictures
+from askance.evals.report.shell import document
+from askance.evals.report.values import RESULTS, RunPart
+from askance.evals.run import Answer, Run
+from askance.evals.values import Prediction, Sample
+from askance.images import Image
+
+if TYPE_CHECKING:
+    from askance.replay import MemoryStore
+
+_UNKEPT = "There is no record of this call: it had no answer, or the record was taken out."
+_TRACE = ("verbalization", "statement", "statement_reason", "answers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """One picture that a chain has read."""
+
+    line: Mapping[str, Any]
+    """As `askance.chains.line.line_of` gives it."""
+    options: tuple[str, ...] = ()
+    """What could be chosen from."""
+
+
+def part_of_readings(read: Sequence[Read], configuration: Mapping[str, Any], *, records: MemoryStore) -> RunPart:
+    """Pictures as a run that nobody scores.
+
+    Args:
+        read: in their order.
+        configuration: `task` and `chain` (names), and of the `solver` what `ChainSolver.form` gives.
+        records: those that the pictures rest on; one that is missing is said to be.
+    """
+    seen = Counter[str]()
+    answers: list[Answer] = []
+    for each in read:
+        name = str(each.line["image"])
+        answers.append(_answer(each, epoch=seen[name]))
+        seen[name] += 1
+    run = Run.unkept(configuration, answers=answers, records=records)
+    rows = tuple(_row(answer) for answer in answers)
+    results = Counter(row.result for row in rows)
+    return RunPart(
+        run=run,
+        name=run.task,
+        facts={"askance": __version__},
+        column=None,
+        share=False,
+        answers=answers,
+        rows=rows,
+        spent=reading.total([row.spent for row in rows]),
+        outcomes=dict(sorted(Counter(row.outcome for row in rows).items())),
+        results={result: results[result] for result in RESULTS if results[result]},
+        kinds={},
+        breakdowns=(),
+    )
+
+
+def _row(answer: Answer) -> Any:
+    row = row_of(answer)
+    return replace(row, result="answered") if answer.prediction.answered else row
+
+
+def _answer(read: Read, *, epoch: int) -> Answer:
+    line = read.line
+    name, digest = str(line["image"]), line.get("sha256")
+    answered = line["outcome"] == "answered"
+    return Answer(
+        sample=Sample(
+            id=name,
+            image=None if digest is None else Image.from_digest(str(digest), name=name),
+            inputs={"options": list(read.options)} if read.options else {},
+        ),
+        epoch=epoch,
+        prediction=Prediction(
+            outcome=line["outcome"],
+            value=_value(line) if answered else None,
+            reason=line.get("reason"),
+            links=line["links"],
+            trace={each: line.get(each) for each in _TRACE},
+            meta=line.get("meta", {}),
+        ),
+    )
+
+
+def _value(line: Mapping[str, Any]) -> Any:
+    """What the chain was after: options, a reply, a statement, or the last thing that was said of the picture."""
+    said: Mapping[str, Any] = line["verbalization"]
+    statement: Mapping[str, Any] = line.get("statement") or {}
+    found = (
+        line.get("answers"),
+        line.get("reply"),
+        statement.get("text"),
+        *(said[each] for each in reversed(list(said))),
+    )
+    return next((each for each in found if each is not None), None)
+
+
+def readings_page(
+    part: RunPart,
+    *,
+    title: str,
+    prompts: Mapping[str, str],
+    pictures: Pictures | None = None,
+    notes: Sequence[str] = (),
+) -> str:
+    """The page of single pictures.
+
+    Args:
+        part: from `part_of_readings`.
+        title: of the page.
+        prompts: texts of the prompt files, by name.
+        pictures: thumbnails; None is none.
+        notes: what else a reader should know.
+    """
+    shown = Shown(pictures=pictures or Pictures())
+    texts, room = Texts([part]), Room()
+    details = list(details_blocks(0, part, texts=texts, room=room))
+    index = {**index_of([part], shown), "kind": "pictures", "opens": True, "many": "pictures", "without": _UNKEPT}
+    data = joined((data_block("index", index), texts_block(texts), *details, *shown.blocks()))
+    told = (*notes, *shown.pictures.notes, *room.notes)
+    return document(
+        title=title,
+        what="pictures",
+        count=len(part.rows),
+        many="Pictures",
+        content=joined(_content(part, prompts, told)),
+        data=data,
+    )
+
+
+def _content(part: RunPart, prompts: Mapping[str, str], notes: Sequence[str]) -> Iterator[Markup | None]:
+    yield sections.pictures_summary(part, prompts)
+    yield tabled.listed(notes)
+    yield sections.section("pictures", "Pictures", _table(part))
+
+
+def _table(part: RunPart) -> Markup:
+    heads = ("picture", "outcome", "says", "tokens", "seconds")
+    rows: list[list[str | tuple[float | None, str]]] = [
+        [
+            element("a", row.id, href=address(sample=row.id, epoch=row.epoch)),
+            row.outcome,
+            row.said,
+            (row.spent.input + row.spent.output, f"{row.spent.input + row.spent.output:,}"),
+            (row.spent.seconds, f"{row.spent.seconds:,.1f}"),
+        ]
+        for row in part.rows
+    ]
+    return tabled.sortable(heads, rows, caption="Every picture, and what was said of it in the end")

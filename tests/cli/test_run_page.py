@@ -1,0 +1,121 @@
+"""`askance run --html`: single pictures as one page, beside everything else that a run prints and keeps."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Command, link_of, telling
+from tests.evals.report.runs import HOSTILE, Parsed
+from tests.servers import FakeEndpoint, Seen
+
+PAGE = Path("page.html")
+
+
+def page() -> Parsed:
+    return Parsed(PAGE.read_text(encoding="utf-8"))
+
+
+def rows(parsed: Parsed) -> list[dict[str, Any]]:
+    return parsed.data("index")["runs"][0]["rows"]
+
+
+@pytest.mark.parametrize("more", [[], ["--replay"], ["--out", "run"]], ids=["asked", "replayed", "kept"])
+def test_pictures_become_a_page_beside_what_is_printed(
+    askance: Command, vlm: str, ads: list[str], options: str, more: list[str]
+) -> None:
+    arguments = ["run", "action-reason", *ads, "--options", options, "--vlm", vlm]
+    plain = askance(*arguments)
+
+    done = askance(*arguments, *more, "--html", "page.html")
+
+    assert (done.code, done.out) == (0, plain.out)
+    assert done.err.endswith(f"The page is in page.html ({PAGE.stat().st_size / 1e6:.1f} MB).\n")
+    parsed = page()
+    assert [(row["id"], row["result"], row["picture"]) for row in rows(parsed)] == [
+        (name, "answered", place) for place, name in enumerate(ads)
+    ]
+    assert len(parsed.data("pictures-0")) == 3
+
+
+def test_every_prompt_and_reply_stands_in_the_page(askance: Command, vlm: str, ads: list[str]) -> None:
+    (line,) = askance("run", "verbalize", ads[0], "--vlm", vlm, "--html", "page.html", "--json").lines
+    block, prompts = page().data("d-0-0"), page().text
+
+    (detail,) = block["details"]
+    keys = {key for link in line["links"].values() for key in link["calls"]}
+    assert block["calls"].keys() == keys == {key for link in detail["links"] for key in link["calls"]}
+    assert detail["verbalization"] == line["verbalization"]
+    assert detail["value"] == line["verbalization"]["description"]
+    assert all(call["messages"] and call["reply"]["text"] for call in block["calls"].values())
+    assert detail["tries"].keys() == keys
+    assert "name: combine" in prompts
+
+
+def test_pictures_without_an_answer_are_shown_with_their_reason(askance: Command, vlm: str, ads: list[str]) -> None:
+    Path("ads/broken.png").write_bytes(b"no picture")
+
+    done = askance("run", "explain", *ads, "ads/broken.png", "--vlm", vlm, "--html", "page.html")
+
+    assert done.code == 1
+    parsed = page()
+    assert [(row["result"], row["outcome"]) for row in rows(parsed)] == [("answered", "answered")] * 3 + [
+        ("no answer", "failed")
+    ]
+    assert "3 of 4 pictures answered" in parsed.text
+    assert parsed.data("d-0-0")["details"][3]["reason"].startswith("explain") or rows(parsed)[3]["said"]
+
+
+def test_a_finished_folder_gives_its_own_records(askance: Command, vlm: str, ads: list[str]) -> None:
+    arguments = ["run", "explain", *ads, "--vlm", vlm, "--out", "run", "--store", "store"]
+    askance(*arguments)
+    shutil.rmtree("store")
+
+    assert askance(*arguments, "--html", "page.html").code == 0
+    assert len(page().data("d-0-0")["calls"]) == 3
+
+
+def test_a_page_that_is_there_is_replaced_whole(askance: Command, vlm: str, ads: list[str]) -> None:
+    PAGE.write_text("old", encoding="utf-8")
+    askance("run", "identify", ads[0], "--vlm", vlm, "--html", "page.html")
+
+    assert len(rows(page())) == 1
+    assert not Path("page.html.part").exists()
+
+
+def test_what_means_harm_is_text(askance: Command, ads: list[str]) -> None:
+    def harm(seen: Seen) -> str:
+        form: Any = seen.json.get("response_format") or {}
+        fields = form.get("json_schema", {}).get("schema", {}).get("properties", {})
+        return telling(seen) if link_of(seen) == "probe" else json.dumps(dict.fromkeys(fields, HOSTILE[0]))
+
+    name = "ads/<img src=x onerror=alert(1)>.png"
+    shutil.copy(ads[0], name)
+    with FakeEndpoint(harm) as endpoint:
+        spec = f"openai:fake-model@{endpoint.url}"
+        askance("run", "explain", name, "--vlm", spec, "--html", "page.html")
+    parsed = page()
+
+    assert not [tag for tag, _ in parsed.elements if tag == "img"]
+    assert {each["href"][:8] for _, each in parsed.elements if each.get("href")} == {"#", "#samples", "#sample="}
+    assert (rows(parsed)[0]["id"], rows(parsed)[0]["said"]) == (name, HOSTILE[0])
+
+
+REFUSED = {
+    "a plan": (["--plan"], "`--plan` reads no image, so there is nothing for `--html` to show."),
+    "live": (["--mode", "live"], "`--mode live` leaves answers on record as they are, so `--html` could not show"),
+    "a folder": (["--html", "ads"], "'ads' is a folder, and the page is one file."),
+}
+
+
+@pytest.mark.parametrize(("more", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_a_page_is_refused_before_anything_is_asked(
+    askance: Command, endpoint: FakeEndpoint, vlm: str, ads: list[str], more: list[str], message: str
+) -> None:
+    done = askance("run", "explain", *ads, "--vlm", vlm, "--html", "page.html", *more)
+
+    assert (done.code, done.err[9 : 9 + len(message)], len(endpoint.requests)) == (2, message, 0)
