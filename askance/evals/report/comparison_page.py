@@ -159,7 +159,7 @@ def _configuration(difference: Difference) -> Markup:
     rows = (_differing(each) for each in differing)
     columns = element("thead", element("tr", *(element("th", name, scope="col") for name in head)))
     table = element("table", columns, element("tbody", *rows), class_="differences")
-    return element("div", table, class_="wide", tabindex=0, role="region", aria_label="What differs")
+    return element("div", table, class_="wide", tabindex=0, role="group", aria_label="What differs")
 
 
 def _differing(each: Differing) -> Markup:

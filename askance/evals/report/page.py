@@ -81,8 +81,8 @@ def _sorts(runs: Sequence[JsonObject]) -> list[str]:
 
 def _content(report: Report, notes: Sequence[str]) -> Iterator[Markup | None]:
     alone = len(report.runs) == 1
-    for part in report.runs:
-        yield sections.summary(part, alone=alone)
+    articles = [sections.summary(part, alone=alone) for part in report.runs]
+    yield articles[0] if alone else sections.section("runs", "Runs", *articles)
     if notes:
         yield tabled.listed(notes)
     tables = list(_tables(report))

@@ -131,7 +131,7 @@ def sortable(
     body = (element("tr", *(_field(place, cell) for place, cell in enumerate(row))) for row in rows)
     named = None if caption is None else element("caption", element("span", caption))
     table = element("table", named, element("thead", head), element("tbody", *body), class_="sortable")
-    return element("div", table, class_="wide", tabindex=0, role="region", aria_label=caption or " · ".join(heads))
+    return element("div", table, class_="wide", tabindex=0, role="group", aria_label=caption or " · ".join(heads))
 
 
 def _field(place: int, cell: str | tuple[float | None, str]) -> Markup:

@@ -57,10 +57,20 @@ class Seen:
         """What stands in the elements that the selector finds."""
         return self.page.locator(selector).all_inner_texts()
 
+    def faults(self) -> list[str]:
+        """What axe finds fault with on the page as it stands, however slight: rule, how grave, and where."""
+        sync_playwright = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+        found: Any = sync_playwright.Axe().run(self.page).response
+        return [f"{each['id']}, {each['impact']}: {_places(each['nodes'])}" for each in found["violations"]]
+
     @property
     def ready(self) -> float:
         """Milliseconds until the page could be used."""
         return float(self.do("document.documentElement.dataset.ready"))
+
+
+def _places(nodes: list[dict[str, Any]]) -> str:
+    return "; ".join(str(node["target"]) for node in nodes[:5])
 
 
 @contextmanager

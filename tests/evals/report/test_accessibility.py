@@ -1,0 +1,126 @@
+"""Every kind of page before axe: no fault, in light and dark, on a phone, unfolded, with a sample open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askance.evals import ablame, compare, evaluate
+from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
+from askance.evals.report.writing import write_page
+from askance.models import run_sync
+from tests.evals import guilty
+from tests.evals.odd import write_pictures
+from tests.evals.pittads import worlds
+from tests.evals.report.browser import Seen, launched, opened
+from tests.evals.report.runs import chain_run, hostile_run, plain_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from askance.evals import Run
+
+pytestmark = pytest.mark.slow
+
+PHONE = {"width": 390, "height": 844}
+SCREEN = {"width": 1280, "height": 900}
+UNFOLD = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as found:
+        yield found
+
+
+def chains(folder: Path) -> list[Run]:
+    """Runs of the whole chain: as it is, by another narration, and with bad choices."""
+    data = worlds.world(folder / "data", true=(1, 2, 3))
+    worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
+    return [
+        chain_run(folder / "a", data),
+        chain_run(folder / "b", data, narration={"description": "NARRATED, but otherwise."}),
+        chain_run(folder / "c", data, choose_action_reasons=worse),
+    ]
+
+
+def compared(folder: Path, count: int) -> Path:
+    difference = build_difference(compare(*chains(folder)[:count]))
+    pictures = thumbnails(wanted_by(difference.parts), [folder / "data"])
+    return written(folder, lambda _: difference_page(difference, pictures=pictures))
+
+
+def reported(folder: Path, *runs: Run) -> Path:
+    report = build_report(runs)
+    pictures = thumbnails(wanted_by(report.runs), [folder])
+    return written(folder, lambda _: report_page(report, pictures=pictures))
+
+
+def blamed(folder: Path) -> Path:
+    pictures = write_pictures(folder / "pictures", count=4)
+    model = guilty.liar(pictures, "narration", of=("01", "03"))
+    run = evaluate(guilty.guilty(data=pictures, vlm=model), out=folder / "run")
+    run_sync(ablame(run, guilty.guilty, engine=model.engine, models={"vlm": model}))
+    return reported(folder, run)
+
+
+def written(folder: Path, make: Callable[[object], str]) -> Path:
+    write_page(folder / "page.html", make)
+    return folder / "page.html"
+
+
+PAGES: dict[str, Callable[[Path], Path]] = {
+    "report": lambda folder: reported(folder, chains(folder)[2]),
+    "report of three": lambda folder: reported(folder, *chains(folder)),
+    "report of free answers": lambda folder: reported(folder, plain_run(folder / "run")),
+    "report of what means harm": lambda folder: reported(folder, hostile_run(folder / "run", folder / "pictures")),
+    "comparison of two": lambda folder: compared(folder, 2),
+    "comparison of three": lambda folder: compared(folder, 3),
+    "blame": blamed,
+}
+"""Every kind of page: what makes one in a folder."""
+
+VIEWS = [("light", SCREEN), ("dark", SCREEN), ("light", PHONE)]
+
+
+@pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
+def test_axe_finds_no_fault(make: Callable[[Path], Path], browser: Browser, tmp_path: Path) -> None:
+    page = make(tmp_path)
+    found: dict[str, list[str]] = {}
+    for scheme, viewport in VIEWS:
+        with opened(browser, page, color_scheme=scheme, viewport=viewport) as seen:
+            for state, reach in STATES.items():
+                reach(seen)
+                found[f"{scheme}, {viewport['width']} pixels, {state}"] = seen.faults()
+            assert seen.complaints == []
+
+    assert {state: faults for state, faults in found.items() if faults} == {}
+
+
+def unfold(seen: Seen) -> None:
+    seen.do(UNFOLD)
+
+
+def show_samples(seen: Seen) -> None:
+    seen.page.click("#to-samples")
+
+
+def open_sample(seen: Seen) -> None:
+    seen.page.keyboard.press("j")
+    seen.page.keyboard.press("o")
+
+
+def show_help(seen: Seen) -> None:
+    seen.page.keyboard.press("?")
+
+
+STATES: dict[str, Callable[[Seen], None]] = {
+    "overview": unfold,
+    "list": show_samples,
+    "sample": open_sample,
+    "keys": show_help,
+}
+"""What is done to a page, one after the other, before axe looks at it."""
