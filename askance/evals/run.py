@@ -13,6 +13,7 @@ from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.figures import Convention, Figure
 from askance.evals.html import run_html
+from askance.evals.report.drawing import Drawing, drawing_of
 from askance.evals.run_folder import CALLS, COUNTERS, DESCRIPTION, FORMAT, SAMPLES, SCORES
 from askance.evals.values import Prediction, Sample, Score
 from askance.replay import MemoryStore
@@ -184,6 +185,17 @@ class Run:
             MissingExtra: pandas is not installed.
         """
         return pandas_frame(self)
+
+    def plot(self, metrics: Sequence[str] | None = None) -> Drawing:
+        """The figures with their intervals as a drawing, which a notebook shows and `save` writes as SVG.
+
+        Args:
+            metrics: names of those that are drawn; by default the first ones that say how right answers are.
+
+        Raises:
+            UsageError: there is nothing to draw, or shares and other numbers are mixed.
+        """
+        return drawing_of(self, metrics)
 
     def to_polars(self) -> Any:
         """As `to_pandas`, a polars `DataFrame`.

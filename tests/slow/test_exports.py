@@ -67,10 +67,12 @@ cells = [
     "from askance.atypicality import Statement; statement = Statement('TR1', 'a <b>cup</b>', 'brick'); statement",
     "given(statement)",
     "run.to_pandas()[['id', 'score.accuracy']]",
+    "plot = run.plot(); plot.save('run.svg'); plot",
 ]
 book = new_notebook(cells=[new_code_cell(cell) for cell in cells])
 NotebookClient(book, timeout=120).execute()
-print(json.dumps([cell.outputs[-1].data["text/html"] for cell in book.cells]))
+shown = [cell.outputs[-1].data["text/html"] for cell in book.cells]
+print(json.dumps([*shown, book.cells[-1].outputs[-1].data["image/svg+xml"]]))
 """
 LOG: dict[str, Any] = {
     "status": "success",
@@ -123,9 +125,12 @@ def test_every_form_is_read_back_by_its_own_library(exports_python: Path, run: P
 
 
 def test_a_notebook_shows_runs_statements_results_and_frames(exports_python: Path, run: Path) -> None:
-    shown, statement, result, frame = printed(exports_python, NOTEBOOK)
+    shown, statement, result, frame, plot, svg = printed(exports_python, NOTEBOOK)
 
     assert "<td><bdi>accuracy</bdi></td><td><bdi>75.00</bdi></td>" in shown
     assert "<bdi>The surface of a &lt;b&gt;cup&lt;/b&gt; mimics the texture of brick" in statement
     assert "<code>answered</code> <bdi>The surface of a &lt;b&gt;cup" in result
     assert "<th>score.accuracy</th>" in frame
+    assert plot == svg
+    assert "<desc>accuracy 75.00, 30.06 – 95.44</desc>" in svg
+    assert Path("run.svg").read_text(encoding="utf-8").splitlines()[1] == svg

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from askance.evals.report import blame_section, plots, sections, tabled
 from askance.evals.report.details import Texts
+from askance.evals.report.drawing import MOST, dot_of, score_dots
 from askance.evals.report.embedding import BLOCK, WITHOUT, Room, Shown, details_blocks, texts_block
 from askance.evals.report.markup import Markup, data_block, element, joined
 from askance.evals.report.pictures import Pictures
@@ -19,12 +20,8 @@ if TYPE_CHECKING:
     from askance.evals.figures import Figure
     from askance.evals.report.values import Beside, Breakdown, Report, RunPart
 
-_PLOTTED = 10
-"""Figures of a run that are drawn at most."""
 _SIDE_BY_SIDE = 4
 """Runs of one task up to which each has a column; more of them have a row each."""
-_NO_SCORES = ("error", "ceiling", "place", "same answer", "difference")
-"""How figures are named that say something else than how right answers are."""
 _SORTS: Mapping[str, str] = {"slow": "seconds", "cost": "cost", "tokens": "tokens", "tries": "again"}
 
 
@@ -139,12 +136,11 @@ def _plots(report: Report) -> Iterator[Markup]:
 
 
 def _scores_of(part: RunPart) -> Iterator[Markup]:
-    chosen = [each for each in part.run.figures if each.percent and not each.metric.startswith(_NO_SCORES)]
-    if chosen:
-        dots = [_dot(figure.metric, figure) for figure in chosen[:_PLOTTED]]
-        note = f"The first {_PLOTTED} of {len(chosen)} figures." if len(chosen) > _PLOTTED else ""
+    dots = score_dots(part.run.figures)
+    if dots:
+        note = f"The first {MOST} of {len(dots)} figures." if len(dots) > MOST else ""
         yield plots.intervals(
-            "Scores with intervals", dots, plots.SHARES, heads=("figure", "%", "answered / samples"), note=note
+            "Scores with intervals", dots[:MOST], plots.SHARES, heads=("figure", "%", "answered / samples"), note=note
         )
 
 
@@ -155,15 +151,10 @@ def _scores_of_runs(parts: Sequence[RunPart]) -> Iterator[Markup]:
         for figure in part.run.figures[:1]:
             by_metric.setdefault((part.run.task, figure.metric), []).append((part.name, figure))
     for (task, metric), named in by_metric.items():
-        dots = [_dot(name, figure) for name, figure in named]
+        dots = [dot_of(name, figure) for name, figure in named]
         scale = plots.scale_of(dots, percent=named[0][1].percent)
         unit = "%" if scale.percent else metric
         yield plots.intervals(f"{metric} ({task})", dots, scale, heads=("run", unit, "answered / samples"))
-
-
-def _dot(name: str, figure: Figure) -> plots.Dot:
-    count = f"{figure.answered:,} / {figure.samples:,}"
-    return plots.Dot(name=name, value=figure.value, interval=figure.interval, count=count)
 
 
 def _breakdown(breakdown: Breakdown, part: RunPart, prefix: str) -> Markup:
@@ -189,7 +180,7 @@ def _cost_against_score(parts: Sequence[RunPart]) -> Iterator[Markup]:
     for part in parts:
         figure = next(iter(part.run.figures), None)
         if figure is not None and figure.percent and not part.spent.unpriced:
-            by_task.setdefault(part.run.task, []).append((part.name, part.spent.cost, _dot(part.name, figure)))
+            by_task.setdefault(part.run.task, []).append((part.name, part.spent.cost, dot_of(part.name, figure)))
     for task, points in by_task.items():
         if len(points) > 1 and any(cost for _, cost, _ in points):
             yield plots.scatter(
