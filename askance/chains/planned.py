@@ -67,8 +67,6 @@ class Plan:
     """Work that asks no model here, such as OCR or a node of the caller's own."""
     unit: str = "image"
     """What `images` counts."""
-    batches: bool = True
-    """Whether the calls can be made by a batch interface."""
 
     @property
     def hits(self) -> int:
@@ -97,10 +95,8 @@ class Plan:
 
     @property
     def batch_dollars(self) -> Spread | None:
-        """As `dollars`, by the batch interface of those that have one; None where none has, or it goes by none."""
-        if not self.batches or not any(
-            link.calls and link.price is not None and link.price.batch for link in self.links
-        ):
+        """As `dollars`, by the batch interface of those that have one; None where none has."""
+        if not any(link.calls and link.price is not None and link.price.batch for link in self.links):
             return None
         parts = [
             link.dollars * (link.price.batch or 1.0)

@@ -22,7 +22,8 @@ from askance.evals.catalog import find_task
 from askance.evals.choosing import limited, read_ids, with_ids
 from askance.evals.controls import controlled
 from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
-from askance.evals.predicting import Batching, Turn, planned
+from askance.evals.planning import planned_run
+from askance.evals.predicting import Batching, Turn
 from askance.models import Config, Engine
 from askance.models.spending.budget import Budget
 from askance.models.spending.budgeted import Purse
@@ -40,6 +41,8 @@ class Evaluation:
     task: str
     given: Mapping[str, Any]
     """`data`, `vlm`, `llm` and `context`, which only a task can take."""
+    local: bool
+    yes: bool
     limit: int | None
     ids: Path | None
     seed: int | None
@@ -73,7 +76,7 @@ def evaluate_by(asked: Evaluation) -> int:
     """
     _check(asked)
     hear_warnings()
-    config, definition, tally = Config.find(), find_task(asked.task), Tally()
+    config, definition, tally = _config(asked), find_task(asked.task), Tally()
     records = open_store(asked.store, config, read_only=asked.plan or asked.mode == "replay")
     with closing(records), ExitStack() as closed:
         purse = _purse(asked)
@@ -93,6 +96,16 @@ def evaluate_by(asked: Evaluation) -> int:
         if asked.plan:
             return asyncio.run(_plan(asked, task, engine))
         return _Evaluating(asked, task, engine, tally).run()
+
+
+def _config(asked: Evaluation) -> Config:
+    """The settings file's, with the model of `--local` for both roles where that is wanted."""
+    config = Config.find()
+    if not asked.local:
+        return config
+    from askance.cli.default_local import with_local
+
+    return with_local(config, yes=asked.yes, asks=not asked.plan and asked.mode != "replay")
 
 
 class _Evaluating:
@@ -167,7 +180,7 @@ class _Evaluating:
 
             there = {(answer.sample.id, answer.epoch) for answer in run.answers}
             turns = [turn for turn in _turns(self._asked, self._task) if (turn.sample.id, turn.epoch) not in there]
-            left = left_text(await planned(self._task.solver, turns))
+            left = left_text(await planned_run(self._task, turns, self._engine))
             print(
                 f"The next call might have passed the budget. {left}\n"
                 "The same command with a larger --budget goes on; what is on record is not asked again.",
@@ -199,7 +212,7 @@ async def _plan(asked: Evaluation, task: Task, engine: Engine) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     from askance.cli.planning import plan_form, plan_text
 
-    found = await planned(task.solver, _turns(asked, task))
+    found = await planned_run(task, _turns(asked, task), engine)
     print(json.dumps(plan_form(found, engine)) if asked.as_json else plan_text(found, engine))
     return OK
 

@@ -71,7 +71,8 @@ async def aevaluate(
     models = models_of(task.solver)
     own: Engine | None = getattr(task.solver, "engine", None)
     engine = engine or own or (models[0].engine if models else default_engine())
-    scoring = _scoring(task, engine)
+    scoring = scoring_of(task, engine)
+    models = list(dict.fromkeys([*models, *(judge.model for judge in scoring.judges)]))
     turns = [Turn(sample=sample, epoch=epoch) for sample in task.samples for epoch in range(epochs)]
     folder = RunFolder(
         Path(out) if out is not None else place_of(configuration),
@@ -109,10 +110,17 @@ async def aevaluate(
         )
     finally:
         folder.close()
+        for each in scoring.closing:
+            await each.aclose()
     return Run.open(folder.path)
 
 
-def _scoring(task: Task, engine: Engine) -> Scoring:
+def scoring_of(task: Task, engine: Engine) -> Scoring:
+    """How the answers to a task are scored in a run with this engine.
+
+    Raises:
+        UsageError: nothing says so.
+    """
     if task.scoring is None:
         raise UsageError(f"Nothing says how answers to the task {task.name!r} are scored.", hint="Give it a `scoring`.")
     return task.scoring if isinstance(task.scoring, Scoring) else task.scoring(engine)

@@ -7,10 +7,10 @@ that is not there yet; those are counted with what calls like them took on recor
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from askance.chains.planned import LinkPlan, Plan
@@ -82,15 +82,34 @@ class Rehearsal:
         return twin
 
     @contextmanager
-    def walking(self) -> Generator[None]:
+    def role(self, role: str, node: Node[Any, Any]) -> Generator[None]:
+        """Within it, what is asked counts for this role, whoever asks it; its calls are taken to be like the node's."""
+        self._seen.setdefault(role, _Seen(node))
+        token = _asking.set(role)
+        try:
+            yield
+        finally:
+            _asking.reset(token)
+
+    def asked(self, role: str, keys: Iterable[str]) -> None:
+        """Counts calls that a role has made: those that were not missing are on record."""
+        seen = self._seen[role]
+        seen.hits.update({*keys} - seen.missing)
+
+    @contextmanager
+    def walking(self, *models: Model) -> Generator[None]:
         """Within it nothing is asked; endpoints that nobody knows count as ones that hold answers to a schema.
+
+        Args:
+            models: that are asked beside those of the nodes.
 
         Raises:
             UsageError: the mode is `replay`, which asks nothing.
         """
-        if any(seen.node.model.mode == "replay" for seen in self._seen.values()):
+        asked = dict.fromkeys([*(seen.node.model for seen in self._seen.values()), *models])
+        if any(model.mode == "replay" for model in asked):
             raise UsageError("`replay` asks nothing, so there is nothing to plan.", hint="Use the mode `auto`.")
-        for model in dict.fromkeys(seen.node.model for seen in self._seen.values()):
+        for model in asked:
             key = endpoint_key(model.id)
             if model.protocol is None and model.known is None:
                 model.engine.endpoints[key] = Capabilities(schema="enforced")
@@ -123,11 +142,11 @@ class Rehearsal:
         records = nodes[0].model.engine.shelf.records
         found = measure(records, {node.model.id for node in nodes})
         links = tuple(_link(role, seen, found) for role, seen in self._seen.items())
-        return Plan(images=units, unusable=0, links=links, probes=len(self._probed), unit=self._unit, batches=False)
+        return Plan(images=units, unusable=0, links=links, probes=len(self._probed), unit=self._unit)
 
 
 def _link(role: str, seen: _Seen, found: Mapping[Any, Measured]) -> LinkPlan:
-    node = seen.node
+    node, price = seen.node, seen.node.model.settings.price
     like = found.get((node.model.id, node.prompt)) or Measured()
     known = seen.input
     if like.factor is not None:
@@ -138,7 +157,7 @@ def _link(role: str, seen: _Seen, found: Mapping[Any, Measured]) -> LinkPlan:
     return LinkPlan(
         link=role,
         model=node.model.id,
-        price=node.model.settings.price,
+        price=None if price is None else replace(price, batch=None),
         hits=len(seen.hits),
         known=len(seen.missing),
         below=seen.behind,

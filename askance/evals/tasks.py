@@ -15,7 +15,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from askance.chains import Chain
 from askance.errors import UsageError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from askance.evals.figures import Metric
     from askance.evals.solving import Solver
     from askance.models import Engine, Model
+    from askance.nodes import Node
 
 ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
 """From a sample and the answer to it to what that is worth."""
@@ -45,6 +46,20 @@ class Scoring:
     """The score of a sample whose answer is right: the upper bound."""
     notes: tuple[str, ...] = ()
     """What a reader of the figures has to know."""
+    judges: tuple[Node[Any, Any], ...] = ()
+    """Nodes that scoring asks: reached before the first sample is answered, and closed when the run ends."""
+    closing: tuple[Closes, ...] = ()
+    """What else it holds open until then, such as an embedder."""
+    questions: Callable[[Sample], int] = lambda _: 0
+    """How often each of the judges is asked about one answer to a sample, for the plan of a run."""
+
+
+class Closes(Protocol):
+    """Holds something open."""
+
+    async def aclose(self) -> None:
+        """Lets go of it."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

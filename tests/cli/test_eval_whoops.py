@@ -22,8 +22,11 @@ def weird(own_place: Path) -> None:
 
 @pytest.fixture
 def endpoint() -> Iterator[FakeEndpoint]:
-    with FakeEndpoint(weird_answer) as running:
+    with FakeEndpoint(weird_answer, models=("fake-model", "judge")) as running:
         yield running
+
+
+EXPLAIN = ("eval", "run", "whoops/explain", "--data", "weird")
 
 
 def weird_answer(seen: Seen) -> Answer:
@@ -53,6 +56,38 @@ def test_explanations_are_judged_and_judged_again_from_the_folder(
     again = askance("eval", "score", "run", "--reread", "--json")
     assert figures(again) == figures(done)
     assert len(endpoint.requests) == len(asked)
+
+
+def test_a_judge_of_its_own_is_reached_first_and_its_form_is_kept_with_the_run(
+    askance: Command, endpoint: FakeEndpoint, vlm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = f"openai:judge@{endpoint.url}"
+    done = askance(*EXPLAIN, "--vlm", vlm, "-T", f"judge={judge}", "--out", "run", "--json")
+    monkeypatch.setenv("ASKANCE_STORE", "elsewhere")
+    again = askance("eval", "score", "run", "--json")
+    gone = askance(*EXPLAIN, "--vlm", vlm, "-T", "judge=openai:judge@http://127.0.0.1:9/v1", "--out", "other")
+
+    assert (done.code, again.code) == (0, 0), again.err
+    assert figures(again) == figures(done)
+    assert (gone.code, gone.out) == (3, "")
+    assert [link_of(seen) for seen in endpoint.requests].count("explain_from_picture") == 5
+
+
+def test_the_judges_calls_are_planned(askance: Command, endpoint: FakeEndpoint, vlm: str) -> None:
+    command = (*EXPLAIN, "--vlm", vlm, "-T", f"judge={vlm}")
+    before = askance(*command, "--plan", "--json").lines[0]
+    asked = len(endpoint.requests)
+    askance(*command, "--limit", "2", "--out", "run")
+    after = askance(*command, "--plan", "--json").lines[0]
+
+    assert asked == 0
+    assert counts(before) == {"reply": (0, 5, 0), "judge": (0, 0, 25)}
+    assert counts(after) == {"reply": (2, 3, 0), "judge": (10, 0, 15)}
+    assert before["images"] == 5
+
+
+def counts(plan: dict[str, Any]) -> dict[str, tuple[int, int, int]]:
+    return {name: (link["hits"], link["known"], link["below"]) for name, link in plan["links"].items()}
 
 
 def test_pairs_are_run_from_the_folder_of_the_data(askance: Command, vlm: str) -> None:

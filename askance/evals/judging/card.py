@@ -17,6 +17,7 @@ from askance.errors import BadData
 from askance.evals.judging.asking import DRAWS, Case, ask_about
 from askance.evals.judging.figuring import CardFigure, figures_of_cases
 from askance.evals.judging.labels import Labels, read_labels
+from askance.evals.judging.reliability import summary_of
 from askance.statistics import confusion
 
 if TYPE_CHECKING:
@@ -105,11 +106,15 @@ class JudgeCard:
 
     def summary(self) -> JsonObject:
         """What a score that the judge gave carries of its card."""
-        shown = ("accuracy", "base rate", "sensitivity", "specificity", "cohen kappa")
+        shown = [self.figure(name) for name in ("accuracy", "base rate", "sensitivity", "specificity", "cohen kappa")]
+        intervals = {each.name: each.interval for each in shown if each.interval is not None}
         return {
             "labels": self.labels["name"],
             "pairs": len(self.labelled),
-            **{name: self.figure(name).value for name in shown},
+            **{each.name: each.value for each in shown},
+            "intervals": {name: [each.low, each.high] for name, each in intervals.items()},
+            "table": {truth: dict(row) for truth, row in self.table.items()},
+            **summary_of(self.labelled, seed=self.seed),
         }
 
     def form(self) -> JsonObject:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from askance.agents import canonical_judge, judge_references
+from askance.agents import Panel, canonical_judge, judge_references
 from askance.agents.judge import QUESTION
 from askance.errors import UsageError
 from askance.evals.figures import mean
 from askance.evals.judging.card import digest_of_judge
 from askance.evals.tasks import Scoring
 from askance.evals.values import Score
-from askance.nodes import Result
+from askance.nodes import Node, Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,6 +112,17 @@ async def judged_score(
     )
 
 
+def nodes_of(judge: Judge) -> tuple[Node[Any, Any], ...]:
+    """The nodes that a judge asks, each once; none of one that is no node and no panel of such."""
+    members = judge.judges if isinstance(judge, Panel) else (judge,)
+    return tuple(dict.fromkeys(member for member in members if isinstance(member, Node)))
+
+
+def draws_of(judge: Judge) -> int:
+    """How often each node of a judge is asked for one verdict."""
+    return judge.draws if isinstance(judge, Panel) else 1
+
+
 def references_of(sample: Sample) -> Sequence[str]:
     """The sample's target: a text, or a list of them."""
     return [sample.target] if isinstance(sample.target, str) else list(sample.target or ())
@@ -144,6 +155,8 @@ def judged_scoring(
         return await judged_score(judge, references(sample), str(value), question=asked, note=note)
 
     return Scoring(
+        judges=nodes_of(judge),
+        questions=lambda sample: draws_of(judge) * len(references(sample)),
         score=score,
         metrics=(
             mean(JUDGED, summary="says the same as one of its references"),

@@ -45,6 +45,7 @@ def scoring(*, engine: Engine, embedder: EmbedderLike = EMBEDDER) -> Scoring:
     """
     recorded = get_embedder(embedder, engine=engine)
     return Scoring(
+        closing=(recorded,),
         score=partial(_score, recorded),
         metrics=tuple(metric for kind in (BEST, MEAN) for metric in _metrics(kind)),
         if_wrong=lambda _: Score(values=_values([0.0])),

@@ -99,6 +99,8 @@ def scoring(
         mean(AGREED, summary="of those, the share on which the judge says the same"),
     )
     plain = Scoring(
+        judges=(judging.judge,),
+        questions=lambda sample: len(sample.target["references"]),
         score=score,
         metrics=(
             mean(JUDGED, summary="says the same as one of its references"),

@@ -99,6 +99,8 @@ def scoring(
 
     names = (EXACT, STRICT, *(() if judging is None else (JUDGED,)))
     plain_scoring = Scoring(
+        judges=() if judging is None else (judging.judge,),
+        questions=lambda _: 1,
         score=(lambda sample, value: Score(values=_matches(sample, str(value)))) if judging is None else judged,
         metrics=tuple(mean(name, summary=_SUMMARIES[name]) for name in names),
         if_wrong=lambda _: Score(values=dict.fromkeys(names, 0.0)),

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from askance.agents import Judge, judge_equivalence
+from askance.agents import Judge, judge_equivalence, judge_panel
+from askance.chat import ChatRequest, ChatResponse
 from askance.errors import CallError, InvalidOutput, Skipped, UsageError
 from askance.evals import Run, Sample, Scoring, Task, evaluate
 from askance.evals.judging import (
@@ -46,6 +47,32 @@ def pair(candidate: str, verdict: bool, *, group: str = "", name: str = "") -> L
 
 LABELS = [pair("a1", True), pair("a2", True), pair("b1", True), pair("b2", False), pair("b3", False), pair("a3", False)]
 """Sensitivity and specificity are two thirds each."""
+
+
+class Held:
+    """A client that has to be closed."""
+
+    id = "held"
+    capabilities = ENFORCED
+    open = True
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:  # whatever is asked
+        return ChatResponse(text=json.dumps({"verdict": "true"}))
+
+    async def aclose(self) -> None:
+        self.open = False
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_a_judge_is_closed_when_the_run_ends(draws: int, tmp_path: Path) -> None:
+    client = Held()
+    judge = judge_equivalence(get_model(client, engine=Engine(records=MemoryStore())), form="short")
+    scoring = judged_scoring(judge if draws == 1 else judge_panel(judge, draws=draws))
+    task = Task(name="t", samples=[Sample(id="s", target="a")], solver=lambda _: "b", scoring=scoring)
+    run = evaluate(task, out=tmp_path / "run", engine=Engine(records=MemoryStore()))
+
+    assert (run.figure(JUDGED).value, client.open) == (1, False)
+    assert scoring.questions(task.samples[0]) == draws
 
 
 async def test_a_score_says_who_judged_and_what_is_known_of_it() -> None:
