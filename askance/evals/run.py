@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,9 @@ from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.figures import Convention, Figure
 from askance.evals.html import run_html
 from askance.evals.report.drawing import Drawing, drawing_of
-from askance.evals.run_folder import CALLS, COUNTERS, DESCRIPTION, FORMAT, SAMPLES, SCORES
+from askance.evals.run_folder import CALLS, COUNTERS, SAMPLES, SCORES
+from askance.evals.run_reading import described, lines_of
+from askance.evals.run_shapes import LINE, SCORE
 from askance.evals.values import Prediction, Sample, Score
 from askance.replay import MemoryStore
 
@@ -77,28 +78,25 @@ class Run:
         """The run in the folder `path`.
 
         Raises:
-            UsageError: the folder is missing, holds no evaluation, or one of another version.
+            UsageError: the folder is missing, holds no evaluation, one of another version, or one that was spoilt.
         """
         folder = Path(path)
-        form = _description(folder)
-        try:
-            return cls(
-                path=folder,
-                configuration=form["configuration"],
-                figures=tuple(Figure.from_form(each) for each in form.get("figures", ())),
-                notes=tuple(form.get("notes", ())),
-                totals=form.get("totals", {}),
-                finished=form.get("finished"),
-                left=form.get("left", 0),
-                seed=form.get("seed", 0),
-                counters=form.get(COUNTERS, {}),
-                label=str(form.get("label", "")),
-                data_notes=tuple(form.get("data_notes", ())),
-                origin=form.get("origin", {}),
-                made_by=str(form.get("askance", "")),
-            )
-        except (KeyError, TypeError) as error:
-            raise _no_run(folder) from error
+        form = described(folder)
+        return cls(
+            path=folder,
+            configuration=form["configuration"],
+            figures=tuple(Figure.from_form(each) for each in form.get("figures", ())),
+            notes=tuple(form.get("notes", ())),
+            totals=form.get("totals", {}),
+            finished=form.get("finished"),
+            left=form.get("left", 0),
+            seed=form.get("seed", 0),
+            counters=form.get(COUNTERS, {}),
+            label=form.get("label", ""),
+            data_notes=tuple(form.get("data_notes", ())),
+            origin=form.get("origin", {}),
+            made_by=form.get("askance", ""),
+        )
 
     @property
     def convention(self) -> Convention:
@@ -147,9 +145,9 @@ class Run:
         Raises:
             UsageError: a line of the run is none.
         """
-        scores = {(str(form["id"]), int(form["epoch"])): form for form in _lines(self.path / SCORES)}
+        scores = {(form["id"], form["epoch"]): form for form in lines_of(self.path / SCORES, SCORE)}
         found: list[Answer] = []
-        for line in _lines(self.path / SAMPLES):
+        for line in lines_of(self.path / SAMPLES, LINE):
             answer = answer_of(line)
             form = scores.get((answer.sample.id, answer.epoch))
             found.append(answer if form is None else _with_score(answer, form))
@@ -247,38 +245,3 @@ def name_of_line(line: Mapping[str, Any]) -> str:
 def _with_score(answer: Answer, form: Mapping[str, Any]) -> Answer:
     score = Score(values=form["values"], notes=form["notes"], calls=tuple(form["calls"]))
     return Answer(sample=answer.sample, epoch=answer.epoch, prediction=answer.prediction, score=score)
-
-
-def _lines(file: Path) -> Iterator[JsonObject]:
-    if not file.exists():
-        return
-    *whole, _ = file.read_text(encoding="utf-8").split("\n")
-    for number, text in enumerate(whole, start=1):
-        try:
-            yield json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"Line {number} of {str(file)!r} is no JSON.", hint="Run the evaluation again.") from error
-
-
-def _description(folder: Path) -> JsonObject:
-    file = folder / DESCRIPTION
-    if not file.is_file():
-        raise _no_run(folder)
-    try:
-        form: Any = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{str(file)!r} describes no run.", hint="Run the evaluation again.") from error
-    if not isinstance(form, dict) or "task" not in form.get("configuration", {}):  # pyright: ignore[reportUnknownMemberType]
-        raise _no_run(folder)
-    if form["format"] != FORMAT:
-        raise UsageError(
-            f"The run {str(folder)!r} has the format {form['format']}, and this is askance for format {FORMAT}.",
-            hint="Open it with the version of askance that its run.json names.",
-        )
-    return form  # pyright: ignore[reportUnknownVariableType]
-
-
-def _no_run(folder: Path) -> UsageError:
-    return UsageError(
-        f"The folder {str(folder)!r} holds no evaluation.", hint="Name a folder that `askance eval run` has made."
-    )

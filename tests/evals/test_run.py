@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,26 @@ def test_a_line_that_a_kill_tore_is_none() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "version": ({"format": 99}, r"The run 'run' has the format 99, .* Open it with the version of askance"),
+    "older": (
+        {"format": 0, "askance": "0.0.1"},
+        "has the format 0, of an older version, .* Open it with askance 0.0.1,",
+    ),
+    "newer": ({"format": 99, "askance": None}, "has the format 99, of a newer version, .* with the version of askance"),
+    "no format": ({"format": None}, "describes no run: it has no format"),
     "no evaluation": ({"configuration": {"chain": "verbalize"}}, "The folder 'run' holds no evaluation"),
-    "figures": ({"figures": [{"metric": "x"}]}, "The folder 'run' holds no evaluation"),
+    "configuration": ({"configuration": []}, r"'run/run.json' describes no run: configuration is \[\], not a map"),
+    "task": ({"configuration": {"task": 3}}, "describes no run: configuration.task is 3, not a text"),
+    "models": (
+        {"configuration": {"task": "x", "options": {}, "solver": {"models": {"vlm": "gpt"}}}},
+        'configuration.solver.models.vlm is "gpt", not a map',
+    ),
+    "figures": ({"figures": [{"metric": "x"}]}, r"figures\[0\].value is missing"),
+    "counts": ({"totals": {"outcomes": {"answered": -1}}}, "totals.outcomes.answered is -1, not a count"),
+    "huge": ({"left": 10**30}, "describes no run: it holds 100000000000000000…, a number of 31 digits"),
+    "deep": (
+        {"label": json.loads("[" * 200 + "]" * 200)},
+        "it is nested deeper than 100 levels",
+    ),
 }
 
 
@@ -58,36 +76,73 @@ def test_what_is_no_run_of_today_is_told(changes: dict[str, Any], message: str) 
     run_of()
     change("run.json", changes)
 
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=message) as caught:
         Run.open("run")
+    assert caught.value.hint
 
 
-TORN = {"nothing": "", "half": '{"format": 1, "conf', "list": "[]"}
+NONE: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", "it is no JSON (Expecting value, column 1)"),
+    "half": (b'{"format": 1, "conf', "it is no JSON (Unterminated string starting at, column 15)"),
+    "list": (b"[]", "it is no map"),
+    "bottomless": (b"[" * 100_000, "it is nested deeper than 100 levels"),
+    "endless": (b"1" * 5000, "it holds 111111111111111111…, a number of 5,000 digits"),
+    "bytes": (b"\xff\xfe", "is no text in UTF-8"),
+}
 
 
-@pytest.mark.parametrize("text", TORN.values(), ids=TORN)
-def test_a_description_that_is_none_is_told(text: str) -> None:
+@pytest.mark.parametrize(("data", "message"), NONE.values(), ids=NONE)
+def test_a_description_that_is_none_is_told(data: bytes, message: str) -> None:
     run_of()
-    Path("run/run.json").write_text(text, encoding="utf-8")
+    Path("run/run.json").write_bytes(data)
 
-    with pytest.raises(UsageError, match=r"describes no run|holds no evaluation"):
+    with pytest.raises(UsageError, match=re.escape(message)):
         Run.open("run")
 
 
-BROKEN = {
-    "no JSON": ("{\n", "Line 7 of 'run/samples.jsonl' is no JSON"),
-    "no answer": ('{"id": "x", "epoch": 0, "outcome": "answered", "links": {}}\n', "This is no line of a run"),
-    "no sample": ('{"id": "x", "epoch": 0, "sample": {"id": "x"}}\n', "This is no sample of a run"),
+LINE: dict[str, Any] = {
+    "id": "x", "epoch": 0, "outcome": "answered", "reason": None, "value": 1, "links": {}, "trace": {},
+    "sample": {"id": "x", "group": "x", "image": None, "inputs": {}, "target": None, "tags": {}},
+}  # fmt: skip
+BROKEN: dict[str, tuple[Any, str]] = {
+    "no JSON": ("{", "is no JSON (Expecting property name enclosed in double quotes, column 2)"),
+    "no map": ([], "it is [], not a map"),
+    "no sample": ({**LINE, "sample": {"id": "x"}}, "sample.group is missing"),
+    "epoch": ({**LINE, "epoch": "one"}, 'epoch is "one", not a count'),
+    "outcome": (
+        {**LINE, "outcome": "great"},
+        'outcome is "great", not one of ',
+    ),
+    "links": (
+        {**LINE, "links": {"V": {"outcome": "answered", "calls": [1]}}},
+        "links.V.calls[0] is 1, not a text",
+    ),
+    "cost": ({**LINE, "meta": {"cost": "much"}}, 'meta.cost is "much", not a number'),
+    "tries": (
+        {**LINE, "meta": {"tries": {"k": [{"at": 1}]}}},
+        "meta.tries.k[0].seconds is missing",
+    ),
 }
 
 
 @pytest.mark.parametrize(("line", "message"), BROKEN.values(), ids=BROKEN)
-def test_a_line_that_is_none_is_told(line: str, message: str) -> None:
+def test_a_line_that_is_none_is_told(line: Any, message: str) -> None:
     run_of()
     with Path("run/samples.jsonl").open("a", encoding="utf-8") as file:
-        file.write(line)
+        file.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
 
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=rf"^Line 7 of 'run/samples.jsonl' .*{re.escape(message)}") as caught:
+        _ = Run.open("run").answers
+    assert caught.value.hint
+
+
+def test_a_score_that_is_none_is_told() -> None:
+    run_of()
+    Path("run/scores.jsonl").write_text('{"id": "00", "epoch": 0, "values": [1]}\n', encoding="utf-8")
+
+    with pytest.raises(
+        UsageError, match=r"Line 1 of 'run/scores.jsonl' is no line of a run: values is \[1\], not a map"
+    ):
         _ = Run.open("run").answers
 
 

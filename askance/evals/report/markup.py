@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 from askance.replay import visible
@@ -77,7 +78,19 @@ def data_block(identity: str, value: Any) -> Markup:
     return Markup(f'<script type="application/json" id="{escape(identity)}">{safe_json(value)}</script>')
 
 
+def _of_numbers(value: Any) -> Any:
+    """`value` with null where JSON has no number for what there is."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _of_numbers(each) for name, each in cast("dict[str, Any]", value).items()}
+    return [_of_numbers(each) for each in cast("list[Any]", value)] if isinstance(value, (list, tuple)) else value
+
+
 def safe_json(value: Any) -> str:
     """JSON text in which nothing has a meaning for HTML, and that UTF-8 can write."""
-    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # a scoring gave something that is no number
+        written = json.dumps(_of_numbers(value), ensure_ascii=False, separators=(",", ":"))
     return _RISKY.sub(lambda match: f"\\u{ord(match.group()):04x}", written)

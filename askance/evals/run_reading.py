@@ -1,0 +1,96 @@
+"""Reading the files of a run's folder: what is not as it has to be is told by file, line and place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.errors import UsageError
+from askance.evals.run_folder import DESCRIPTION, FORMAT
+from askance.evals.run_shapes import DESCRIPTION as RUN
+from askance.evals.shapes import fault, parsed
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.shapes import Check
+
+
+def lines_of(file: Path, check: Check) -> Iterator[JsonObject]:
+    """The whole lines of a file, each of which is as it has to be.
+
+    Raises:
+        UsageError: one is not.
+    """
+    if not file.exists():
+        return
+    *whole, _ = file.read_bytes().split(b"\n")
+    for number, line in enumerate(whole, start=1):
+        yield read_line(line, check, where=f"Line {number} of {str(file)!r}")
+
+
+def read_line(line: bytes, check: Check, *, where: str) -> JsonObject:
+    """What a line of a run's files says.
+
+    Raises:
+        UsageError: it is no such line.
+    """
+    try:
+        form: Any = parsed(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where} is no text in UTF-8.", hint=_MEND) from error
+    except ValueError as error:
+        raise UsageError(f"{where} {error}.", hint=_MEND) from error
+    if (wrong := fault(form, check)) is not None:
+        raise UsageError(f"{where} is no line of a run: {wrong}.", hint=_MEND)
+    return form
+
+
+_MEND = "Take the file from a copy, or run the evaluation again with another `--out`."
+
+
+def described(folder: Path) -> JsonObject:
+    """What `run.json` says, which is as it has to be.
+
+    Raises:
+        UsageError: there is none, it is none of an evaluation, or of another version.
+    """
+    file = folder / DESCRIPTION
+    if not file.is_file():
+        raise _no_run(folder)
+    try:
+        form: Any = parsed(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(file)!r} is no text in UTF-8.", hint=_MEND) from error
+    except ValueError as error:
+        raise UsageError(f"{str(file)!r} describes no run: it {error}.", hint=_MEND) from error
+    if not isinstance(form, dict):
+        raise UsageError(f"{str(file)!r} describes no run: it is no map.", hint=_MEND)
+    there = cast("JsonObject", form)
+    _check_version(folder, there)
+    if isinstance(there.get("configuration"), dict) and "task" not in there["configuration"]:
+        raise _no_run(folder)
+    if (wrong := fault(there, RUN)) is not None:
+        raise UsageError(f"{str(file)!r} describes no run: {wrong}.", hint=_MEND)
+    return there
+
+
+def _check_version(folder: Path, form: JsonObject) -> None:
+    found = form.get("format")
+    if type(found) is not int:
+        raise UsageError(f"{str(folder / DESCRIPTION)!r} describes no run: it has no format.", hint=_MEND)
+    if found != FORMAT:
+        made_by = form.get("askance")
+        version = f"askance {made_by}" if isinstance(made_by, str) else "the version of askance that made it"
+        age = "an older" if found < FORMAT else "a newer"
+        raise UsageError(
+            f"The run {str(folder)!r} has the format {found}, of {age} version, and this is askance for format "
+            f"{FORMAT}.",
+            hint=f"Open it with {version}, or run the evaluation again.",
+        )
+
+
+def _no_run(folder: Path) -> UsageError:
+    return UsageError(
+        f"The folder {str(folder)!r} holds no evaluation.", hint="Name a folder that `askance eval run` has made."
+    )

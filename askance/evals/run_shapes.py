@@ -1,0 +1,105 @@
+"""What the files of a run's folder have to look like; somebody may have edited them, or made them up."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from askance.chat import Outcome
+from askance.evals.shapes import (
+    COUNT,
+    FLAG,
+    MAP,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    anything,
+    form,
+    maybe,
+    named,
+    one_of,
+    several,
+)
+
+_MODEL = form({"id": MAP}, {"sampling": maybe(MAP)})
+_INTERVAL = form({"low": NUMBER, "high": NUMBER, "level": NUMBER, "method": TEXT}, {"undefined": COUNT})
+_FIGURE = form(
+    {
+        "metric": TEXT,
+        "value": maybe(NUMBER),
+        "interval": maybe(_INTERVAL),
+        "convention": one_of("wrong", "answered"),
+        "samples": COUNT,
+        "clusters": COUNT,
+        "answered": COUNT,
+        "among_answered": maybe(NUMBER),
+        "if_wrong": maybe(NUMBER),
+        "if_right": maybe(NUMBER),
+    },
+    {"percent": FLAG},
+)
+CONFIGURATION = form(
+    {"task": TEXT, "options": MAP, "solver": form({}, {"models": named(_MODEL), "prompts": named(TEXT)})},
+    {
+        "models": named(_MODEL),
+        "samples": form({}, {"count": COUNT, "digest": TEXT}),
+        "epochs": COUNT,
+    },
+)
+"""Of an evaluation; there may be more."""
+
+DESCRIPTION = form(
+    {"configuration": CONFIGURATION},
+    {
+        "askance": TEXT,
+        "hash": TEXT,
+        "started": TEXT,
+        "finished": TEXT,
+        "figures": several(_FIGURE),
+        "notes": several(TEXT),
+        "data_notes": several(TEXT),
+        "totals": form({}, {"samples": COUNT, "outcomes": named(COUNT), "records": COUNT}),
+        "left": COUNT,
+        "seed": WHOLE,
+        "counters": named(MAP),
+        "label": TEXT,
+        "origin": form({}, {"task": TEXT}),
+    },
+)
+"""`run.json` of an evaluation."""
+
+_LINK = form({"outcome": TEXT, "calls": several(TEXT)}, {"reason": maybe(TEXT), "error": maybe(TEXT)})
+_TRY = form({"at": NUMBER, "seconds": NUMBER}, {"error": maybe(TEXT)})
+META = form(
+    {},
+    {
+        "calls": COUNT,
+        "replayed": COUNT,
+        "shared": COUNT,
+        "seconds": NUMBER,
+        "tokens": named(COUNT),
+        "cost": maybe(NUMBER),
+        "tries": named(several(_TRY)),
+    },
+)
+ANSWERED = {"outcome": one_of(*get_args(Outcome)), "links": named(_LINK)}
+"""What every line of samples has, that of an evaluation and that of single pictures."""
+
+_PICTURE = form({"name": TEXT, "sha256": maybe(TEXT)})
+LINE = form(
+    {
+        "id": TEXT,
+        "epoch": COUNT,
+        "sample": form(
+            {"id": TEXT, "group": TEXT, "image": maybe(_PICTURE), "inputs": MAP, "target": anything, "tags": MAP}
+        ),
+        **ANSWERED,
+        "reason": maybe(TEXT),
+        "value": anything,
+        "trace": MAP,
+    },
+    {"meta": META},
+)
+"""A line of `samples.jsonl`."""
+
+SCORE = form({"id": TEXT, "epoch": COUNT, "values": named(NUMBER), "notes": MAP, "calls": several(TEXT)})
+"""A line of `scores.jsonl`."""
