@@ -17,7 +17,7 @@ from typing import Literal
 PACKAGE = "askance"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "statistics"),
+    ("errors", "frozen", "statistics"),
     ("images", "atypicality"),
     ("chat",),
     ("replay", "prompts"),
@@ -41,6 +41,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "PIL": ("askance.images*",),
     "datasets": ("askance.evals.exports.frames",),
     "diskcache": ("askance.replay*",),
+    "huggingface_hub": ("askance.models.local.fetching",),
     "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.prompts*",),
     "langchain": ("askance.models.*langchain*",),
@@ -53,7 +54,12 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "llama_index": (),
     "llguidance": ("askance.models.local.grammar",),
     "mlflow": ("askance.evals.exports.tracking",),
-    "numpy": ("askance.evals.figures", "askance.statistics*"),
+    "numpy": (
+        "askance.evals.figures",
+        "askance.models.encoders.arrays",
+        "askance.models.encoders.retrieval",
+        "askance.statistics*",
+    ),
     "onnxruntime": (),
     "openai": ("askance.models.*openai*",),
     "pandas": ("askance.evals.exports.frames",),
@@ -72,7 +78,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "torch": ("askance.models.*sentence*", "askance.models.local.*"),
     "transformers": ("askance.models.*sentence*", "askance.models.local.*"),
     "typer": ("askance.cli*",),
-    "vllm": (),
+    "vllm": ("askance.models.vllm.*",),
     "yaml": ("askance.evals.yaml_files", "askance.evals.reference*", "askance.prompts*"),
 }
 """Where each vendor's package may be imported, as patterns of module names; typing-only imports are free."""

@@ -18,7 +18,10 @@ from askance.models.encoders.vectors import Vector, packed, unpacked
 from askance.models.engine import Engine, default_engine
 from askance.models.seam import close
 
-PROVIDERS: Mapping[str, str] = {"st": "askance.models.encoders.sentence:SentenceEncoder"}
+PROVIDERS: Mapping[str, str] = {
+    "clip": "askance.models.encoders.dual:dual_texts",
+    "st": "askance.models.encoders.sentence:SentenceEncoder",
+}
 """Where the embedder of each kind of spec is: made from what stands behind the colon."""
 
 EXAMPLES = "`st:FOLDER` or `st:sentence-transformers/all-mpnet-base-v2` for a sentence encoder"
@@ -34,6 +37,8 @@ class Embedder(Protocol):
       are neither recorded nor replayed. It is known without loading weights;
     - `parameters`, JSON values, are what else decides its vectors;
     - `normalized` says whether every vector has the length 1;
+    - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
+      nothing may be read or kept;
     - `async aclose()` lets go of what it holds.
     """
 
@@ -96,6 +101,7 @@ class RecordedEmbedder:
         forms = [self.request(text) for text in texts]
 
         async def make(places: Sequence[int]) -> list[JsonObject]:
+            self._kept.lend_folder(self._embedder)
             made = await self._embedder.embed([texts[place] for place in places])
             return [packed(vector, by=str(self.id)) for vector in _checked(made, len(places), by=str(self.id))]
 

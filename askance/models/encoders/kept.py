@@ -51,14 +51,14 @@ class Kept:
         self._engine = engine
         self._stored = stored
         self._renewed: set[str] = set()
-        self._turn = PerLoop(asyncio.Lock)
+        self._under_way: PerLoop[dict[str, asyncio.Event]] = PerLoop(dict[str, asyncio.Event])
 
     async def answers(self, forms: Sequence[JsonObject], make: Make) -> list[JsonObject]:
         """The responses to `forms`, in their order.
 
         Args:
             forms: requests in canonical form.
-            make: makes what is not on record; called once, if at all, and never with two equal requests.
+            make: makes what is not on record and nobody else is making; never called with two equal requests.
 
         Raises:
             ReplayMiss: the mode is `replay` and one of them is not on record.
@@ -75,11 +75,25 @@ class Kept:
         if (notes := current_notes.get()) is not None:
             notes.extend(places)
         found = self._found(places)
-        if len(found) < len(places):
-            # One after the other: an equal request may be on its way, and a local model takes one batch at a time.
-            async with self._turn():
-                found = {**self._found(places), **await self._made(forms, places, make)}
+        while missing := {key: place for key, place in places.items() if key not in found}:
+            found |= await self._next(forms, missing, make)
         return [found[key] for key in keys]
+
+    async def _next(self, forms: Sequence[JsonObject], missing: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
+        """Makes what nobody is making, else waits for one that somebody is; what is on record by then."""
+        under_way = self._under_way()
+        mine = {key: place for key, place in missing.items() if key not in under_way}
+        if not mine:
+            await under_way[next(iter(missing))].wait()
+            return self._found(missing)
+        done = asyncio.Event()
+        under_way.update(dict.fromkeys(mine, done))
+        try:
+            return await self._made(forms, mine, make)
+        finally:
+            for key in mine:
+                del under_way[key]
+            done.set()
 
     def missing(self, forms: Sequence[JsonObject]) -> int:
         """How many of the different `forms` are not on record, or not to be read from there."""
@@ -114,4 +128,4 @@ class Kept:
         written = await asyncio.gather(*map(shelf.write, makers))
         if shelf.mode == "refresh":
             self._renewed.update(key for key, done in zip(fresh, written, strict=True) if done)
-        return made
+        return found | made

@@ -1,7 +1,7 @@
 """Scorers: how well texts fit a picture, or other texts. Every score is on record (kind `score`), one record a text.
 
 A provider is a line in `PROVIDERS`: the name in front of the colon, and where the function is that makes a scorer of
-what stands behind it. What it makes has `score` (texts against a picture) or `score_texts` (against other texts), or both.
+what stands behind it. What it makes has `score` (texts against a picture), `score_texts` (against other texts) or both.
 """
 
 from __future__ import annotations

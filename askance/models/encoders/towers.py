@@ -1,0 +1,200 @@
+"""The two towers of a dual encoder, run by transformers: pictures and texts to vectors in one space.
+
+Any architecture of transformers will do whose model has `get_text_features` and `get_image_features`: CLIP, SigLIP,
+SigLIP 2, ALIGN, Chinese CLIP, AltCLIP. The picture processor without torchvision is taken wherever there are two, so
+that the same pixels come of a picture everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.errors import ConfigError, ModelError
+from askance.models.encoders.arrays import half
+from askance.models.encoders.halving import Batches
+from askance.models.local.opening import check_report, device_of, packages, quietly, told
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+    from askance.models.encoders.arrays import Half
+    from askance.models.local.folders import Folder
+    from askance.models.settings import Local
+
+FIXED_KINDS = frozenset({"siglip", "siglip2"})
+"""Architectures whose texts are padded to the full length, as in training: they read the padding too."""
+
+
+class Towers:
+    """A dual encoder's weights and what prepares pictures and texts for it; used by one thread.
+
+    The tokenizer is loaded apart from the weights: to know how long a text is takes no weights.
+
+    Args:
+        folder: with all of it.
+        local: how it is run.
+        spec: what to call it in messages.
+        dtype: what its numbers are held in.
+    """
+
+    def __init__(self, folder: Folder, local: Local, *, spec: str, dtype: str) -> None:
+        self.folder = folder
+        self.spec = spec
+        self.dtype = dtype
+        self.encoded = {"pictures": 0, "texts": 0}
+        """How many went through the weights so far."""
+        self._local = local
+        self._how: dict[str, Any] = {"trust_remote_code": local.remote_code, "local_files_only": True}
+
+    @property
+    def longest(self) -> int:
+        """Tokens that a text may have, the marks of its beginning and end included."""
+        text = cast("Mapping[str, Any]", self.folder.config.get("text_config") or {})
+        # Configurations leave out what is at its default.
+        default = 64 if self.folder.kind in FIXED_KINDS else 77 if self.folder.kind == "clip" else 512
+        return min(int(text.get("max_position_embeddings", default)), int(self._tokenizer.model_max_length))
+
+    def fits(self, text: str) -> bool:
+        """Whether the whole of a text is read."""
+        return len(self._tokenizer(_plain(text), truncation=False, verbose=False)["input_ids"]) <= self.longest
+
+    def texts(self, texts: Sequence[str]) -> list[Half]:
+        """The vectors of texts that fit, of the length 1 and in 16 bits, in their order.
+
+        Raises:
+            ModelError: what came out is no number, or one text does not fit into memory.
+        """
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        made = self._batches.run([texts[place] for place in order], self._read, what="its texts")
+        found = dict(zip(order, made, strict=True))
+        return [found[place] for place in range(len(texts))]
+
+    def pictures(self, pictures: Sequence[Picture]) -> list[Half]:
+        """The vectors of pictures, likewise.
+
+        Raises:
+            ModelError: as for texts.
+        """
+        return self._batches.run(pictures, self._see, what="its pictures")
+
+    @cached_property
+    def scale(self) -> tuple[float, float | None]:
+        """By what the model multiplies a cosine, and what it adds where it adds anything.
+
+        Raises:
+            ConfigError: it does neither.
+        """
+        model = self._model
+        scale: Any = getattr(model, "logit_scale", None)
+        warmth: Any = getattr(model, "temperature", None)
+        bias: Any = getattr(model, "logit_bias", None)
+        if scale is None and warmth is None:
+            raise ConfigError(f"The model {self.spec!r} has no scale of its own.", hint="Leave `scale` at `cosine`.")
+        factor = float(scale.detach().float().exp()) if scale is not None else 1 / float(warmth.detach().float())
+        return factor, None if bias is None else float(bias.detach().float())
+
+    def _read(self, texts: Sequence[str]) -> list[Half]:
+        fixed = self.folder.kind in FIXED_KINDS
+        tokens = self._tokenizer(
+            [_plain(text) for text in texts],
+            padding="max_length" if fixed else True,
+            max_length=self.longest if fixed else None,
+            truncation=False,
+            verbose=False,
+            return_tensors="pt",
+        )
+        return self._vectors("texts", tokens, count=len(texts))
+
+    def _see(self, pictures: Sequence[Picture]) -> list[Half]:
+        pixels = self._pixels(images=list(pictures), return_tensors="pt")
+        return self._vectors("pictures", pixels, count=len(pictures))
+
+    def _vectors(self, what: str, inputs: Mapping[str, Any], *, count: int) -> list[Half]:
+        torch, model = self._torch, self._model
+        kind = getattr(torch, self.dtype)
+        put = {
+            name: value.to(self._device, kind) if value.is_floating_point() else value.to(self._device)
+            for name, value in inputs.items()
+        }
+        with torch.inference_mode():
+            came = model.get_text_features(**put) if what == "texts" else model.get_image_features(**put)
+        came = getattr(came, "pooler_output", came).float().cpu()
+        if came.ndim != 2 or not bool(torch.isfinite(came).all()):
+            said = "numbers that are none" if came.ndim == 2 else "no single vector for each"
+            raise ModelError(
+                f"The model {self.spec!r} gave {said} for {what}.",
+                hint="In float16 numbers may run over: give `dtype=float32`. Or its weights are damaged.",
+            )
+        self.encoded[what] += count
+        return [half(vector) for vector in came.numpy()]
+
+    @cached_property
+    def _packages(self) -> tuple[Any, Any]:
+        return packages(self.spec)
+
+    @property
+    def _torch(self) -> Any:
+        return self._packages[0]
+
+    @cached_property
+    def _device(self) -> str:
+        return device_of(self._torch, self._local, dtype=self.dtype, spec=self.spec)
+
+    @cached_property
+    def _batches(self) -> Batches:
+        return Batches(self._torch, spec=self.spec, most=self._local.batch)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        transformers = self._packages[1]
+        with told(self.spec), quietly(transformers):
+            return transformers.AutoTokenizer.from_pretrained(self.folder.path, **self._how)
+
+    @cached_property
+    def _pixels(self) -> Any:
+        transformers = self._packages[1]
+        with told(self.spec), quietly(transformers):
+            return transformers.AutoImageProcessor.from_pretrained(self.folder.path, backend="pil", **self._how)
+
+    @cached_property
+    def _model(self) -> Any:
+        torch, transformers = self._packages
+        device = self._device
+        with told(self.spec), quietly(transformers):
+            config = transformers.AutoConfig.from_pretrained(self.folder.path, **self._how)
+            self._check_kind(transformers, config)
+            model, report = transformers.AutoModel.from_pretrained(
+                self.folder.path,
+                dtype=getattr(torch, self.dtype),
+                use_safetensors=None if self._local.pickled else True,
+                output_loading_info=True,
+                **self._how,
+            )
+            check_report(report)
+            return model.to(device).eval()
+
+    def _check_kind(self, transformers: Any, config: Any) -> None:
+        """Refuses what has no two towers, before its weights are read.
+
+        Raises:
+            ConfigError: it has not.
+        """
+        known = type(config) in transformers.AutoModel._model_mapping  # the only way to ask
+        kind = transformers.AutoModel._model_mapping[type(config)] if known else None
+        if kind is not None and not (hasattr(kind, "get_text_features") and hasattr(kind, "get_image_features")):
+            raise no_towers(self.spec, self.folder.kind)
+
+
+def no_towers(spec: str, kind: str) -> ConfigError:
+    """The error that stands for a model of another kind."""
+    return ConfigError(
+        f"The model {spec!r} is of the kind {kind!r}, which has not a tower for pictures and one for texts.",
+        hint="Give CLIP, SigLIP or their like; a sentence encoder is `st:FOLDER`.",
+    )
+
+
+def _plain(text: str) -> str:
+    # Half a surrogate pair has no form that a tokenizer takes.
+    return text.encode("utf-8", "replace").decode("utf-8")
