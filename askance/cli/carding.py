@@ -16,7 +16,7 @@ from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
 from askance.cli.negating import Asking, Calls, asking, progress_of
 from askance.cli.planning import plan_form, plan_text
 from askance.cli.showing import json_text
-from askance.errors import CallError
+from askance.errors import CallError, UsageError
 from askance.evals import Run
 from askance.evals.judging import corrected_rate, judge_card, planned_card, read_labels
 from askance.evals.judging.card import VERDICTS
@@ -45,6 +45,7 @@ class Carding:
     seed: int
     plan: bool
     as_json: bool
+    html: Path | None = None
 
 
 def card_by(asked: Carding, calls: Calls) -> int:
@@ -52,9 +53,10 @@ def card_by(asked: Carding, calls: Calls) -> int:
 
     Raises:
         BadData: the label file cannot be used.
-        UsageError: the run was judged by somebody else.
+        UsageError: the run was judged by somebody else, or the page could not be written.
         CannotStart: a model cannot be asked at all.
     """
+    _check_file(asked.html, plan=asked.plan)
     labels, run = read_labels(asked.labels), None if asked.run is None else Run.open(asked.run)
     with asking(calls, plan=asked.plan, name="judge") as shared:
         judges = _judges(asked, shared)
@@ -76,11 +78,33 @@ def card_by(asked: Carding, calls: Calls) -> int:
         print(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
     else:
         print("\n".join(told_card(made, rate)))
+    if asked.html is not None:
+        _write(asked.html, made, rate)
     unscored = any(case.says is None for case in made.labelled)
     print(shared.tally, file=sys.stderr)
     if used_up and unscored:
         print("The budget is used up. The same command with a larger --budget asks for the rest.", file=sys.stderr)
     return SOME if unscored else OK
+
+
+def _check_file(html: Path | None, *, plan: bool) -> None:
+    """Refuses a page that could not be written, before anything is asked.
+
+    Raises:
+        UsageError: it could not.
+    """
+    if html is not None and plan:
+        raise UsageError("`--plan` asks nothing, so there is nothing for `--html` to show.", hint="Leave one out.")
+    if html is not None and html.is_dir():
+        raise UsageError(f"{str(html)!r} is a folder, and the page is one file.", hint="Name a file: --html card.html")
+
+
+def _write(out: Path, card: JudgeCard, rate: CorrectedRate | None) -> None:
+    from askance.evals.report.card_page import card_page
+    from askance.evals.report.writing import write_page
+
+    size = write_page(out, lambda _: card_page(card, rate=rate))
+    print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
 
 
 def _judges(asked: Carding, shared: Asking) -> list[EquivalenceJudge]:

@@ -65,6 +65,7 @@ def card(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstraps.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object; tasks take it as the card.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write the card as a page, with plots.")] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
     ] = False,
@@ -95,6 +96,7 @@ def card(
         seed=seed,
         plan=plan,
         as_json=as_json,
+        html=html,
     )
     calls = Calls(
         mode=mode_of(replay, mode),

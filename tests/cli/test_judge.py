@@ -12,6 +12,7 @@ from askance.evals.judging import judged_scoring, read_card
 from askance.models import Engine, get_model
 from askance.replay import Store
 from tests.cli.command import Command
+from tests.evals.report.runs import Parsed
 from tests.judges import verdict_by_words
 from tests.servers import FakeEndpoint, Seen
 
@@ -196,3 +197,25 @@ def test_a_judge_that_cannot_be_reached_ends_the_command(askance: Command, label
     done = askance("judge", "card", "--labels", labels, "--judge", "openai:x@http://127.0.0.1:9/v1")
 
     assert (done.code, done.out) == (3, "")
+
+
+def test_a_card_becomes_a_page(askance: Command, endpoint: FakeEndpoint, labels: str) -> None:
+    command = ("judge", "card", "--labels", labels, "--judge", spec(endpoint), "--form", "short")
+    plain = askance(*command)
+    done = askance(*command, "--replay", "--html", "card.html")
+
+    parsed = Parsed(Path("card.html").read_text(encoding="utf-8"))
+    assert (done.code, done.out) == (0, plain.out)
+    assert "The page is in card.html (" in done.err
+    assert "people: true 1 1 people: false 0 2" in parsed.text
+    assert "100 % 1 100.00 20.65 – 100.00" in parsed.text  # of the pair of which all draws say true, people do too
+    assert parsed.data("index")["runs"] == []
+
+
+def test_a_page_of_a_plan_is_refused(askance: Command, labels: str) -> None:
+    done = askance("judge", "card", "--labels", labels, "--judge", "openai:x", "--plan", "--html", "card.html")
+
+    assert (done.code, done.err.splitlines()[0]) == (
+        2,
+        "askance: `--plan` asks nothing, so there is nothing for `--html` to show.",
+    )

@@ -86,7 +86,9 @@ class Drawing:
             raise UsageError(
                 f"A plot is written as SVG, and {str(file)!r} is none.", hint="Name a file such as run.svg."
             )
-        file.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{self.svg}\n', encoding="utf-8", errors="backslashreplace")
+        file.write_text(
+            f'<?xml version="1.0" encoding="UTF-8"?>\n{self.svg}\n', encoding="utf-8", errors="backslashreplace"
+        )
         return file
 
     def _repr_svg_(self) -> str:

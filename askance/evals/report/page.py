@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from askance.evals.report import blame_section, plots, sections, tabled
+from askance.evals.report import blame_section, calibration, plots, sections, tabled
 from askance.evals.report.details import Texts
 from askance.evals.report.drawing import MOST, dot_of, score_dots
 from askance.evals.report.embedding import BLOCK, WITHOUT, Room, Shown, details_blocks, texts_block
@@ -93,7 +93,8 @@ def _content(report: Report, notes: Sequence[str]) -> Iterator[Markup | None]:
         yield blame
     judges = [note for part in report.runs for note in part.judges]
     if judges:
-        yield sections.section("judges", "Judges", tabled.judges_table(judges))
+        parts = (calibration.judge_part(note, heading=len(judges) > 1) for note in judges)
+        yield sections.section("judges", "Judges", tabled.judges_table(judges), *parts)
 
 
 def _tables(report: Report) -> Iterator[Markup | None]:

@@ -84,13 +84,13 @@ def intervals(title: str, dots: Sequence[Dot], scale: Scale, *, heads: tuple[str
             element("th", dot.name, scope="row"),
             element("td", _interval_strip(dot, scale), class_="strip"),
             element("td", shown_value(dot.value, percent=scale.percent), class_="num"),
-            element("td", _limits(dot.interval, scale), class_="num soft"),
+            element("td", limits(dot.interval, scale), class_="num soft"),
             element("td", dot.count, class_="num soft"),
         )
         for dot in dots
     )
     head = _head(names, "", values, "95 % interval", counts)
-    return _figure(title, element("table", head, element("tbody", joined(rows), _axis(scale, 2)), class_="plot"), note)
+    return figure(title, element("table", head, element("tbody", joined(rows), _axis(scale, 2)), class_="plot"), note)
 
 
 def doubles(
@@ -119,7 +119,7 @@ def doubles(
     table = element(
         "table", _head(names, "", *values), element("tbody", joined(lines), _axis(scale, 1)), class_="plot double"
     )
-    return _figure(title, joined((table, key)), note)
+    return figure(title, joined((table, key)), note)
 
 
 def _key(look: str) -> Markup:
@@ -156,7 +156,7 @@ def bars(title: str, counts: Sequence[tuple[str, int]], *, heads: tuple[str, str
         for name, count in counts
     )
     head = _head(heads[0], "", heads[1])
-    return _figure(title, element("table", head, element("tbody", joined(rows)), class_="plot"), note)
+    return figure(title, element("table", head, element("tbody", joined(rows)), class_="plot"), note)
 
 
 def scatter(title: str, points: Sequence[tuple[str, float, Dot]], *, across: str, note: str = "") -> Markup:
@@ -184,7 +184,7 @@ def scatter(title: str, points: Sequence[tuple[str, float, Dot]], *, across: str
     summary = "; ".join(f"{name}: {place:g}, {shown_value(dot.value, percent=True)} %" for name, place, dot in points)
     svg = element("svg", lines, labels, drawn, class_="scatter", role="img", aria_label=f"{title}: {summary}")
     items = (element("li", name, " ", element("span", f"{place:g}", class_="soft num")) for name, place, _ in points)
-    return _figure(
+    return figure(
         title, joined((svg, element("p", f"→ {across}, 0 to {most:g}", class_="note"), element("ol", *items))), note
     )
 
@@ -238,7 +238,8 @@ def _axis(scale: Scale, blank: int) -> Markup | None:
     )
 
 
-def _limits(interval: Interval | None, scale: Scale) -> str:
+def limits(interval: Interval | None, scale: Scale) -> str:
+    """An interval in a cell."""
     if interval is None:
         return "–"
     low, high = (shown_value(end, percent=scale.percent) for end in (interval.low, interval.high))
@@ -253,6 +254,7 @@ def _column(place: int, name: str) -> Markup:
     return element("th", name, scope="col", class_="num" if place > 1 else None) if name else element("td")
 
 
-def _figure(title: str, content: Markup, note: str) -> Markup:
+def figure(title: str, content: Markup, note: str) -> Markup:
+    """A drawing with its title above and its note below."""
     below = element("p", note, class_="note") if note else None
     return element("figure", element("figcaption", title), content, below)

@@ -21,14 +21,21 @@ _POLICY = (
 
 
 def document(
-    *, title: str, what: str, count: int, content: Markup, data: Markup, beside: bool = False, many: str = "Samples"
+    *,
+    title: str,
+    what: str,
+    count: int | None,
+    content: Markup,
+    data: Markup,
+    beside: bool = False,
+    many: str = "Samples",
 ) -> str:
     """The whole page.
 
     Args:
         title: of what it is about.
         what: kind of page, behind the name at its top.
-        count: samples.
+        count: samples; None is of a page that has none.
         content: the still part.
         data: blocks of JSON for the script.
         many: what the samples are called.
@@ -42,7 +49,8 @@ def document(
         policy=policy,
         title=text(title),
         what=text(what),
-        count=f"{count:,}",
+        count="" if count is None else f"{count:,}",
+        alone=" hidden" if count is None else "",
         many=text(many),
         style=style,
         content=content,

@@ -1,4 +1,4 @@
 startThemes();
 for (const table of document.querySelectorAll("table.sortable")) startSorting(table);
-startSamples();
+if (index.runs.length) startSamples();
 root.dataset.ready = performance.now().toFixed(0);
