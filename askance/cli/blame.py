@@ -9,6 +9,7 @@ import typer
 
 from askance.cli.alone import Process
 from askance.cli.eval import AsJson, TaskPlace
+from askance.cli.run import Local, Yes
 
 
 def blame(
@@ -35,6 +36,8 @@ def blame(
     ] = None,
     llm: Annotated[str | None, typer.Option(help="The model that reads words, likewise.")] = None,
     combiner: Annotated[str | None, typer.Option(help="The model that makes T_V, where it is another one.")] = None,
+    local: Local = False,
+    yes: Yes = False,
     images: Annotated[
         list[str] | None,
         typer.Option("--images", help="Where the run's images are, for chains that answer from the image itself."),
@@ -67,6 +70,8 @@ def blame(
         links=link or [],
         metric=metric,
         models={"vlm": vlm, "llm": llm, "combiner": combiner},
+        local=local,
+        yes=yes,
         images=images or [],
         plan=plan,
         budget=budget,

@@ -44,6 +44,8 @@ class Asked:
     links: Sequence[str]
     metric: str | None
     models: Mapping[str, str | None]
+    local: bool
+    yes: bool
     images: Sequence[str]
     plan: bool
     budget: str | None
@@ -179,8 +181,9 @@ def _models(asked: Asked, run: Run, engine: Engine, config: Config) -> Iterator[
     """Those that are named, and those of the run whose names say who they are."""
     forms: Mapping[str, Any] = run.configuration["models"]
     made: dict[str, Model] = {}
+    own_machine = _local(asked, config)
     for role in (*forms, *(role for role, name in asked.models.items() if name and role not in forms)):
-        name = asked.models.get(role)
+        name = asked.models.get(role) or own_machine
         if name is not None:
             made.setdefault(name, get_model(name, engine=engine, config=config))
             if role in forms and made[name].form() != forms[role]:
@@ -190,6 +193,14 @@ def _models(asked: Asked, run: Run, engine: Engine, config: Config) -> Iterator[
         own = _own(forms[role], engine, config)
         if own is not None:
             yield role, own
+
+
+def _local(asked: Asked, config: Config) -> str | None:
+    if not asked.local:
+        return None
+    from askance.cli.default_local import local_model
+
+    return local_model(config, yes=asked.yes, asks=not asked.plan and not asked.replay)
 
 
 def _own(form: Mapping[str, Any], engine: Engine, config: Config) -> Model | None:

@@ -10,7 +10,7 @@ import typer
 
 from askance.cli.alone import Process
 from askance.cli.exits import HELP
-from askance.cli.run import ModeName
+from askance.cli.run import Local, ModeName, Yes
 
 app = typer.Typer(
     help="Evaluations: tasks over data, their runs, and tables of runs.", no_args_is_help=True, rich_markup_mode=None
@@ -69,6 +69,8 @@ def run(
         str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
     ] = None,
     llm: Annotated[str | None, typer.Option(help="The model that reads words; by default the VLM.")] = None,
+    local: Local = False,
+    yes: Yes = False,
     context: Annotated[
         str | None, typer.Option(help="What the description is made of, for tasks that have one: T_V, V+T, IN, UH, …")
     ] = None,
@@ -129,6 +131,8 @@ def run(
     asked = Evaluation(
         task=task,
         given={"data": data, "vlm": vlm, "llm": llm, "context": context},
+        local=local,
+        yes=yes,
         limit=limit,
         ids=ids,
         seed=seed,

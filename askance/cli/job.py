@@ -35,7 +35,7 @@ DEFAULT_COUNT = 3
 
 _NO_MODEL = ConfigError(
     "No model is named for --vlm.",
-    hint="An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). A local server: "
+    hint="On this machine: --local. An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). A local server: "
     "--vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1. Or set `vlm` in askance.toml.",
 )
 
@@ -59,6 +59,8 @@ class Job:
     images: Sequence[str]
     vlm: str | None
     llm: str | None
+    local: bool
+    yes: bool
     options: Path | None
     context: str | None
     statement: bool | None
@@ -97,7 +99,7 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
     _check(job)
     _check_page(job)
     hear_warnings()
-    config = Config.find()
+    config = _config(job)
     pictures = find_pictures(job.images)
     options = [*read_options(job.options, pictures)] if job.options is not None else [None] * len(pictures)
     tally = Tally()
@@ -140,6 +142,16 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
             show.close()
             if folder is not None:
                 folder.close()
+
+
+def _config(job: Job) -> Config:
+    """The settings file's, with the model of `--local` for both roles where that is wanted."""
+    config = Config.find()
+    if not job.local:
+        return config
+    from askance.cli.default_local import with_local
+
+    return with_local(config, yes=job.yes, asks=not job.plan and job.mode != "replay")
 
 
 async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, Options | None]) -> int:

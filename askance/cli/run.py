@@ -52,6 +52,15 @@ class PolicyName(StrEnum):
     original = "original"
 
 
+Local = Annotated[
+    bool,
+    typer.Option(
+        "--local", help="A small open model on this machine for roles that are given no other; asks before a download."
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Agree to the download of --local beforehand.")]
+
+
 def run(
     context_: typer.Context,
     chain: Annotated[ChainName, typer.Argument(help="What to find out of each image.", show_choices=True)],
@@ -60,6 +69,8 @@ def run(
         str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
     ] = None,
     llm: Annotated[str | None, typer.Option(help="The model that reads words; by default the VLM.")] = None,
+    local: Local = False,
+    yes: Yes = False,
     options: Annotated[
         Path | None,
         typer.Option(help="What can be chosen from: one a line, a JSON list, or a JSON map by image name."),
@@ -135,6 +146,8 @@ def run(
         images=images,
         vlm=vlm,
         llm=llm,
+        local=local,
+        yes=yes,
         options=options,
         context=context,
         statement=statement,

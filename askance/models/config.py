@@ -3,6 +3,7 @@
 ```toml
 vlm = "llava"                 # what `--vlm` and `--llm` are when they are not given
 llm = "openai:gpt-4o-mini"
+local = "models/smolvlm"      # what `--local` stands for: a folder, or a name on the hub
 prompts = "prompts"           # folder of prompts that win over the package's
 store = ".askance"            # folder of the records
 
@@ -28,7 +29,7 @@ from askance.errors import ConfigError
 from askance.models.spec import nearest
 from askance.models.table import KEYS, check_table
 
-TOP_KEYS = ("llm", "models", "prompts", "store", "vlm")
+TOP_KEYS = ("llm", "local", "models", "prompts", "store", "vlm")
 FILE_NAME = "askance.toml"
 
 
@@ -39,6 +40,8 @@ class Config:
     path: Path | None = None
     vlm: str | None = None
     llm: str | None = None
+    local: str | None = None
+    """Folder of a model, or its name on the hub: what `--local` stands for."""
     prompts: Path | None = None
     store: Path | None = None
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
@@ -100,6 +103,7 @@ def _checked(table: Mapping[str, Any], path: Path) -> Config:
         path=path,
         vlm=_text(table, "vlm", where),
         llm=_text(table, "llm", where),
+        local=_model_folder(table, path),
         prompts=_folder(table, "prompts", path),
         store=_folder(table, "store", path),
         models=_models(table.get("models", {}), where),
@@ -126,6 +130,16 @@ def _text(table: Mapping[str, Any], name: str, where: str) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     raise ConfigError(f"{name!r} in {where} is {value!r}.", hint="Write a text.")
+
+
+def _model_folder(table: Mapping[str, Any], path: Path) -> str | None:
+    """What `local` names: a folder, relative to the file's own if there is one, else as it is written."""
+    text = _text(table, "local", f"{path.name!r}")
+    if text is None:
+        return None
+    name = text.removeprefix("hf:")
+    folder = path.parent / Path(name).expanduser()
+    return str(folder) if folder.is_dir() else name
 
 
 def _folder(table: Mapping[str, Any], name: str, path: Path) -> Path | None:

@@ -50,7 +50,7 @@ USAGE = {
         ["run", "verbalize", "ads"],
         said(
             "No model is named for --vlm.",
-            "An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). A local server: "
+            "On this machine: --local. An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). A local server: "
             f"--vlm {LOCAL}. Or set `vlm` in askance.toml.",
         ),
     ),

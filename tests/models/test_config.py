@@ -121,7 +121,7 @@ BAD = {
         "temperature = 0",
         (
             "'temperature' in 'askance.toml' is no setting. A model's settings belong into a table `[models.NAME]`. "
-            "Known: 'llm', 'models', 'prompts', 'store', 'vlm'."
+            "Known: 'llm', 'local', 'models', 'prompts', 'store', 'vlm'."
         ),
     ),
     "no text": ("vlm = 3", "'vlm' in 'askance.toml' is 3. Write a text."),
@@ -177,3 +177,19 @@ def test_a_file_that_is_not_toml(own_place: Path) -> None:
 
 def test_settings_show_no_header() -> None:
     assert "ads" not in repr(LLAVA)
+
+
+LOCALS = {
+    "a folder beside the file": ('local = "models/tiny"', "{place}/models/tiny"),
+    "with its provider": ('local = "hf:models/tiny"', "{place}/models/tiny"),
+    "a name on the hub": ('local = "HuggingFaceTB/SmolVLM-256M-Instruct"', "HuggingFaceTB/SmolVLM-256M-Instruct"),
+    "none": ("", None),
+}
+
+
+@pytest.mark.parametrize(("text", "local"), LOCALS.values(), ids=LOCALS)
+def test_the_model_of_local(tmp_path: Path, text: str, local: str | None) -> None:
+    (tmp_path / "models" / "tiny").mkdir(parents=True)
+    (tmp_path / "askance.toml").write_text(text, encoding="utf-8")
+
+    assert Config.load(tmp_path / "askance.toml").local == (local and local.format(place=tmp_path))

@@ -59,6 +59,25 @@ def photos() -> Path:
 
 
 @pytest.fixture(scope="session")
+def hf_python() -> Path:
+    """A Python with askance, its extra `local`, and what its tests need; torch is the CPU build."""
+    tests = ("pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150")
+    packages = (environments.TORCH, "transformers==5.23.0", *tests)
+    return environments.environment("hf", environments.Recipe(packages=packages, extras="local"))
+
+
+@pytest.fixture(scope="session")
+def tiny(hf_python: Path) -> Path:
+    """A folder with the folders of `make_tiny.py`, untrained models of every family."""
+    script = environments.HERE / "make_tiny.py"
+
+    def make(folder: Path) -> None:
+        environments.checked([str(hf_python), str(script), str(folder)])
+
+    return environments.make_once("tiny", environments.digest(script), make)
+
+
+@pytest.fixture(scope="session")
 def vllm_python() -> Path:
     """The Python with vLLM."""
     return environments.environment("vllm", environments.VLLM)

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from tests.slow.commands import OPTIONS, JsonObject, Place
-from tests.slow.environments import HERE, ROOT, TORCH, Recipe, environment
+from tests.slow.environments import HERE, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -34,13 +34,6 @@ extra = {{ repetition_penalty = 1.3 }}
 local = {{ dtype = "float32", device = "cpu" }}
 """
 RUN = ("run", "action-reason", "photos/coffee.png", "--vlm", "blind", "--options", "options.json", "--json")
-
-
-@pytest.fixture(scope="session")
-def hf_python() -> Path:
-    """A Python with askance, its extra `local`, and what its tests need; torch is the CPU build."""
-    tests = ("pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150")
-    return environment("hf", Recipe(packages=(TORCH, "transformers==5.23.0", *tests), extras="local"))
 
 
 @pytest.fixture

@@ -1,0 +1,74 @@
+"""`--local`: a small open model on this machine for every role that is given no other."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from askance.errors import ConfigError, UsageError
+from askance.models.local.candidates import Candidate, Machine, candidate_for
+from askance.models.local.fetching import bring, fetch, is_here
+from askance.models.local.folders import hub_cache
+from askance.models.local.opening import packages
+from askance.replay import visible
+
+if TYPE_CHECKING:
+    from askance.models import Config
+
+
+def with_local(config: Config, *, yes: bool, asks: bool) -> Config:
+    """`config` in which the model of `--local` is the default for both roles; see `local_model`."""
+    spec = local_model(config, yes=yes, asks=asks)
+    return replace(config, vlm=spec, llm=spec)
+
+
+def local_model(config: Config, *, yes: bool, asks: bool) -> str:
+    """The spec of the model that `--local` stands for; downloads it where someone agrees.
+
+    Args:
+        config: may name a folder, or a name on the hub, by `local`.
+        yes: agree beforehand.
+        asks: whether anything will be asked at all; nothing is downloaded for a replay or a plan.
+
+    Raises:
+        UsageError: it is not here and nobody agreed to a download.
+        ConfigError: it cannot be downloaded.
+        MissingExtra: what runs it is not installed.
+    """
+    if config.local is not None:
+        return f"hf:{config.local}"
+    machine = Machine.here()
+    found = candidate_for(machine)
+    if is_here(found.name):
+        print(f"askance: {found}, on this machine.", file=sys.stderr)
+        return f"hf:{found.name}"
+    if not asks:
+        raise ConfigError(
+            f"The model {found.name!r}, which `--local` stands for on a machine with {machine}, is not here.",
+            hint="A run without `--replay` and `--plan` downloads it.",
+        )
+    packages(f"hf:{found.name}")  # nobody downloads what could not be run
+    _agreed(found, machine, yes=yes)
+    print(f"askance: The model is in {visible(str(fetch(found.name)))}.", file=sys.stderr)
+    return f"hf:{found.name}"
+
+
+def _agreed(found: Candidate, machine: Machine, *, yes: bool) -> None:
+    """Says what would be downloaded, and lets nobody be surprised by it.
+
+    Raises:
+        UsageError: nobody said yes.
+    """
+    print(
+        f"askance: For a machine with {machine}: {found}. It is not here yet; {found.size} will be downloaded into "
+        f"{visible(str(hub_cache()))}, once.",
+        file=sys.stderr,
+    )
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"Nobody agreed to the download of {found.name!r}.", hint=f"Add `--yes`. {bring(found.name)}")
+    print("Download it? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise UsageError(f"{found.name!r} is not downloaded.", hint=bring(found.name))
