@@ -19,10 +19,16 @@ from askance.models.engine import Engine, default_engine
 from askance.models.seam import close
 from askance.replay import DAMAGED_HINT
 
-PROVIDERS: Mapping[str, str] = {"clip": "askance.models.encoders.dual:dual_encoder"}
+PROVIDERS: Mapping[str, str] = {
+    "bem": "askance.models.encoders.equivalence:answer_classifier",
+    "clip": "askance.models.encoders.dual:dual_encoder",
+}
 """Where the scorer of each kind of spec is: made from what stands behind the colon."""
 
-EXAMPLES = "`clip:FOLDER` for CLIP, SigLIP and their like, or an object with `async def score(image, texts)`"
+EXAMPLES = (
+    "`clip:FOLDER` for CLIP, SigLIP and their like, `bem:FOLDER` for answers, "
+    "or an object with `async def score(image, texts)`"
+)
 
 
 @runtime_checkable

@@ -1,31 +1,36 @@
-"""`st:`: sentence encoders, run by transformers: the mean over the tokens of a text, brought to the length 1.
+"""`st:`: sentence encoders, run by transformers, with the pooling that they were made with, brought to the length 1.
 
-Weights are read from safetensors files alone, and no code that comes with them is run. Encoders that pool otherwise, or
-that have layers behind the pooling, are refused rather than run wrongly. What a text is made into depends on its batch
-only by rounding; the first vector is recorded and stays.
+    st:FOLDER?pooling=mean&prompt=query&device=auto&dtype=float32&batch=32
+
+Weights are read from safetensors files alone, and no code that comes with them is run. What an encoder has behind its
+pooling, dense layers apart, is left to sentence-transformers where that is installed, and refused where it is not. What
+a text is made into depends on its batch only by rounding; the first vector is recorded and stays.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property
-from hashlib import sha256
-from importlib import import_module
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 from askance.chat import ModelId
-from askance.errors import ConfigError, MissingExtra, UsageError
+from askance.errors import ConfigError, UsageError
+from askance.models.encoders.recipes import MODES, OWN, Recipe, recipe_of
+from askance.models.encoders.sentence_layers import Encodes, Wanted, load_layers
+from askance.models.encoders.settling import settings_in
+from askance.models.local.folders import REVISION, hub_folder
+from askance.models.settings import Local
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
 
 BATCH = 32
 """Texts that are encoded at a time."""
-
-REVISION = "main"
-"""Of a name on the hub, where none is given."""
 
 DIGEST = "sha256:"
 """Begins the name of an encoder that is known by the digest of its files alone."""
@@ -33,38 +38,51 @@ DIGEST = "sha256:"
 _DECIDING = frozenset({".json", ".model", ".safetensors", ".txt"})
 """Endings of the files that decide vectors: weights, configuration, vocabulary."""
 
-_PARTS = {"Transformer", "Pooling", "Normalize"}
-
 
 class SentenceEncoder:
     """A sentence encoder; its weights are loaded when the first text is encoded.
 
     Args:
         source: a folder, or a name on the hub (`sentence-transformers/all-mpnet-base-v2`, with `@revision` behind it
-            where another one than `main` is meant), which transformers has or downloads. `sha256:…` names a folder by
-            the digest of its files, for its records.
-        batch: texts that are encoded at a time.
+            where another one than `main` is meant), which was downloaded before or transformers downloads. `sha256:…`
+            names a folder by the digest of its files, for its records. Settings stand behind a `?`.
+        batch: texts that are encoded at a time, unless the settings say.
 
     Raises:
-        ConfigError: there is no such folder, and it is no name on the hub; or the folder holds no safetensors file.
+        ConfigError: there is no such folder, and it is no name on the hub; the folder holds no safetensors file; or
+            what is asked for is not how it was made.
     """
 
     normalized = True
-    parameters = {"pooling": "mean", "normalized": True}  # noqa: RUF012  # read by `get_embedder`, never changed
 
     def __init__(self, source: str, *, batch: int = BATCH) -> None:
-        self.source = source
-        self.batch = batch
+        own = {"pooling": _pooling, "prompt": str}
+        held = Local(batch=batch, dtype="float32")
+        self.source, self.local, said = settings_in(source, provider="st", local=held, own=own)
+        self.spec = f"st:{self.source}"
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="askance-embed")
-        path = Path(source).expanduser()
+        path = Path(self.source).expanduser()
         self.folder = path if path.is_dir() else None
-        if self.folder is None and not source.startswith(DIGEST):
-            _check_name(source)
-        if self.folder is not None and not any(self.folder.glob("*.safetensors")):
+        if self.folder is None and not self.source.startswith(DIGEST):
+            _check_name(self.source)
+        if self.folder is not None and not any(self.folder.rglob("*.safetensors")):
             raise ConfigError(
                 f"The folder {str(self.folder)!r} holds no weights in safetensors files.",
                 hint="Give the folder of a sentence encoder as it was saved.",
             )
+        recipe = None if self.folder is None else self._recipe(self.folder)
+        self._prompt: str | None = said.get("prompt")
+        # What a name stands for is seen where its files are: unless it is said, it counts as one that averages.
+        self._pooling: str = said.get("pooling") or (recipe.pooling if recipe else "mean")
+        if recipe is not None:
+            self._wanted.check(recipe)
+
+    @property
+    def parameters(self) -> JsonObject:
+        """What else decides its vectors."""
+        prompt = {} if self._prompt is None else {"prompt": self._prompt}
+        dtype = {} if self.local.dtype == "float32" else {"dtype": self.local.dtype}
+        return {"pooling": self._pooling, "normalized": True, **prompt, **dtype}
 
     @cached_property
     def id(self) -> ModelId:
@@ -80,81 +98,65 @@ class SentenceEncoder:
 
         Raises:
             MissingExtra: torch or transformers is not installed.
-            ConfigError: the weights cannot be loaded, or are of an encoder that pools otherwise.
+            ConfigError: the weights cannot be loaded, or are of an encoder that is made otherwise.
             UsageError: only the digest of the files is known.
+            ModelError: one text alone does not fit into memory.
         """
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._encoded, list(texts))
+
+    async def aclose(self) -> None:
+        """Lets go of the weights."""
+        self.__dict__.pop("_layers", None)
 
     @property
     def _named(self) -> tuple[str, str]:
         name, _, revision = self.source.partition("@")
-        return name, revision or REVISION
+        return name, revision or self.local.revision or REVISION
+
+    @property
+    def _wanted(self) -> Wanted:
+        return Wanted(spec=self.spec, local=self.local, pooling=self._pooling, prompt=self._prompt)
 
     def _encoded(self, texts: Sequence[str]) -> list[list[float]]:
-        vectors: dict[int, list[float]] = {}
         # Texts of about one length stand together, so that little is padded.
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        for start in range(0, len(order), self.batch):
-            places = order[start : start + self.batch]
-            vectors.update(zip(places, self._batch([texts[place] for place in places]), strict=True))
-        return [vectors[place] for place in range(len(texts))]
-
-    def _batch(self, texts: Sequence[str]) -> list[list[float]]:
-        torch, tokenizer, model, longest = self._loaded
         # Half a surrogate pair has no form that a tokenizer takes.
-        plain = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        tokens = tokenizer(plain, padding=True, truncation=True, max_length=longest, return_tensors="pt")
-        with torch.inference_mode():
-            hidden = model(**tokens).last_hidden_state
-        mask = tokens["attention_mask"].unsqueeze(-1).to(hidden.dtype)
-        mean = (hidden * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
-        return torch.nn.functional.normalize(mean, dim=1).tolist()
+        plain = [texts[place].encode("utf-8", "replace").decode("utf-8") for place in order]
+        made = dict(zip(order, self._layers(plain), strict=True))
+        return [made[place] for place in range(len(texts))]
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any, Any, int]:
-        """torch, the tokenizer, the model, and how many tokens it reads."""
+    def _layers(self) -> Encodes:
         if self.folder is None and self.source.startswith(DIGEST):
             raise UsageError(
                 f"The sentence encoder 'st:{self.source[:19]}…' is known by the digest of its files alone.",
                 hint="Name its folder: `st:FOLDER`.",
             )
+        if self.folder is not None:
+            return load_layers(str(self.folder), REVISION, self._wanted)
+        name, revision = self._named
+        found = hub_folder(name, revision)
+        return load_layers(name if found is None else str(found), revision, self._wanted)
+
+    def _recipe(self, folder: Path) -> Recipe:
         try:
-            torch, transformers = import_module("torch"), import_module("transformers")
-        except ImportError as error:
-            raise MissingExtra(
-                f"The embedder 'st:{self.source}' needs torch and transformers, and {error.name} is not installed.",
-                hint="pip install 'askance[local]'",
-            ) from error
-        where, revision = (str(self.folder), REVISION) if self.folder is not None else self._named
-        how: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
-        try:
-            with _without_bars(transformers.utils.logging):
-                longest = _longest(_Files(transformers, where, revision))
-                tokenizer = transformers.AutoTokenizer.from_pretrained(where, **how)
-                model = transformers.AutoModel.from_pretrained(where, use_safetensors=True, **how).float().eval()
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            return recipe_of(lambda name: _json(folder / name))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(
-                f"The sentence encoder 'st:{self.source}' cannot be loaded: {str(error).splitlines()[0].rstrip('.')}.",
-                hint="Give a folder that holds it whole: `st:FOLDER`.",
+                f"The files of {self.spec!r} that say how it pools cannot be used: {error}.",
+                hint="Give the folder of a sentence encoder as it was saved.",
             ) from error
-        most = min(int(tokenizer.model_max_length), int(getattr(model.config, "max_position_embeddings", 512)))
-        return torch, tokenizer, model, min(longest or most, most)
-
-    async def aclose(self) -> None:
-        """Lets go of the weights."""
-        self.__dict__.pop("_loaded", None)
 
 
-@contextmanager
-def _without_bars(logging: Any) -> Generator[None]:
-    """Keeps transformers from drawing progress bars: whoever runs an evaluation draws one of their own."""
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
+def _pooling(text: str) -> str:
+    if text != OWN and not set(text.split("+")) <= {*MODES}:
+        msg = f"{', '.join(MODES)}, several joined by `+`, or {OWN}"
+        raise ValueError(msg)
+    return text
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def _check_name(source: str) -> None:
@@ -169,14 +171,7 @@ def _digest(folder: Path) -> str:
     found = sha256()
     for name, path in sorted(_deciding(folder)):
         with path.open("rb") as file:
-            found.update(f"{name}\n{_digest_of(file)}\n".encode())
-    return found.hexdigest()
-
-
-def _digest_of(file: Any) -> str:
-    found = sha256()
-    while chunk := file.read(1 << 20):
-        found.update(chunk)
+            found.update(f"{name}\n{file_digest(file, 'sha256').hexdigest()}\n".encode())
     return found.hexdigest()
 
 
@@ -186,44 +181,3 @@ def _deciding(folder: Path) -> Iterator[tuple[str, Path]]:
         hidden = any(part.startswith(".") for part in name.parts)
         if path.suffix in _DECIDING and not hidden and path.is_file():
             yield name.as_posix(), path
-
-
-class _Files:
-    """The small files of an encoder, in its folder or on the hub."""
-
-    def __init__(self, transformers: Any, where: str, revision: str) -> None:
-        self._transformers = transformers
-        self._where = where
-        self._revision = revision
-
-    def __call__(self, name: str) -> Any:
-        """The content of a JSON file; None where there is no such file."""
-        found = self._transformers.utils.cached_file(
-            self._where, name, revision=self._revision, _raise_exceptions_for_missing_entries=False
-        )
-        return None if found is None else json.loads(Path(found).read_text(encoding="utf-8"))
-
-
-def _longest(files: _Files) -> int | None:
-    """How many tokens the encoder reads, as it was saved; None where it does not say.
-
-    Raises:
-        ValueError: it does more than to average tokens and to normalize.
-    """
-    for module in files("modules.json") or ():
-        kind = str(module["type"]).rpartition(".")[2]
-        if kind not in _PARTS:
-            raise ValueError(f"it has a layer {kind!r} behind its tokens, and only their mean is known here")
-        if kind == "Pooling":
-            _check_pooling(files(f"{module['path']}/config.json") or {})
-    settings = cast("dict[str, Any]", files("sentence_bert_config.json") or {})
-    longest: Any = settings.get("max_seq_length")
-    return longest if isinstance(longest, int) else None
-
-
-def _check_pooling(settings: dict[str, Any]) -> None:
-    modes = {name.removeprefix("pooling_mode_") for name, on in settings.items() if on is True and "pooling" in name}
-    named = settings.get("pooling_mode")
-    modes |= {f"{named}_tokens"} if isinstance(named, str) else set()
-    if modes - {"mean_tokens"}:
-        raise ValueError(f"it pools by {', '.join(sorted(modes))}, and only the mean over the tokens is known here")

@@ -79,7 +79,7 @@ def _on_this_machine(source: str, local: Local, spec: str) -> Path:
     path = Path(source).expanduser()
     if path.is_dir():
         return path
-    found = _downloaded(source, local.revision or REVISION)
+    found = hub_folder(source, local.revision or REVISION)
     if found is None:
         raise ConfigError(
             f"There is no model {spec!r} on this machine: no such folder, and nothing of that name was downloaded.",
@@ -94,8 +94,8 @@ def _is_name(source: str) -> bool:
     return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
 
 
-def _downloaded(name: str, revision: str) -> Path | None:
-    """The folder in the hub's own cache, where it has this revision."""
+def hub_folder(name: str, revision: str) -> Path | None:
+    """The folder of the model `name` in the hub's own cache; None where that has not this revision."""
     if not _is_name(name):
         return None
     repository = hub_cache() / f"models--{name.replace('/', '--')}"

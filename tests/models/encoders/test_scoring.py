@@ -135,7 +135,7 @@ async def test_a_picture_that_is_not_there_is_said_to_be_none() -> None:
         (
             3,
             UsageError,
-            "A int is no scorer. Give `clip:FOLDER` for CLIP, SigLIP and their like, or an object with `async",
+            "A int is no scorer. Give `clip:FOLDER` for CLIP, SigLIP and their like, `bem:FOLDER` for answers, or an",
         ),
     ],
     ids=["spec", "object"],

@@ -1,0 +1,198 @@
+"""`bem:`: classifiers that say whether two answers to a question are equivalent, run by transformers.
+
+    bem:FOLDER?label=1&device=auto&dtype=auto&batch=32
+
+The form is that of BEM (Bulian and others, *Tomayto, Tomahto*, 2022): a BERT reads the candidate, the reference and the
+question in this order, each closed by `[SEP]`, in segments 0, 1 and 2. A BERT that knows two segments alone, as the
+usual ones do, has reference and question in the second one. The score is the probability of the class `label`.
+
+What is longer than the classifier reads is cut: always the longest of the three, at its end. Weights are read from
+safetensors files alone unless `pickled=true`, and a folder whose files lack the classifier's own layer is refused,
+since transformers would draw it by chance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.chat import ModelId
+from askance.errors import ConfigError, UsageError
+from askance.models.encoders.halving import Batches
+from askance.models.encoders.settling import one_of, settings_in
+from askance.models.local.folders import Folder, find_folder
+from askance.models.local.identity import identity_of, is_identity
+from askance.models.local.opening import check_report, device_of, packages, quietly, told
+from askance.models.settings import Local
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+
+BATCH = 32
+"""Answers that are scored at a time."""
+
+NEEDED = ("question", "reference")
+"""What an answer is held against."""
+
+
+class AnswerClassifier:
+    """How surely answers are equivalent to a reference answer, from 0 to 1; weights are loaded when first needed.
+
+    Args:
+        source: a folder, a name on the hub that was downloaded before, or the identity that records have.
+        local: how it is run; by default 32 at a time.
+        label: number of the class of equivalent answers.
+
+    Raises:
+        ConfigError: it is not on this machine, not whole, or no classifier.
+    """
+
+    def __init__(self, source: str, *, local: Local | None = None, label: int = 1) -> None:
+        self.spec = f"bem:{source}"
+        self.parameters: JsonObject = {"reads": ["candidate", "reference", "question"], "label": label}
+        self._local = local or Local(batch=BATCH)
+        self._label = label
+        self._folder: Folder | None = None
+        name = source
+        if not is_identity(source):
+            self._folder = _classifier_in(source, self._local, self.spec)
+            name = identity_of(self._folder, self._local).removeprefix("hf:")
+        self.id = ModelId("bem", name)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="askance-bem")
+
+    async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
+        """The probability for each answer that it is equivalent to `reference`, as an answer to `question`.
+
+        Raises:
+            UsageError: `about` lacks one of the two, or only the identity of the weights is known.
+            MissingExtra: torch or transformers is not installed.
+            ConfigError: the weights cannot be loaded, or it tells other classes apart than two.
+            ModelError: it does not fit into memory.
+        """
+        lacking = [name for name in NEEDED if name not in about]
+        if lacking:
+            raise UsageError(f"An answer is held against {' and '.join(NEEDED)}, and there is no {lacking[0]}.")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._scored, dict(about), list(texts))
+
+    async def aclose(self) -> None:
+        """Lets go of the weights."""
+        self.__dict__.pop("_loaded", None)
+
+    def _scored(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
+        return self._loaded.run([(text, about["reference"], about["question"]) for text in texts])
+
+    @cached_property
+    def _loaded(self) -> _Loaded:
+        if self._folder is None:
+            raise UsageError(
+                f"The classifier {self.spec!r} is known by the digest of its files alone.",
+                hint="Name its folder: `bem:FOLDER`.",
+            )
+        return _Loaded(self._folder, self._local, spec=self.spec, label=self._label)
+
+
+class _Loaded:
+    """A classifier's weights, used by one thread."""
+
+    def __init__(self, folder: Folder, local: Local, *, spec: str, label: int) -> None:
+        torch, transformers = packages(spec)
+        dtype = folder.dtype if local.dtype == "auto" else local.dtype
+        device = device_of(torch, local, dtype=dtype, spec=spec)
+        how: dict[str, Any] = {"trust_remote_code": local.remote_code, "local_files_only": True}
+        with quietly(transformers), told(spec):
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder.path), **how)
+            model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
+                str(folder.path),
+                dtype=getattr(torch, dtype),
+                use_safetensors=None if local.pickled else True,
+                output_loading_info=True,
+                **how,
+            )
+            check_report(report)
+            self._model = model.to(device).eval()
+        self._torch, self._label, self._spec = torch, label, spec
+        self._batches = Batches(torch, spec=spec, most=local.batch)
+        self._longest = min(
+            int(folder.config.get("max_position_embeddings", 512)), int(self._tokenizer.model_max_length)
+        )
+        self._segments = int(folder.config.get("type_vocab_size", 2))
+
+    def run(self, triples: Sequence[tuple[str, str, str]]) -> list[float]:
+        """The scores of candidate, reference and question, in their order.
+
+        Raises:
+            ModelError: one of them does not fit into memory.
+        """
+        order = sorted(range(len(triples)), key=lambda place: sum(map(len, triples[place])))
+        made = self._batches.run([self._tokens(triples[place]) for place in order], self._batch, what="its texts")
+        found = dict(zip(order, made, strict=True))
+        return [found[place] for place in range(len(triples))]
+
+    def _tokens(self, triple: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Numbers of the tokens, and of the segments that they stand in."""
+        parts = [
+            cast("list[int]", self._tokenizer(_plain(text), add_special_tokens=False)["input_ids"]) for text in triple
+        ]
+        while sum(map(len, parts)) > max(self._longest - 1 - len(parts), 0):
+            max(parts, key=len).pop()
+        ids, segments = [int(self._tokenizer.cls_token_id)], [0]
+        for place, part in enumerate(parts):
+            ids += [*part, int(self._tokenizer.sep_token_id)]
+            segments += [min(place, self._segments - 1)] * (len(part) + 1)
+        return ids, segments
+
+    def _batch(self, some: Sequence[tuple[list[int], list[int]]]) -> list[float]:
+        torch, width = self._torch, max(len(ids) for ids, _ in some)
+        padding = int(self._tokenizer.pad_token_id or 0)
+
+        def filled(rows: Sequence[Sequence[int]], value: int) -> Any:
+            return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows], device=self._model.device)
+
+        tokens = {
+            "input_ids": filled([ids for ids, _ in some], padding),
+            "attention_mask": filled([[1] * len(ids) for ids, _ in some], 0),
+        }
+        if "token_type_ids" in self._tokenizer.model_input_names:
+            tokens["token_type_ids"] = filled([segments for _, segments in some], 0)
+        with torch.inference_mode():
+            logits = self._model(**tokens).logits.float()
+        return logits.softmax(dim=-1)[:, self._label].tolist()
+
+
+def _classifier_in(source: str, local: Local, spec: str) -> Folder:
+    """The folder of a classifier of two classes.
+
+    Raises:
+        ConfigError: it is none, as far as its configuration says.
+    """
+    folder = find_folder(source, local, provider="bem")
+    named = cast("Sequence[str]", folder.config.get("architectures") or ())
+    if named and not any("SequenceClassification" in name for name in named):
+        raise ConfigError(
+            f"The model {spec!r} is a {named[0]}, and no classifier of texts.",
+            hint="Give the folder of one that was trained to tell equivalent answers, as it was saved.",
+        )
+    classes = len(cast("Mapping[str, Any]", folder.config.get("id2label") or {})) or 2  # two are left out when saved
+    if classes != 2:
+        raise ConfigError(f"The classifier {spec!r} tells {classes} classes apart, and here it takes two.")
+    return folder
+
+
+def _plain(text: str) -> str:
+    """Half a surrogate pair has no form that a tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def answer_classifier(rest: str) -> AnswerClassifier:
+    """The scorer of what stands behind `bem:`.
+
+    Raises:
+        ConfigError: an unknown setting, or as for `AnswerClassifier`.
+    """
+    own = {"label": one_of("0", "1")}
+    source, local, said = settings_in(rest, provider="bem", local=Local(batch=BATCH), own=own)
+    return AnswerClassifier(source, local=local, label=int(said.get("label", 1)))
