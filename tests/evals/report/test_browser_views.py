@@ -1,0 +1,203 @@
+"""Blame, single pictures and judges in a real browser: from a disk, in silence, on a phone, light and dark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from askance.chains import action_reason, verbalize
+from askance.chains.line import line_of
+from askance.evals.judging import Label, Labels, judge_card
+from askance.evals.report import build_report, report_page, thumbnails, wanted_by
+from askance.evals.report.card_page import card_page
+from askance.evals.report.readings import Read, part_of_readings, readings_page
+from askance.evals.report.writing import write_page
+from askance.models import Engine, ScriptedModel, get_model, run_sync
+from askance.replay import MemoryStore
+from tests.evals.guilty import OPTIONS, liar, run_of
+from tests.evals.odd import write_pictures
+from tests.evals.report.blames import hostile, lied
+from tests.evals.report.browser import launched, opened
+from tests.evals.report.runs import HOSTILE
+from tests.judges import Scripted, by_words
+from tests.scripted import ENFORCED
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    return write_pictures(tmp_path / "pictures", count=4)
+
+
+def blame_page(folder: Path, pictures: Path) -> Path:
+    report = build_report([lied(pictures, folder / "run"), run_of(pictures, None, out=str(folder / "honest"))])
+    write_page(folder / "blame.html", lambda _: report_page(report))
+    return folder / "blame.html"
+
+
+def pictures_page(folder: Path, pictures: Path) -> Path:
+    """Four pictures and one that is gone, through the whole chain."""
+    records = MemoryStore()
+    chain = action_reason(liar(pictures, None, records=records), mode="single")
+    files = [*sorted(pictures.iterdir()), pictures / "zz.png"]
+    inputs: list[Any] = [{"image": file, "name": file.as_posix(), "options": OPTIONS} for file in files]
+    read = [Read(line=line_of(reading), options=tuple(OPTIONS)) for reading in chain.batch(inputs)]
+    part = part_of_readings(read, {"task": "askance run", "chain": "action-reason"}, records=records)
+    shown = thumbnails(wanted_by([part]), files)
+    write_page(folder / "page.html", lambda _: readings_page(part, title="Posters", prompts={}, pictures=shown))
+    return folder / "page.html"
+
+
+def judge_page(folder: Path, pictures: Path) -> Path:
+    rows = tuple(
+        Label(
+            reference=f"a fish {place}", candidate=f"{word} {place}", verdict=word == "fish", votes=(), group=f"{place}"
+        )
+        for place, word in enumerate(["fish", "tree", "fish", "bird"])
+    )
+    labels = Labels(name="labels.csv", digest="0" * 64, rows=rows)
+    card = run_sync(judge_card(Scripted(by_words, name=HOSTILE[0]), labels, draws=2))
+    write_page(folder / "card.html", lambda _: card_page(card))
+    return folder / "card.html"
+
+
+PAGES: dict[str, Callable[[Path, Path], Path]] = {"blame": blame_page, "pictures": pictures_page, "judge": judge_page}
+
+
+@pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
+def test_a_page_opens_alone_and_in_silence(
+    browser: Browser, tmp_path: Path, pictures: Path, make: Callable[[Path, Path], Path]
+) -> None:
+    file = make(tmp_path, pictures)
+    with opened(browser, file) as seen:
+        for key in ("j", "o", "Escape", "Escape", "?"):
+            seen.page.keyboard.press(key)
+
+        assert [url for url in seen.requests if not url.startswith("data:")] == [file.as_uri()]
+        assert seen.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
+def test_a_phone_shows_all_of_it_without_moving_aside(
+    browser: Browser, tmp_path: Path, pictures: Path, make: Callable[[Path, Path], Path], scheme: str
+) -> None:
+    options = {"viewport": {"width": 390, "height": 800}, "color_scheme": scheme}
+    with opened(browser, make(tmp_path, pictures), "#overview", **options) as seen:
+        assert seen.do("document.documentElement.scrollWidth") <= 390
+        paper, ink = (seen.do(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color"))
+
+        assert (sum(channels(paper)) > sum(channels(ink))) == (scheme == "light")
+
+
+def channels(colour: str) -> list[float]:
+    return [float(each) for each in colour.partition("(")[2].rstrip(")").split(",")[:3]]
+
+
+def test_a_guilty_link_leads_to_its_samples_and_each_says_what_became_of_it(
+    browser: Browser, tmp_path: Path, pictures: Path
+) -> None:
+    with opened(browser, blame_page(tmp_path, pictures), "#blame") as seen:
+        seen.page.click("#blame a >> text='UH · what is unusual'")
+        assert seen.texts(".row .id") == ["01", "03"]
+        seen.page.go_back()
+        seen.page.click("#blame a >> text='03'")
+        assert seen.texts(".detail h1") == ["03"]
+
+        assert seen.texts(".blamed > p b") == ["To blame: UH · what is unusual."]
+        (body,) = seen.texts(".blamed .link-diff[open]")
+        assert "accuracy 0 → 1" in body
+        assert seen.texts(".blamed .link-diff[open] del") == [" LIE", "2. I should sleep"]
+        assert seen.texts(".blamed .link-diff[open] ins") == ["1. I should drink tea"]
+        assert seen.complaints == []
+
+
+def test_a_filter_by_link_survives_a_reload(browser: Browser, tmp_path: Path, pictures: Path) -> None:
+    with opened(browser, blame_page(tmp_path, pictures), "#samples") as seen:
+        seen.page.select_option('select[title="Link to blame"]', "UH")
+        seen.page.reload()
+        seen.page.wait_for_selector("html[data-ready]", state="attached")
+
+        assert (seen.do("location.hash"), seen.texts(".row .id")) == ("#blame=UH", ["01", "03"])
+
+
+def test_a_blame_that_means_harm_does_nothing(browser: Browser, tmp_path: Path, pictures: Path) -> None:
+    run = hostile(lied(pictures, tmp_path / "run"))
+    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
+    with opened(browser, tmp_path / "page.html", "#sample=01") as seen:
+        for _ in range(3):
+            seen.page.keyboard.press("o")
+            seen.page.keyboard.press("j")
+
+        assert seen.page.title() == run.task
+        assert (seen.requests, seen.complaints) == ([(tmp_path / "page.html").as_uri()], [])
+        assert (
+            seen.do("document.querySelectorAll('.detail script, .detail img, .detail style, .detail svg').length") == 0
+        )
+
+
+def test_single_pictures_open_on_the_first_and_show_every_call(
+    browser: Browser, tmp_path: Path, pictures: Path
+) -> None:
+    with opened(browser, pictures_page(tmp_path, pictures)) as seen:
+        assert seen.page.inner_text("#to-samples").split() == ["Pictures", "5"]
+        assert seen.texts(".detail h1") == [(pictures / "00.png").as_posix()]
+        seen.page.keyboard.press("o")
+        text = seen.page.inner_text(".detail")
+        for words in ("V · objects", "BUY 00", "• chosen", "The surface of cup mimics", '"answers": [1]'):
+            assert words in text
+        seen.until("[...document.images].every((image) => image.naturalWidth > 0)")
+
+        seen.page.click("#to-overview")
+        assert "of 5" in seen.page.inner_text(".big")
+
+
+def test_a_picture_that_cannot_be_read_says_so(browser: Browser, tmp_path: Path, pictures: Path) -> None:
+    file = pictures_page(tmp_path, pictures)
+    with opened(browser, file, f"#sample={(pictures / 'zz.png').as_posix()}") as seen:
+        assert seen.texts(".bar-top .mark") == ["skipped"]
+        assert "zz.png" in seen.page.inner_text(".detail .warning")
+
+
+def test_what_was_said_of_single_pictures_means_no_harm(browser: Browser, tmp_path: Path, pictures: Path) -> None:
+    records = MemoryStore()
+    script = ScriptedModel(lambda _: json.dumps({"description": HOSTILE[1]}), capabilities=ENFORCED, identity="harm")
+    model = get_model(script, engine=Engine(records=records))
+    name = HOSTILE[1]
+    reading = verbalize(model, context="IN").invoke({"image": pictures / "00.png", "name": name})
+    part = part_of_readings([Read(line=line_of(reading))], {"task": HOSTILE[2], "chain": HOSTILE[2]}, records=records)
+    write_page(
+        tmp_path / "page.html", lambda _: readings_page(part, title=HOSTILE[0], prompts={HOSTILE[3]: HOSTILE[4]})
+    )
+    with opened(browser, tmp_path / "page.html") as seen:
+        seen.page.keyboard.press("o")
+
+        assert seen.texts(".detail h1") == [name]
+        assert HOSTILE[1] in seen.page.inner_text(".detail")
+        assert (seen.page.title(), seen.complaints) == (HOSTILE[0], [])
+        assert seen.do("document.querySelectorAll('img, .detail script').length") == 0
+
+
+def test_the_card_of_a_judge_has_no_samples_and_a_drawing_with_words(
+    browser: Browser, tmp_path: Path, pictures: Path
+) -> None:
+    with opened(browser, judge_page(tmp_path, pictures)) as seen:
+        assert not seen.page.is_visible("#to-samples")
+        assert seen.texts("h1") == [HOSTILE[0]]
+        assert seen.do("document.querySelector('svg.square desc').textContent").startswith("Share of pairs")
+        seen.page.click("#figures th:nth-child(2) button")
+        assert seen.page.get_attribute("#figures th:nth-child(2)", "aria-sort") == "descending"

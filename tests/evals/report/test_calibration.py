@@ -1,0 +1,88 @@
+"""What is drawn of a judge, from notes that anybody may have written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from askance.evals.report.calibration import UNKNOWN, judge_part
+from tests.evals.report.runs import HOSTILE, Parsed
+
+CARD: dict[str, Any] = {
+    "labels": "labels.csv",
+    "pairs": 10,
+    "accuracy": 0.8,
+    "base rate": 0.6,
+    "sensitivity": 1.0,
+    "specificity": 0.5,
+    "intervals": {"accuracy": [0.5, 0.9], "base rate": [0.3, 0.8]},
+    "table": {
+        "true": {"true": 6, "false": 0, "unclear": 0, "unscored": 0},
+        "false": {"true": 2, "false": 1, "unclear": 1, "unscored": 0},
+    },
+    "reliability": {
+        "by": "draws",
+        "points": [
+            {"said": 0.5, "pairs": 4, "value": 0.25, "interval": [0.0, 0.5]},
+            {"said": 1.0, "pairs": 6, "value": 1.0, "interval": None},
+        ],
+    },
+}
+
+
+def shown(card: Any, *, heading: bool = False) -> Parsed:
+    return Parsed(judge_part({"judge": "grader", "card": card}, heading=heading))
+
+
+def test_a_judge_without_a_card_is_said_to_have_none() -> None:
+    assert shown(None, heading=True).text == f"grader {UNKNOWN}"
+
+
+def test_errors_stand_beside_people_with_intervals() -> None:
+    text = shown(CARD).text
+
+    for words in (
+        "accuracy 80.00 50.00 – 90.00",
+        "base rate 60.00 –",
+        "sensitivity 100.00 – specificity 50.00 –",
+        "judge: true judge: false judge: unclear people: true 6 0 0 people: false 2 1 1",
+    ):
+        assert words in text
+
+
+def test_verdicts_are_drawn_as_long_as_they_are_many() -> None:
+    bars = [each for tag, each in shown(CARD).elements if tag == "rect"]
+
+    assert [(each["class"], each["x"], each["width"]) for each in bars if each["width"] != "0.00%"] == [
+        ("r-right", "0.00%", "100.00%"),
+        ("r-wrong", "0.00%", "33.33%"),
+        ("r-right", "33.33%", "16.67%"),
+        ("r-partly", "50.00%", "16.67%"),
+    ]
+
+
+def test_the_curve_is_told_in_words_and_in_numbers() -> None:
+    parsed = shown(CARD)
+
+    (svg,) = [each for tag, each in parsed.elements if tag == "svg" and each.get("role") == "img"]
+    assert svg["class"] == "scatter square"
+    assert "of 4 pairs at 50 %, 25 %; of 6 pairs at 100 %, 100 %" in parsed.text
+    assert "50 % 4 25.00 0.00 – 50.00 100 % 6 100.00 –" in parsed.text
+
+
+ODD: dict[str, Any] = {
+    "of an earlier version": {"pairs": 3, "accuracy": 0.5},
+    "no numbers": {"accuracy": "0.5", "table": [], "reliability": 3, "intervals": "x"},
+    "beyond a share": {"accuracy": 7, "sensitivity": -1, "reliability": {"points": [{"said": 2}, None]}},
+    "texts that mean harm": dict.fromkeys(CARD, HOSTILE[0]),
+    "deeper": {"table": {"true": {"true": HOSTILE[0]}, "false": {}}, "reliability": {"by": HOSTILE[0], "points": [{}]}},
+}
+
+
+@pytest.mark.parametrize("card", ODD.values(), ids=ODD)
+def test_what_is_no_number_is_not_drawn(card: Any) -> None:
+    parsed = shown(card)
+
+    assert not [tag for tag, _ in parsed.elements if tag in {"script", "img"}]
+    assert len([tag for tag, _ in parsed.elements if tag == "circle"]) == (card.get("accuracy") == 0.5)
