@@ -24,6 +24,8 @@ class Counters:
     """Pictures that went through the vision tower."""
     pictures: int = 0
     """Pictures in what was asked: as many encodes as there would be without sharing."""
+    found: int = 0
+    """Of these, the ones that were found prepared for another question."""
     prefix_computed: int = 0
     """Tokens of shared beginnings that were computed."""
     prefix_reused: int = 0
@@ -66,6 +68,10 @@ class Counters:
             ({"answers"}, _many(self.answers, "answer")),
             ({"batches"}, f"in {_many(self.batches, 'batch', 'batches')}"),
             ({"encodes", "pictures"}, f", {_many(self.encodes, 'encode')} for {self.pictures:,} pictures asked about"),
+            (
+                {"found", "pictures"},
+                f", {self.found:,} of {self.pictures:,} pictures found prepared" * bool(self.found),
+            ),
             ({"prefix_reused", "prompt"}, f", {self.prefix_reused:,} of {self.prompt:,} prompt tokens reused"),
             ({"written"}, f", {_many(self.written, 'token')} written"),
             ({"halved"}, f", {_many(self.halved, 'batch', 'batches')} halved for want of memory" * bool(self.halved)),

@@ -133,7 +133,7 @@ def _renamed(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettin
 
 def _no_address(changes: Mapping[str, Any]) -> None:
     """Refuses what only the maker of a client can say."""
-    for name in ("api", "azure", "base_url", "headers", "key_variable", "local", "spec", "token_field"):
+    for name in ("api", "azure", "base_url", "headers", "key_variable", "local", "spec", "token_field", "vllm"):
         if name in changes:
             raise UsageError(
                 f"{name!r} belongs to a model's client, and this model has one already.",

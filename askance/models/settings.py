@@ -95,6 +95,45 @@ class Local:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Vllm:
+    """How vLLM runs a model. `dtype`, `quantization`, `revision` and some of `engine` can change an answer."""
+
+    in_process: bool = False
+    """Whether the engine runs beside askance, in its own environment; otherwise a server is started for it."""
+    python: str | None = None
+    """Interpreter of the environment that vLLM is installed in, for a server; None is `ASKANCE_VLLM_PYTHON`, else the
+    running one."""
+    port: int | None = None
+    """Of the loopback; None takes one that is free."""
+    dtype: Dtype = "auto"
+    """Numbers that weights are held in; `auto` is as they were saved."""
+    quantization: str | None = None
+    """How weights are pressed while loading (`fp8`, `bitsandbytes`); None leaves them as they are."""
+    revision: str | None = None
+    """Branch, tag or commit of a name on the hub; None is `main`."""
+    context: int | None = None
+    """Tokens of prompt and answer together; None is what the model was made for."""
+    memory: float | None = None
+    """Part of the device's memory that is taken; None is vLLM's own default."""
+    cache: float | None = None
+    """GiB for keys and values of what was read; None is what is left of `memory`."""
+    devices: int = 1
+    """Devices that the weights are spread over."""
+    batch: int | None = None
+    """Answers that are written side by side, at most; None is vLLM's own default."""
+    share: bool = True
+    """Whether what several questions begin with is computed once."""
+    start_within: float = 1800.0
+    """Seconds that the weights may take to load."""
+    remote_code: bool = False
+    """Whether Python code that lies beside the weights is run."""
+    pickled: bool = False
+    """Whether weights are also read from pickle files, which can run any code."""
+    engine: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Any other argument of vLLM's engine, by its name there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
     """A model and how it is asked. The first block is part of each request; the rest cannot change an answer."""
 
@@ -127,3 +166,5 @@ class ModelSettings:
     azure: Azure | None = None
     local: Local | None = None
     """For a model that is run on this machine; None is the defaults."""
+    vllm: Vllm | None = None
+    """For a model that vLLM runs; None is the defaults."""

@@ -13,11 +13,15 @@ PROVIDERS: dict[str, str] = {
     "hf": "askance.models.local.hf:from_settings",
     "langchain": "askance.models.langchain.model:from_settings",
     "openai": "askance.models.openai.model:from_settings",
+    "vllm": "askance.models.vllm.model:from_settings",
 }
 """Where the backend of each provider is: a function of `ModelSettings` that gives a `ChatModel`; loaded at the first
 live call."""
 
-SETTLED: dict[str, str] = {"hf": "askance.models.local.identity:settled"}
+SETTLED: dict[str, str] = {
+    "hf": "askance.models.local.identity:settled",
+    "vllm": "askance.models.vllm.identity:settled",
+}
 """For models on this machine: what fills their settings in, an identity by their weights above all."""
 
 EXAMPLES = "`openai:gpt-4o`, or `openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1` for a server of your own"

@@ -11,7 +11,7 @@ from askance.chat import Detail, ModelId, Sampling
 from askance.errors import ConfigError
 from askance.images import ImagePolicy, policy
 from askance.models.backend import load
-from askance.models.settings import DTYPES, RUNGS, TOKEN_FIELDS, Azure, Local, ModelSettings, Price
+from askance.models.settings import DTYPES, RUNGS, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
 from askance.models.spec import SETTLED, Spec, checked_endpoint, nearest
 
 Check = Callable[[Any], bool]
@@ -98,6 +98,35 @@ def _is_local(value: object) -> bool:
     return table.keys() <= _LOCAL.keys() and all(_LOCAL[name](item) for name, item in table.items())
 
 
+_VLLM: dict[str, Check] = {
+    "batch": _integer(1),
+    "cache": _number(0.001, 1e6),
+    "context": _integer(1),
+    "devices": _integer(1),
+    "dtype": _one_of(*DTYPES),
+    "engine": _is_table,
+    "in_process": _is_flag,
+    "memory": _number(0.01, 1),
+    "pickled": _is_flag,
+    "port": lambda value: _integer(1)(value) and value < 65_536,
+    "python": _is_text,
+    "quantization": _is_text,
+    "remote_code": _is_flag,
+    "revision": _is_text,
+    "share": _is_flag,
+    "start_within": _number(1, 86_400),
+}
+
+
+def _is_vllm(value: object) -> bool:
+    if isinstance(value, Vllm):
+        return True
+    if not isinstance(value, Mapping):
+        return False
+    table = cast("Mapping[str, object]", value)
+    return table.keys() <= _VLLM.keys() and all(_VLLM[name](item) for name, item in table.items())
+
+
 KEYS: dict[str, tuple[Check, str]] = {
     "api": (_one_of("chat", "responses"), "'chat' or 'responses'"),
     "azure": (_is_azure, "a table with `api_version` and, if you like, `deployment`"),
@@ -137,6 +166,14 @@ KEYS: dict[str, tuple[Check, str]] = {
     "timeout": (_number(0.001, 86_400), "a number of seconds"),
     "token_field": (_one_of(*TOKEN_FIELDS), "one of " + ", ".join(map(repr, TOKEN_FIELDS))),
     "top_p": (_number(0, 1), "a number from 0 to 1"),
+    "vllm": (
+        _is_vllm,
+        (
+            "a table with any of `in_process`, `share`, `remote_code`, `pickled` (true or false), `python`, `port`, "
+            "`dtype` (" + ", ".join(map(repr, DTYPES)) + "), `quantization`, `revision`, `context` (tokens), `memory` "
+            "(0.01 to 1), `cache` (GiB), `devices`, `batch`, `start_within` (seconds) and `engine` (a table)"
+        ),
+    ),
 }
 """By name: what a value must satisfy, and the same in words."""
 
@@ -221,6 +258,9 @@ def changed(settings: ModelSettings, table: Mapping[str, Any]) -> ModelSettings:
     if "local" in table:
         local = table["local"]
         changes["local"] = local if isinstance(local, Local) else Local(**local)
+    if "vllm" in table:
+        vllm = table["vllm"]
+        changes["vllm"] = vllm if isinstance(vllm, Vllm) else Vllm(**vllm)
     if "price" in table:
         price = table["price"]
         changes["price"] = price if isinstance(price, Price) else Price(**price)

@@ -10,7 +10,7 @@ from askance.models.counting import Counting, counts_form, counts_text
 from tests.models.local.questions import asked
 
 VISION = Counters(answers=4, batches=1, encodes=1, pictures=4, prefix_reused=90, prompt=140, written=20)
-SERVER = Counters(answers=2, prompt=50, prefix_reused=10, unknown=frozenset({"batches", "halved", "written"}))
+SERVER = Counters(answers=2, prompt=50, prefix_reused=10, unknown=frozenset({"batches", "found", "halved", "written"}))
 
 WORDS = {
     "all": (

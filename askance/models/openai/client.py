@@ -38,25 +38,32 @@ CONNECT_TIMEOUT = 10.0
 LOCAL_EXAMPLE = "openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"
 
 
-def http_client(settings: ModelSettings) -> AsyncClient:
-    """What requests to the endpoint that `settings` names are sent with; opens no connection."""
+def http_client(settings: ModelSettings, *, secrets: Secrets | None = None, direct: bool = False) -> AsyncClient:
+    """What requests to the endpoint that `settings` names are sent with; opens no connection.
+
+    Args:
+        settings: of the model.
+        secrets: what is blanked out of complaints; None is what `settings` say is sent.
+        direct: pass proxies by.
+    """
     from openai import DefaultAsyncHttpxClient
 
     return DefaultAsyncHttpxClient(
         timeout=_timeout(),
         headers={"Accept-Encoding": PACKINGS},
         follow_redirects=False,
-        event_hooks={"response": [bounding(secrets_of(settings))]},
-        transport=lanes(),
+        event_hooks={"response": [bounding(secrets_of(settings) if secrets is None else secrets)]},
+        transport=lanes(direct=direct),
     )
 
 
-def build_client(settings: ModelSettings, http: AsyncClient | None = None) -> AsyncOpenAI:
+def build_client(settings: ModelSettings, http: AsyncClient | None = None, *, key: str | None = None) -> AsyncOpenAI:
     """The client for the endpoint that `settings` names; opens no connection.
 
     Args:
         settings: of the model.
         http: what it sends with; None is one of its own.
+        key: of an endpoint of one's own, where no variable holds it.
 
     Raises:
         AuthError: the key's variable is not set.
@@ -86,11 +93,11 @@ def build_client(settings: ModelSettings, http: AsyncClient | None = None) -> As
         _require_key(settings, headers, (settings.key_variable,))
     return AsyncOpenAI(
         base_url=settings.id.endpoint,
-        api_key=os.environ.get(settings.key_variable or "") or NO_KEY,
+        api_key=key or os.environ.get(settings.key_variable or "") or NO_KEY,
         # Named outright, because the SDK lets `OPENAI_CUSTOM_HEADERS` overrule the key otherwise.
         default_headers={
             **_withheld(),
-            "Authorization": f"Bearer {os.environ.get(settings.key_variable or '') or NO_KEY}",
+            "Authorization": f"Bearer {key or os.environ.get(settings.key_variable or '') or NO_KEY}",
             **headers,
         },
         **common,

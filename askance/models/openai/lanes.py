@@ -27,9 +27,12 @@ IDLE = 5.0
 Place = tuple[str, bytes, int | None]
 
 
-def lanes() -> AsyncBaseTransport | None:
-    """A transport of lanes; None where the environment names a proxy, which the client's own transport is to find."""
-    if getproxies().keys() & {"http", "https", "all"}:
+def lanes(*, direct: bool = False) -> AsyncBaseTransport | None:
+    """A transport of lanes; None where the environment names a proxy, which the client's own transport is to find.
+
+    A `direct` one passes proxies by.
+    """
+    if not direct and getproxies().keys() & {"http", "https", "all"}:
         return None
     import httpx2
 

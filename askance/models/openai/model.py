@@ -19,14 +19,17 @@ from askance.models.openai.replies import LARGEST_REPLY, TOO_LARGE, Secrets
 from askance.models.openai.responses import from_responses, to_responses
 from askance.models.pacing.allowance import hand_on
 from askance.models.reading import clean_text, items, mapping, part_of
+from askance.models.settings import ModelSettings
 from askance.models.vendor_errors import Asked, error_of, shown, translated
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from openai import AsyncOpenAI, RequestOptions
 
     from askance.chat import ChatRequest, JsonObject
     from askance.models.encoding import Encoder
-    from askance.models.settings import ModelSettings, TokenField
+    from askance.models.settings import TokenField
 
 MOST_VALUES = 1_000_000
 """Values in the JSON of a reply: a few bytes of text can make a hundred of memory."""
@@ -81,6 +84,8 @@ class OpenAIModel:
         self._again = again
         self._images = EncodedImages()
         self._served: list[str] | None = None
+        self.shape: Callable[[ChatRequest, JsonObject], JsonObject] | None = None
+        """Changes a body of chat completions before it is sent, for a server that takes more than the protocol has."""
 
     @property
     def noticed(self) -> JsonObject:
@@ -110,6 +115,19 @@ class OpenAIModel:
             error.hint = await self._nearest() or error.hint
             raise
 
+    async def listed(self) -> list[JsonObject]:
+        """The models that the endpoint says it serves, as it describes them; empty where it does not say."""
+        import httpx2
+
+        try:
+            response = await self._client.get(
+                "/models", cast_to=httpx2.Response, options={**_SECURITY, "timeout": LIST_TIMEOUT}
+            )
+            found = items(mapping(_json(response.content), "body").get("data"), "data")
+            return [dict(mapping(entry, "model")) for entry in found]
+        except Exception:  # noqa: BLE001  # what it serves is for a hint or a check, and not worth an error
+            return []
+
     async def aclose(self) -> None:
         """Closes the client."""
         await self._client.close()
@@ -134,7 +152,7 @@ class OpenAIModel:
         if self.id.api == "responses":
             return "/responses", to_responses(request, encode, model=model, without=habits.without)
         body = to_chat(request, encode, model=model, token_field=habits.token_field, without=habits.without)
-        return "/chat/completions", body
+        return "/chat/completions", body if self.shape is None else self.shape(request, body)
 
     async def _post(self, path: str, body: JsonObject) -> bytes:
         again = self._again
@@ -179,21 +197,9 @@ class OpenAIModel:
     async def _nearest(self) -> str | None:
         """Which models the endpoint serves, as a hint; asked once, and quickly given up."""
         if self._served is None:
-            self._served = await self._models()
+            self._served = sorted(clean_text(part_of(model, "id")) for model in await self.listed())
         close = get_close_matches(self.id.model, self._served, n=3, cutoff=0.4) or self._served[:3]
         return f"It serves {', '.join(map(repr, close))}." if close else None
-
-    async def _models(self) -> list[str]:
-        import httpx2
-
-        try:
-            response = await self._client.get(
-                "/models", cast_to=httpx2.Response, options={**_SECURITY, "timeout": LIST_TIMEOUT}
-            )
-            found = items(mapping(_json(response.content), "body").get("data"), "data")
-            return sorted(clean_text(part_of(model, "id")) for model in found)
-        except Exception:  # noqa: BLE001  # a hint is not worth an error
-            return []
 
 
 def from_settings(settings: ModelSettings) -> OpenAIModel:
@@ -213,6 +219,14 @@ def from_settings(settings: ModelSettings) -> OpenAIModel:
         secrets=secrets_of(settings),
         again=Again(http) if azure is None else None,
     )
+
+
+def at_loopback(model: str, address: str, *, key: str) -> OpenAIModel:
+    """The model that a server of this process gives under `model`, for those who know `key`."""
+    settings = ModelSettings(id=ModelId("openai", model, address))
+    own = Secrets((key,))
+    http = http_client(settings, secrets=own, direct=True)
+    return OpenAIModel(build_client(settings, http, key=key), model, secrets=own, again=Again(http))
 
 
 def _text(body: JsonObject) -> bytes:

@@ -1,0 +1,25 @@
+"""Models that vLLM runs: `vllm:FOLDER` in a server of its own or in process, `vllm:NAME@http://…` where one runs.
+
+`model` is the backend, `served` and `inside` are the two ways to the engine, `server` the process, `troubles` what its
+log says. Everything that needs vLLM itself is imported when the first answer is written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from askance.models.backend import load as _load
+
+if TYPE_CHECKING:
+    from askance.models.vllm.model import VLLMModel
+
+_LAZY = {"VLLMModel": "askance.models.vllm.model:VLLMModel"}
+
+__all__ = ["VLLMModel"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return _load(_LAZY[name])
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -1,0 +1,222 @@
+"""Answers by vLLM's engine in this environment: no server, no HTTP, pictures as they are.
+
+The engine has a process of its own, which a guard ends where this one is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import json
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askance.errors import AskanceError, BadRequest, ModelError, ServerFault
+from askance.images import Image
+from askance.models.complaints import Complaint, clean
+from askance.models.vendor_errors import Asked, error_of
+from askance.models.vllm import guard
+from askance.models.vllm.metrics import Hits, hits
+from askance.models.vllm.options import OFFLINE
+from askance.models.vllm.troubles import last_words, missing, not_started
+from askance.models.vllm.wording import from_output, to_form, to_messages, to_sampling
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, ChatResponse, JsonObject
+    from askance.models.settings import Vllm
+
+_QUIET = {"use_tqdm_on_load": False}
+_BAD = ("VLLMClientError", "GracefulHTTPError", "ValueError", "TypeError")
+"""Names of the classes, in an error's ancestry, that say that the request is at fault."""
+
+
+class Inside:
+    """The engine, once it is there.
+
+    Args:
+        spec: of the model, for messages.
+        model: its name in answers.
+        engine: vLLM's `AsyncLLM`.
+        template: chat template where the model brings none.
+        log: file that the engine's words go to.
+        pids: of its processes.
+    """
+
+    def __init__(self, spec: str, model: str, engine: Any, *, template: str | None, log: Path, pids: list[int]) -> None:
+        self._spec = spec
+        self._model = model
+        self._engine: Any = engine
+        self._template = template
+        self._log = log
+        self._numbers = count()
+        self._own: Mapping[str, Any] = engine.model_config.get_diff_sampling_param()
+        self._guard = _guarded(pids)
+        atexit.register(self._stop)
+
+    @classmethod
+    async def started(cls, spec: str, model: str, arguments: JsonObject, *, vllm: Vllm, template: str | None) -> Inside:
+        """The engine, its weights loaded.
+
+        Raises:
+            ConfigError: it does not start.
+            MissingExtra: vLLM is not installed.
+        """
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="askance-vllm-"))
+        log = folder / "log.txt"
+        _settle_environment(log)
+        before = {child.pid for child in multiprocessing.active_children()}
+        try:
+            engine = await asyncio.to_thread(_engine, arguments)
+        except ImportError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if error.name == "vllm":
+                raise missing(spec, sys.executable) from error
+            raise not_started(str(error), spec=spec, vllm=vllm) from error
+        except Exception as error:
+            said = f"{_read(log)}\n{type(error).__name__}: {error}"
+            shutil.rmtree(folder, ignore_errors=True)
+            raise not_started(said, spec=spec, vllm=vllm) from error
+        pids = [child.pid for child in multiprocessing.active_children() if child.pid and child.pid not in before]
+        return cls(spec, model, engine, template=template, log=log, pids=pids)
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer to `request`; whoever no longer waits for it has it broken off.
+
+        Raises:
+            CallError: the call ended without an answer.
+            BadImage: a picture cannot be used.
+        """
+        pictures = await asyncio.to_thread(_pictures, request) if request.images else []
+        messages = to_messages(request, pictures)
+        with self._translated(pictures=bool(pictures)):
+            prompt = await self._prompt(request, messages)
+            params = self._params(request, room=self._engine.model_config.max_model_len - _length(prompt))
+            output: Any = None
+            async for latest in self._engine.generate(prompt, params, f"askance-{next(self._numbers)}"):
+                output = latest
+        return from_output(
+            output, model=self._model, pictures=_picture_tokens(prompt), wanted=request.sampling.logprobs
+        )
+
+    async def measured(self) -> Hits | None:
+        await self._engine.do_log_stats()
+        reader: Any = import_module("vllm.v1.metrics.reader")
+        snapshot = [(found.name.removeprefix("vllm:"), found) for found in reader.get_metrics_snapshot()]
+        return hits([(name, found.labels, found.value) for name, found in snapshot if hasattr(found, "value")])
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self._stop)
+
+    def _stop(self) -> None:
+        atexit.unregister(self._stop)
+        engine, self._engine = self._engine, None
+        if engine is None:
+            return
+        engine.shutdown()
+        # It shuts itself down once more as it is deleted, which fails where the interpreter ends.
+        engine.shutdown = _nothing
+        with suppress(OSError):
+            self._guard.communicate(b"\n", timeout=guard.GRACE)
+        shutil.rmtree(self._log.parent, ignore_errors=True)
+
+    async def _prompt(self, request: ChatRequest, messages: list[JsonObject]) -> Any:
+        """The request as the engine reads it, by vLLM's own way from turns to tokens, which its server goes too."""
+        params: Any = import_module("vllm.renderers.params")
+        more = {"add_generation_prompt": True, **request.extra.get("chat_template_kwargs", {})}
+        form = "auto" if self._template is None else "string"
+        chat = params.ChatParams(
+            chat_template=self._template, chat_template_content_format=form, chat_template_kwargs=more
+        )
+        _, (prompt,) = await self._engine.renderer.render_chat_async([messages], chat)
+        return prompt
+
+    def _params(self, request: ChatRequest, *, room: int) -> Any:
+        sampling: Any = import_module("vllm.sampling_params")
+        form = to_form(request)
+        held = {} if form is None else {"structured_outputs": sampling.StructuredOutputsParams(**form)}
+        kind = sampling.RequestOutputKind.FINAL_ONLY
+        return sampling.SamplingParams(**to_sampling(request, self._own, room=room), **held, output_kind=kind)
+
+    @contextmanager
+    def _translated(self, *, pictures: bool) -> Generator[None]:
+        """Turns what vLLM raises inside into a `CallError`, with the cause chained."""
+        try:
+            yield
+        except AskanceError:
+            raise
+        except Exception as error:
+            kinds = {kind.__name__ for kind in type(error).__mro__}
+            if "EngineDeadError" in kinds:
+                raise ModelError(
+                    f"vLLM's engine of {self._spec!r} ended. {last_words(_read(self._log))}",
+                    hint="Its last words say why; where memory ran out, read less at once (`context`, `batch`).",
+                ) from error
+            bad = kinds.intersection(_BAD)
+            words = clean(str(error) or str(error.__cause__ or type(error).__name__))
+            complaint = Complaint(kind=BadRequest if bad else ServerFault, words=words)
+            raise error_of(complaint, Asked(where="vLLM", model=self._spec, images=pictures)) from error
+
+
+def _nothing(*_: object) -> None:
+    """What is left to do."""
+
+
+def _engine(arguments: JsonObject) -> Any:
+    vllm: Any = import_module("vllm")
+    asynchronous: Any = import_module("vllm.v1.engine.async_llm")
+    return asynchronous.AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**_QUIET, **arguments))
+
+
+def _settle_environment(log: Path) -> None:
+    """Sets what vLLM reads as it is loaded: nothing leaves the machine, its words go to a file, threads stay whole."""
+    more = {"TRANSFORMERS_VERBOSITY": "error", "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
+    for name, value in {**OFFLINE, **more}.items():
+        os.environ.setdefault(name, value)
+    if "VLLM_LOGGING_CONFIG_PATH" in os.environ:
+        return
+    file = {"class": "logging.FileHandler", "filename": str(log)}
+    config = {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "handlers": {"file": file},
+        "loggers": {"vllm": {"handlers": ["file"], "level": "INFO", "propagate": False}},
+    }
+    path = log.with_name("logging.json")
+    path.write_text(json.dumps(config), encoding="utf-8")
+    os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(path)
+
+
+def _guarded(pids: list[int]) -> subprocess.Popen[bytes]:
+    """A process that ends `pids` where this one is gone without a word."""
+    command = [sys.executable, guard.__file__, *map(str, pids)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def _pictures(request: ChatRequest) -> list[Any]:
+    prepared = [part.image.prepare(part.policy) for part in request.images]
+    return [Image.from_bytes(each.data).open().convert("RGB") for each in prepared]
+
+
+def _length(prompt: Any) -> int:
+    return len(prompt.get("prompt_token_ids") or ())
+
+
+def _picture_tokens(prompt: Any) -> int | None:
+    places: Mapping[str, Any] = prompt.get("mm_placeholders") or {}
+    return sum(place.length for place in places.get("image", ())) or None
+
+
+def _read(log: Path) -> str:
+    with suppress(OSError):
+        return log.read_text(encoding="utf-8", errors="replace")
+    return ""

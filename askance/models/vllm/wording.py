@@ -1,0 +1,176 @@
+"""From a request to what vLLM takes, where that is more than the protocol has; and from its outputs to a response.
+
+Pictures carry a name by which vLLM's caches know them, so that it neither hashes nor prepares one again for the next
+question. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from askance.chat import ChatResponse, ImagePart, Message, TextPart, Usage, canonical_json
+from askance.errors import BadRequest
+from askance.models.finishes import finish_of
+from askance.models.local.prompting import broken
+from askance.models.local.rows import MOST_TOKENS
+from askance.models.thinking import split_thinking
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, JsonObject
+
+SAMPLED = frozenset({
+    "bad_words", "frequency_penalty", "ignore_eos", "logit_bias", "min_p", "min_tokens", "presence_penalty",
+    "repetition_penalty", "stop_token_ids", "top_k",
+})  # fmt: skip
+"""Provider extras that say how a token is chosen."""
+
+EXTRAS = SAMPLED | {"chat_template_kwargs", "structured_outputs"}
+"""Provider extras that are understood in process; a server is sent whatever is given."""
+
+
+def name_of(part: ImagePart) -> str:
+    """What a picture as it is sent is known by: its source and how it is prepared."""
+    return sha256(f"{part.image.sha256}\n{canonical_json(part.policy.canonical())}".encode()).hexdigest()
+
+
+def harmless(request: ChatRequest, marks: Collection[str]) -> ChatRequest:
+    """`request` with every mark of the model's own in its words broken: text forges neither pictures nor turns."""
+    if not marks:
+        return request
+    messages = tuple(replace(message, parts=tuple(_harmless(message, marks))) for message in request.messages)
+    return request if messages == request.messages else replace(request, messages=messages)
+
+
+def _harmless(message: Message, marks: Collection[str]) -> list[TextPart | ImagePart]:
+    return [TextPart(broken(part.text, marks)) if isinstance(part, TextPart) else part for part in message.parts]
+
+
+def seed_of(request: ChatRequest) -> int | None:
+    """The caller's seed; later draws have one each that is made from it, so that they differ and can be had again."""
+    seed = request.sampling.seed
+    if seed is None or not request.draw:
+        return seed
+    return int.from_bytes(sha256(f"{seed} {request.draw}".encode()).digest()[:8], "big") >> 1
+
+
+def shaped(request: ChatRequest, body: JsonObject) -> JsonObject:
+    """A body of chat completions with what vLLM takes besides: names of pictures, a limit, the seed of the draw."""
+    for message, form in zip(request.messages, body["messages"], strict=True):
+        if isinstance(form["content"], list):
+            for part, sent in zip(message.parts, form["content"], strict=True):
+                if isinstance(part, ImagePart):
+                    sent["uuid"] = name_of(part)
+    if not {"max_tokens", "max_completion_tokens"} & body.keys():
+        body["max_tokens"] = MOST_TOKENS
+    if (seed := seed_of(request)) is not None:
+        body["seed"] = seed
+    return body
+
+
+def to_messages(request: ChatRequest, pictures: Sequence[Any]) -> list[JsonObject]:
+    """The turns as vLLM's engine takes them, with `pictures` as PIL has them, in order.
+
+    Raises:
+        BadRequest: it asks for tools.
+    """
+    if request.tools or any(message.tool_calls or message.role == "tool" for message in request.messages):
+        raise BadRequest("A model in process calls no tools.", hint="Ask without them, or of a server.")
+    left = iter(pictures)
+    return [{"role": message.role, "content": _content(message, left)} for message in request.messages]
+
+
+def _content(message: Message, pictures: Any) -> str | list[JsonObject]:
+    if not any(isinstance(part, ImagePart) for part in message.parts):
+        return message.text
+    return [
+        {"type": "text", "text": part.text}
+        if isinstance(part, TextPart)
+        else {"type": "image_pil", "image_pil": next(pictures), "uuid": name_of(part)}
+        for part in message.parts
+    ]
+
+
+def to_sampling(request: ChatRequest, own: Mapping[str, Any], *, room: int) -> JsonObject:
+    """Arguments of vLLM's `SamplingParams`, but for what holds the answer to a form.
+
+    Args:
+        request: what is asked.
+        own: how the model's authors have it sampled, where the request leaves that open.
+        room: tokens that the context has left.
+
+    Raises:
+        BadRequest: an extra is not known here.
+    """
+    unknown = request.extra.keys() - EXTRAS
+    if unknown:
+        raise BadRequest(
+            f"vLLM in process has no setting {min(unknown)!r}.",
+            hint=f"Known in `extra`: {', '.join(map(repr, sorted(EXTRAS)))}.",
+        )
+    sampling = request.sampling
+    given: JsonObject = {
+        **{name: value for name, value in own.items() if name in SAMPLED | {"temperature", "top_p"}},
+        **{name: request.extra[name] for name in SAMPLED & request.extra.keys()},
+        "max_tokens": max(1, min(sampling.max_tokens or MOST_TOKENS, room)),
+    }
+    for name, value in (
+        ("temperature", sampling.temperature),
+        ("top_p", sampling.top_p),
+        ("seed", seed_of(request)),
+        ("stop", list(sampling.stop) or None),
+        ("logprobs", sampling.logprobs),
+    ):
+        if value is not None:
+            given[name] = value
+    return given
+
+
+def to_form(request: ChatRequest) -> JsonObject | None:
+    """Arguments of vLLM's `StructuredOutputsParams`; None where the answer is free."""
+    form = request.response
+    if "structured_outputs" in request.extra:
+        return dict(request.extra["structured_outputs"])
+    if form is None:
+        return None
+    return {"json_object": True} if form.schema is None else {"json": dict(form.schema)}
+
+
+def from_output(output: Any, *, model: str, pictures: int | None = None, wanted: int | None = None) -> ChatResponse:
+    """The response in a finished output of the engine.
+
+    Args:
+        output: vLLM's `RequestOutput`.
+        model: name of the model.
+        pictures: tokens that stand for pictures.
+        wanted: alternatives a token that were asked for.
+    """
+    written = output.outputs[0]
+    thinking, text = split_thinking(written.text)
+    usage = Usage(
+        input=len(output.prompt_token_ids or ()),
+        output=len(written.token_ids),
+        cached=output.num_cached_tokens,
+        image=pictures or None,
+    )
+    return ChatResponse(
+        text=text,
+        thinking=thinking,
+        finish=finish_of([written.finish_reason or ""], refused=False, called=False),
+        usage=usage,
+        model=model,
+        logprobs=tuple(
+            _token(*pair, wanted or 0) for pair in zip(written.token_ids, written.logprobs or (), strict=False)
+        ),
+    )
+
+
+def _token(token: int, found: Mapping[int, Any], wanted: int) -> JsonObject:
+    chosen = found[token]
+    form: JsonObject = {"token": chosen.decoded_token or "", "logprob": float(chosen.logprob)}
+    likeliest = sorted(found.values(), key=lambda each: -each.logprob)[:wanted]
+    if likeliest:
+        form["top"] = {each.decoded_token or "": float(each.logprob) for each in likeliest}
+    return form
