@@ -83,11 +83,15 @@ class Prompter:
 
     def _broken(self, text: str) -> str:
         """`text` with a blank in each mark; half a surrogate pair, which no tokenizer takes, as a question mark."""
-        plain = text.encode("utf-8", "replace").decode("utf-8")
-        marks = sorted((mark for mark in self.marks if len(mark.strip()) > 1), key=len, reverse=True)
-        if not any(mark in plain for mark in marks):
-            return plain
-        return re.sub("|".join(map(re.escape, marks)), lambda found: f"{found[0][0]} {found[0][1:]}", plain)
+        return broken(text.encode("utf-8", "replace").decode("utf-8"), self.marks)
+
+
+def broken(text: str, marks: Collection[str]) -> str:
+    """`text` with a blank in each of `marks`, so that it forges none."""
+    known = sorted((mark for mark in marks if len(mark.strip()) > 1), key=len, reverse=True)
+    if not any(mark in text for mark in known):
+        return text
+    return re.sub("|".join(map(re.escape, known)), lambda found: f"{found[0][0]} {found[0][1:]}", text)
 
 
 def _has_system(messages: Sequence[Message], text: str) -> bool:
