@@ -11,6 +11,7 @@ import typer
 
 from askance.cli.alone import Process
 from askance.cli.eval import AsJson, TaskPlace
+from askance.cli.exits import SOME
 
 if TYPE_CHECKING:
     from askance.evals.watching import Look, Watcher
@@ -29,29 +30,54 @@ def watch(
 ) -> None:
     """Show a run while another process writes it: rate, outcomes, score so far, cost, slow calls, last errors.
 
-    It only reads, so it can be opened and closed at any time. In a pipe it says one thing, at the end.
+    It only reads, so it can be opened and closed at any time, before the run begins as well. In a pipe it says one
+    thing, at the end; the exit code is 1 if the run was left without one.
     """
     Process.of(context_).without_langchain()
     from askance.evals.watching import Watcher
 
-    watcher = Watcher(folder, task=task)
-    _say(watcher.look(), as_json=as_json) if once else _follow(watcher, every=every, as_json=as_json)
+    if once:
+        _say(Watcher(folder, task=task).look(), as_json=as_json)
+        return
+    try:
+        _wait_for(folder, every=every)
+        look = _follow(Watcher(folder, task=task), every=every)
+    except KeyboardInterrupt:
+        return  # to stop watching is no failure
+    _say(look, as_json=as_json)
+    if not look.finished and _left(look):
+        raise typer.Exit(SOME)
 
 
-def _follow(watcher: Watcher, *, every: float, as_json: bool) -> None:
-    """Looks until the run is finished, or until nobody wants to see more."""
+def _wait_for(folder: Path, *, every: float) -> None:
+    """Waits for a run that begins later: where nothing is, or a folder with nothing in it."""
     import time
 
-    if not sys.stdout.isatty():
-        while not (look := watcher.look()).finished:
-            time.sleep(every)
-        _say(look, as_json=as_json)
+    if (folder / "run.json").exists() or any(each.name != ".lock" for each in _inside(folder)):
         return
+    typer.echo(f"There is no run in {str(folder)!r} yet; waiting for it. Ctrl-C ends that.", err=True)
+    while not (folder / "run.json").exists():
+        time.sleep(every)
+
+
+def _inside(folder: Path) -> list[Path]:
+    return [*folder.iterdir()] if folder.is_dir() else []
+
+
+def _follow(watcher: Watcher, *, every: float) -> Look:
+    """Looks until the run is finished, or until nobody wants to see more; in a pipe, until nobody writes any more."""
+    import time
+
+    look = watcher.look()
+    if not sys.stdout.isatty():
+        while not look.finished and not _left(look):
+            time.sleep(every)
+            look = watcher.look()
+        return look
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
-    look = watcher.look()
     try:
         with Live(console=Console(), auto_refresh=False, transient=True) as live:
             while not look.finished:
@@ -59,8 +85,13 @@ def _follow(watcher: Watcher, *, every: float, as_json: bool) -> None:
                 time.sleep(every)
                 look = watcher.look()
     except KeyboardInterrupt:
-        pass  # to stop watching is no failure
-    _say(look, as_json=as_json)
+        pass
+    return look
+
+
+def _left(look: Look) -> bool:
+    """Whether it seems that nobody writes the run any more, though it is not finished."""
+    return look.held is False and look.quiet > QUIET
 
 
 def _say(look: Look, *, as_json: bool) -> None:
@@ -83,7 +114,8 @@ def lines_of(look: Look) -> Iterator[str]:
     yield _state(look)
     for slow in look.slow:
         error = f", {_line(slow.error)}" if slow.error else ""
-        yield visible(f"slow: {slow.seconds:.1f} s, {slow.sample}{error}")
+        link = f", {slow.link}" if slow.link else ""
+        yield visible(f"slow: {slow.seconds:.1f} s, {slow.sample}{link}{error}")
     for error in look.errors:
         yield visible(f"{error.outcome}: {error.sample}{f', {_line(error.reason)}' if error.reason else ''}")
 
@@ -112,6 +144,8 @@ def _state(look: Look) -> str:
         parts.append(f"about {60 * minutes:.0f} s left" if minutes < 2 else f"about {minutes:.0f} min left")
     if look.quiet > QUIET:
         parts.append(f"nothing written for {look.quiet / 60:.0f} min")
+    if _left(look):
+        parts.append("nobody seems to write it any more, and the command that began it goes on with it")
     return f"Not finished{': ' if parts else ''}{', '.join(parts)}."
 
 

@@ -76,7 +76,7 @@ def pack(
     """
     sources = dict(_sources(runs))
     for name, text in tables.items():
-        sources[f"tables/{name}"] = lambda text=text: text.encode()
+        sources[f"tables/{name}"] = lambda text=text: text.encode("utf-8", "backslashreplace")
     for image in images:
         sources[f"images/{image.sha256}"] = lambda image=image: image.data
     schema = files("askance.replay") / "cassette.schema.json"

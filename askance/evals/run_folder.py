@@ -31,6 +31,8 @@ FORMAT = 1
 DESCRIPTION, SAMPLES, SCORES, CALLS = "run.json", "samples.jsonl", "scores.jsonl", "calls.jsonl"
 COUNTERS = "counters"
 """Entry of `run.json`: what models computed and spared, by name."""
+LOCK = ".lock"
+"""The file that a process which writes the run holds locked."""
 PROMPTS = "prompts"
 """Folder of the prompt files that a run was asked with."""
 
@@ -133,7 +135,7 @@ class RunFolder:
     def _start(self) -> None:
         file = self.path / DESCRIPTION
         if not file.exists():
-            if any(each.name != ".lock" for each in self.path.iterdir()):
+            if any(each.name != LOCK for each in self.path.iterdir()):
                 raise UsageError(
                     f"The folder {str(self.path)!r} holds something that is no run.", hint="Give a new or empty folder."
                 )
@@ -230,7 +232,7 @@ def _locked(path: Path) -> IO[str]:
 
     try:
         path.mkdir(parents=True, exist_ok=True)
-        lock = (path / ".lock").open("w", encoding="utf-8")
+        lock = (path / LOCK).open("w", encoding="utf-8")
     except OSError as error:
         raise StoreError(
             f"The run folder {str(path)!r} cannot be written: {error.strerror}.", hint="Give another `--out`."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.errors import UsageError
 from askance.evals.run_folder import DESCRIPTION, FORMAT
 from askance.evals.run_shapes import DESCRIPTION as RUN
+from askance.evals.run_shapes import OF_PICTURES
 from askance.evals.shapes import fault, parsed
 
 if TYPE_CHECKING:
@@ -50,14 +51,34 @@ _MEND = "Take the file from a copy, or run the evaluation again with another `--
 
 
 def described(folder: Path) -> JsonObject:
-    """What `run.json` says, which is as it has to be.
+    """What the `run.json` of an evaluation says, which is as it has to be.
 
     Raises:
         UsageError: there is none, it is none of an evaluation, or of another version.
     """
+    form = _described(folder, "holds no evaluation", "Name a folder that `askance eval run` has made.")
+    if isinstance(form.get("configuration"), dict) and "task" not in form["configuration"]:
+        raise UsageError(
+            f"The folder {str(folder)!r} holds no evaluation.", hint="Name a folder that `askance eval run` has made."
+        )
+    return _checked(folder, form, RUN)
+
+
+def described_anyhow(folder: Path) -> JsonObject:
+    """What the `run.json` of any run says, be it an evaluation or one of single pictures.
+
+    Raises:
+        UsageError: there is none, or it is none of this version.
+    """
+    form = _described(folder, "holds no run", "Name the folder that `--out` named.")
+    configuration = form.get("configuration")
+    return _checked(folder, form, RUN if isinstance(configuration, dict) and "task" in configuration else OF_PICTURES)
+
+
+def _described(folder: Path, without: str, hint: str) -> JsonObject:
     file = folder / DESCRIPTION
     if not file.is_file():
-        raise _no_run(folder)
+        raise UsageError(f"The folder {str(folder)!r} {without}.", hint=hint)
     try:
         form: Any = parsed(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
@@ -68,11 +89,13 @@ def described(folder: Path) -> JsonObject:
         raise UsageError(f"{str(file)!r} describes no run: it is no map.", hint=_MEND)
     there = cast("JsonObject", form)
     _check_version(folder, there)
-    if isinstance(there.get("configuration"), dict) and "task" not in there["configuration"]:
-        raise _no_run(folder)
-    if (wrong := fault(there, RUN)) is not None:
-        raise UsageError(f"{str(file)!r} describes no run: {wrong}.", hint=_MEND)
     return there
+
+
+def _checked(folder: Path, form: JsonObject, check: Check) -> JsonObject:
+    if (wrong := fault(form, check)) is not None:
+        raise UsageError(f"{str(folder / DESCRIPTION)!r} describes no run: {wrong}.", hint=_MEND)
+    return form
 
 
 def _check_version(folder: Path, form: JsonObject) -> None:
@@ -88,9 +111,3 @@ def _check_version(folder: Path, form: JsonObject) -> None:
             f"{FORMAT}.",
             hint=f"Open it with {version}, or run the evaluation again.",
         )
-
-
-def _no_run(folder: Path) -> UsageError:
-    return UsageError(
-        f"The folder {str(folder)!r} holds no evaluation.", hint="Name a folder that `askance eval run` has made."
-    )

@@ -38,12 +38,14 @@ _FIGURE = form(
     {"percent": FLAG},
 )
 CONFIGURATION = form(
-    {"task": TEXT, "options": MAP, "solver": form({}, {"models": named(_MODEL), "prompts": named(TEXT)})},
     {
+        "task": TEXT,
+        "options": MAP,
         "models": named(_MODEL),
-        "samples": form({}, {"count": COUNT, "digest": TEXT}),
+        "solver": form({}, {"models": named(_MODEL), "prompts": named(TEXT)}),
         "epochs": COUNT,
     },
+    {"samples": form({}, {"count": COUNT, "digest": TEXT})},
 )
 """Of an evaluation; there may be more."""
 
@@ -67,9 +69,12 @@ DESCRIPTION = form(
 )
 """`run.json` of an evaluation."""
 
+OF_PICTURES = form({"configuration": MAP}, {"finished": TEXT, "left": COUNT})
+"""`run.json` of single pictures."""
+
 _LINK = form({"outcome": TEXT, "calls": several(TEXT)}, {"reason": maybe(TEXT), "error": maybe(TEXT)})
 _TRY = form({"at": NUMBER, "seconds": NUMBER}, {"error": maybe(TEXT)})
-META = form(
+_META = form(
     {},
     {
         "calls": COUNT,
@@ -81,8 +86,7 @@ META = form(
         "tries": named(several(_TRY)),
     },
 )
-ANSWERED = {"outcome": one_of(*get_args(Outcome)), "links": named(_LINK)}
-"""What every line of samples has, that of an evaluation and that of single pictures."""
+_ANSWERED = {"outcome": one_of(*get_args(Outcome)), "links": named(_LINK)}
 
 _PICTURE = form({"name": TEXT, "sha256": maybe(TEXT)})
 LINE = form(
@@ -92,14 +96,17 @@ LINE = form(
         "sample": form(
             {"id": TEXT, "group": TEXT, "image": maybe(_PICTURE), "inputs": MAP, "target": anything, "tags": MAP}
         ),
-        **ANSWERED,
+        **_ANSWERED,
         "reason": maybe(TEXT),
         "value": anything,
-        "trace": MAP,
+        "trace": form({}, {"verbalization": maybe(MAP), "statement": maybe(MAP)}),
     },
-    {"meta": META},
+    {"meta": _META},
 )
 """A line of `samples.jsonl`."""
+
+LINE_OF_PICTURES = form({"image": TEXT, **_ANSWERED}, {"reason": maybe(TEXT), "meta": _META})
+"""A line of `samples.jsonl` where single pictures were asked about."""
 
 SCORE = form({"id": TEXT, "epoch": COUNT, "values": named(NUMBER), "notes": MAP, "calls": several(TEXT)})
 """A line of `scores.jsonl`."""

@@ -65,12 +65,17 @@ def figures_of(
 
 def _row(answer: Answer, scoring: Scoring) -> Scored:
     sample = answer.sample
-    return Scored(
-        cluster=sample.cluster,
-        score=answer.score,
-        if_wrong=scoring.if_wrong(sample),
-        if_right=scoring.if_right(sample),
-    )
+    try:
+        if_wrong, if_right = scoring.if_wrong(sample), scoring.if_right(sample)
+    except AskanceError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"What the sample {sample.id!r} would be worth if it were wrong or right cannot be told: "
+            f"{type(error).__name__}: {error}.",
+            hint="Mend the scoring, or the sample's target.",
+        ) from error
+    return Scored(cluster=sample.cluster, score=answer.score, if_wrong=if_wrong, if_right=if_right)
 
 
 def write_scores(path: Path, answers: Iterable[Answer]) -> None:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.catalog import definition_of
 from askance.evals.run import Run, answer_of
-from askance.evals.run_folder import DESCRIPTION, SAMPLES
+from askance.evals.run_folder import DESCRIPTION, LOCK, SAMPLES
+from askance.evals.run_reading import described_anyhow, read_line
+from askance.evals.run_shapes import LINE, LINE_OF_PICTURES
 from askance.evals.scoring import figures_of, scored
 from askance.models import Engine, run_sync
 from askance.replay import MemoryStore
@@ -39,6 +41,8 @@ class Slow:
     sample: str
     seconds: float
     error: str | None
+    link: str = ""
+    """Of the chain, that the call was made for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +70,11 @@ class Look:
     figure: Figure | None
     """The metric that stands for the task, over the samples so far; None where it is not to be had before the end."""
     per_minute: float | None
-    """Samples, by the last minute in which there were any."""
+    """Samples, by the last minute in which calls ended, or else by what came between looks."""
     quiet: float
     """Seconds since something was written."""
+    held: bool | None = None
+    """Whether a process of this machine has the folder; None where that cannot be told."""
     calls: int = 0
     replayed: int = 0
     failed: int = 0
@@ -131,6 +137,10 @@ class Watcher:
         """Which file the samples are, and how many of its bytes are read."""
         self._sums = _Sums()
         self._figure: tuple[int, Figure | None] = (0, None)
+        self._number = 0
+        """Of the last line that was read."""
+        self._seen: deque[tuple[float, int]] = deque()
+        """When somebody looked in the last minute, and how many samples there were."""
 
     def look(self) -> Look:
         """Where the run stands now.
@@ -154,8 +164,9 @@ class Watcher:
             finished=finished,
             left=int(form.get("left", 0)) if finished else 0,
             figure=self._headline(),
-            per_minute=_rate(sums.ends),
+            per_minute=_rate(sums.ends) or self._observed(),
             quiet=max(0.0, time.time() - self._touched()),
+            held=_held(self.path / LOCK),
             calls=sums.spent["calls"],
             replayed=sums.spent["replayed"],
             failed=sums.spent["failed"],
@@ -167,17 +178,18 @@ class Watcher:
         )
 
     def _described(self) -> JsonObject:
-        """What `run.json` says; while it is being replaced, what it said before."""
-        try:
-            form: Any = json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
-            if isinstance(form["configuration"], dict):
-                self._description = form
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            if not self._description or not self.path.is_dir():
-                raise UsageError(
-                    f"The folder {str(self.path)!r} holds no run.", hint="Name the folder that `--out` named."
-                ) from error
+        """What `run.json` says."""
+        self._description = described_anyhow(self.path)
         return self._description
+
+    def _observed(self) -> float | None:
+        """Samples a minute, by what came while somebody looked."""
+        now = time.monotonic()
+        self._seen.append((now, self._sums.done))
+        while self._seen[0][0] < now - WINDOW:
+            self._seen.popleft()
+        (first, before), (last, after) = self._seen[0], self._seen[-1]
+        return round(60 * (after - before) / (last - first), 1) if last > first and after > before else None
 
     def _found_scoring(self, task: str | None) -> Scoring | None:
         """How answers are scored, where that needs no model."""
@@ -196,19 +208,22 @@ class Watcher:
                 which, size = _which(file.fileno())
                 number, start = self._file
                 if which != number or size < start:
-                    self._sums, start = _Sums(), 0
+                    self._sums, self._number, start = _Sums(), 0, 0
+                    self._seen.clear()
                 file.seek(start)
                 whole, _, _ = file.read().rpartition(b"\n")
         except FileNotFoundError:
             return
         self._file = which, start + (len(whole) + 1 if whole else 0)
         for text in whole.split(b"\n") if whole else ():
+            self._number += 1
             try:
                 line: Any = json.loads(text)
             except (ValueError, RecursionError):  # what a kill tore and a later start went on behind
                 continue
             if isinstance(line, dict) and {"outcome", "links"} <= line.keys():
-                yield line
+                check = LINE if "sample" in line else LINE_OF_PICTURES
+                yield read_line(text, check, where=f"Line {self._number} of {str(self.path / SAMPLES)!r}")
 
     def _add(self, line: JsonObject) -> None:
         sums, meta = self._sums, line.get("meta", {})
@@ -221,15 +236,19 @@ class Watcher:
         sums.spent.update(calls=meta.get("calls", 0), replayed=meta.get("replayed", 0), tokens=sum(tokens.values()))
         sums.spent["unpriced"] += bool(meta.get("calls")) and meta.get("cost") is None
         sums.cost += meta.get("cost") or 0.0
-        self._add_tries(name, [one for tries in meta.get("tries", {}).values() for one in tries])
+        self._add_tries(name, line["links"], meta.get("tries", {}))
 
-    def _add_tries(self, name: str, tries: list[Mapping[str, Any]]) -> None:
+    def _add_tries(
+        self, name: str, links: Mapping[str, Mapping[str, Any]], tries: Mapping[str, list[Mapping[str, Any]]]
+    ) -> None:
         sums = self._sums
-        sums.spent["failed"] += sum(one.get("error") is not None for one in tries)
-        found = [Slow(sample=name, seconds=float(one["seconds"]), error=one.get("error")) for one in tries]
-        sums.slow = nlargest(SHOWN, [*sums.slow, *found], key=lambda one: one.seconds)
-        if tries:
-            sums.ends.append(max(float(one["at"]) + float(one["seconds"]) for one in tries))
+        link_of = {key: link for link, one in links.items() for key in one["calls"]}
+        found = [(link_of.get(key, ""), one) for key, several in tries.items() for one in several]
+        sums.spent["failed"] += sum(one.get("error") is not None for _, one in found)
+        slow = [Slow(sample=name, seconds=one["seconds"], error=one.get("error"), link=link) for link, one in found]
+        sums.slow = nlargest(SHOWN, [*sums.slow, *slow], key=lambda one: one.seconds)
+        if found:
+            sums.ends.append(max(float(one["at"]) + float(one["seconds"]) for _, one in found))
         newest = max(sums.ends, default=0.0)
         while sums.ends and sums.ends[0] < newest - WINDOW:
             sums.ends.popleft()
@@ -249,7 +268,10 @@ class Watcher:
         if self._scoring is None or not self._sums.answers:
             return None
         if self._figure[0] != self._sums.done:
-            self._figure = self._sums.done, figures_of(self._sums.answers, self._scoring)[0]
+            try:
+                self._figure = self._sums.done, figures_of(self._sums.answers, self._scoring)[0]
+            except UsageError:  # a fault of the scoring is told by who scores, not by who watches
+                self._scoring = None
         return self._figure[1]
 
     def _total(self, form: JsonObject) -> int | None:
@@ -278,6 +300,16 @@ def _changed(file: Path) -> int:
         return file.stat().st_mtime_ns
     except OSError:
         return 0
+
+
+def _held(lock: Path) -> bool | None:
+    """Whether any process holds a lock on a file, by the system's list: a lock of ours could be in the writer's way."""
+    try:
+        inode = lock.stat().st_ino
+        locks = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return None
+    return any(" FLOCK " in line and f":{inode} " in line for line in locks)
 
 
 def _rate(ends: deque[float]) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from threading import Timer
 
 import pytest
 
+from askance.evals.run_folder import amending
 from tests.cli.command import ROOT, Command, finish, start
 from tests.cli.test_terminal import text
 from tests.cli.test_terminal import watch as on_a_terminal
@@ -48,6 +50,80 @@ def test_a_folder_without_a_run_is_refused(askance: Command) -> None:
     assert askance("watch", "nowhere", "--once").err == (
         "askance: The folder 'nowhere' holds no run.\n  → Name the folder that `--out` named.\n"
     )
+
+
+def test_a_folder_of_something_else_is_refused_and_not_waited_for(askance: Command, own_place: Path) -> None:
+    (own_place / "there").mkdir()
+    (own_place / "there" / "thesis.txt").write_text("", encoding="utf-8")
+
+    assert askance("watch", "there").err.startswith("askance: The folder 'there' holds no run.\n")
+
+
+def test_a_run_that_begins_later_is_waited_for(own_place: Path) -> None:
+    watching = start("watch", "run", "--every", "0.1")
+    assert watching.stderr is not None
+    waiting = watching.stderr.readline()
+    run_of(count=3, out="run")
+    done = finish(watching)
+
+    assert waiting == "There is no run in 'run' yet; waiting for it. Ctrl-C ends that.\n"
+    assert (done.code, done.out.splitlines()[0]) == (0, "numbers: 3 of 3 samples: 3 answered.")
+
+
+def killed() -> None:
+    """The run of a process that was killed some minutes ago."""
+    form = json.loads(Path("run/run.json").read_text(encoding="utf-8"))
+    del form["finished"]
+    Path("run/run.json").write_text(json.dumps(form), encoding="utf-8")
+    for name in ("run.json", "samples.jsonl"):
+        os.utime(Path("run", name), (time.time() - 300, time.time() - 300))
+
+
+def test_a_run_that_was_killed_is_not_waited_for_in_a_pipe(askance: Command, finished: str) -> None:
+    killed()
+
+    done = askance("watch", "run")
+
+    assert done.code == 1
+    assert done.out.splitlines()[2] == (
+        "Not finished: nothing written for 5 min, nobody seems to write it any more, and the command that began it "
+        "goes on with it."
+    )
+
+
+def test_a_run_that_somebody_holds_is_only_quiet(askance: Command, finished: str) -> None:
+    killed()
+    with amending(Path("run")):
+        done = askance("watch", "run", "--once")
+
+    assert (done.code, done.out.splitlines()[2]) == (0, "Not finished: nothing written for 5 min.")
+
+
+def test_to_stop_watching_is_no_failure(own_place: Path) -> None:
+    watching = start("watch", "run")
+    assert watching.stderr is not None
+    watching.stderr.readline()
+    watching.send_signal(signal.SIGINT)
+
+    assert finish(watching).code == 0
+
+
+SPOILT = {
+    "run.json": ("run.json", '{"format": 1, "configuration": []}', "'run/run.json' describes no run: configuration "),
+    "a cost": ("samples.jsonl", None, "Line 1 of 'run/samples.jsonl' is no line of a run: meta.cost is \"x\", not a "),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "message"), SPOILT.values(), ids=SPOILT)
+def test_what_is_spoilt_is_told(name: str, content: str | None, message: str, askance: Command, finished: str) -> None:
+    if content is None:
+        line = json.loads(Path("run", name).read_text(encoding="utf-8").splitlines()[0])
+        content = json.dumps({**line, "meta": {"cost": "x"}}) + "\n"
+    Path("run", name).write_text(content, encoding="utf-8")
+
+    done = askance("watch", "run", "--once")
+
+    assert (done.code, done.err[: len(message) + 9]) == (2, f"askance: {message}")
 
 
 def test_a_name_cannot_move_the_cursor(askance: Command, finished: str) -> None:

@@ -58,8 +58,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "configuration": ({"configuration": []}, r"'run/run.json' describes no run: configuration is \[\], not a map"),
     "task": ({"configuration": {"task": 3}}, "describes no run: configuration.task is 3, not a text"),
     "models": (
-        {"configuration": {"task": "x", "options": {}, "solver": {"models": {"vlm": "gpt"}}}},
-        'configuration.solver.models.vlm is "gpt", not a map',
+        {"configuration": {"task": "x", "options": {}, "models": {"vlm": "gpt"}}},
+        'configuration.models.vlm is "gpt", not a map',
     ),
     "figures": ({"figures": [{"metric": "x"}]}, r"figures\[0\].value is missing"),
     "counts": ({"totals": {"outcomes": {"answered": -1}}}, "totals.outcomes.answered is -1, not a count"),

@@ -91,13 +91,17 @@ def test_samples_without_an_answer_are_listed_last_first(tmp_path: Path) -> None
 def test_what_lines_say_of_their_calls_is_summed(run: Run) -> None:
     lines = [json.loads(line) for line in (run.path / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
     for place, line in enumerate(lines):
-        error = "late" if place == 5 else None
+        error, key = "late" if place == 5 else None, line["links"]["answers"]["calls"][0]
         line["meta"] = {
             "calls": 2,
             "replayed": 1,
             "tokens": {"input": 10, "output": 5},
             "cost": None if place == 0 else 0.25,
-            "tries": {"k": [{"at": 1000.0 + 2 * place, "seconds": 1.0 + place, "error": error}]},
+            "tries": {
+                line["links"]["answers"]["calls"][0]: [
+                    {"at": 1000.0 + 2 * place, "seconds": 1.0 + place, "error": error}
+                ]
+            },
         }
     (run.path / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
@@ -105,11 +109,25 @@ def test_what_lines_say_of_their_calls_is_summed(run: Run) -> None:
 
     assert (look.calls, look.replayed, look.failed, look.tokens, look.cost, look.unpriced) == (12, 6, 1, 90, 1.25, 1)
     assert look.slow == (
-        Slow(sample=lines[5]["id"], seconds=6.0, error="late"),
-        Slow(sample=lines[4]["id"], seconds=5.0, error=None),
-        Slow(sample=lines[3]["id"], seconds=4.0, error=None),
+        Slow(sample=lines[5]["id"], seconds=6.0, error="late", link="answers"),
+        Slow(sample=lines[4]["id"], seconds=5.0, error=None, link="answers"),
+        Slow(sample=lines[3]["id"], seconds=4.0, error=None, link="answers"),
     )
     assert look.per_minute == 20.0
+
+
+def test_where_no_call_tells_the_rate_it_is_what_came_between_looks(run: Run) -> None:
+    whole = (run.path / "samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = [json.dumps({**json.loads(line), "meta": {}}) + "\n" for line in whole]
+    folder = unfinished(run, 0, torn="".join(lines[:2]))
+    watcher = Watcher(folder)
+    first = watcher.look()
+    time.sleep(0.1)
+    with (folder / "samples.jsonl").open("a", encoding="utf-8") as file:
+        file.write("".join(lines[2:5]))
+
+    assert first.per_minute is None
+    assert 0 < (watcher.look().per_minute or 0) < 60 * 3 / 0.1
 
 
 def test_the_end_is_foretold_by_the_rate() -> None:
