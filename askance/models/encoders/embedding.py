@@ -7,6 +7,7 @@ text. A replay needs neither the weights nor the package that runs them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
@@ -101,12 +102,30 @@ class RecordedEmbedder:
         forms = [self.request(text) for text in texts]
 
         async def make(places: Sequence[int]) -> list[JsonObject]:
-            self._kept.lend_folder(self._embedder)
-            made = await self._embedder.embed([texts[place] for place in places])
-            return [packed(vector, by=str(self.id)) for vector in _checked(made, len(places), by=str(self.id))]
+            made = await self.fresh([texts[place] for place in places])
+            return [packed(vector, by=str(self.id)) for vector in made]
 
         found = await self._kept.answers(forms, make)
         return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, found, strict=True)]
+
+    async def fresh(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """What the embedder itself gives, past the records: for texts by the thousand, of which no record is kept.
+
+        Raises:
+            CallError: it gave something else than a vector for each text.
+        """
+        self._kept.lend_folder(self._embedder)
+        return _checked(await self._embedder.embed(texts), len(texts), by=str(self.id))
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the embedder keeps vectors beside the records itself."""
+        return getattr(self._embedder, "keeps", False) is True
+
+    @property
+    def folder(self) -> Path | None:
+        """Where vectors may be kept beside the records; None where nothing may be read or kept."""
+        return self._kept.folder
 
     def changed(self, *, identity: str | None = None, engine: Engine | None = None) -> RecordedEmbedder:
         """The same embedder under another name, or in another engine."""

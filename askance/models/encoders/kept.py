@@ -104,9 +104,14 @@ class Kept:
         """Tells a model that keeps arrays of numbers where the records' folder is, or that there is none for it."""
         tell: Callable[[Path | None], None] | None = getattr(model, "keep_in", None)
         if tell is not None:
-            records = self._engine.shelf.records
-            whose = records.folder if isinstance(records, Store) and self._stored else None
-            tell(whose if self._engine.mode == "auto" else None)
+            tell(self.folder)
+
+    @property
+    def folder(self) -> Path | None:
+        """The records' folder, where arrays of numbers may be read and kept there."""
+        records = self._engine.shelf.records
+        allowed = self._stored and self._engine.mode == "auto"
+        return records.folder if allowed and isinstance(records, Store) else None
 
     def _found(self, keys: Iterable[str]) -> dict[str, JsonObject]:
         """Of `keys`, what is on record and may be used."""

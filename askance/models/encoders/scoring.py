@@ -136,15 +136,21 @@ class RecordedScorer:
             ReplayMiss: the mode is `replay` and one of them is not on record.
             CallError: the scorer gave something else than a number for each text, or a record is damaged.
         """
+        forms = [self.request(image, text, view=view) for text in texts]
+        return await self._scores(forms, texts, lambda some: self.fresh(image, some, view=view))
 
-        async def ask(some: Sequence[str]) -> Sequence[float]:
-            if view != WHOLE and not isinstance(self._scorer, _Nobody):
-                return await _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)(
-                    image, some, view
-                )
-            return await _method(self._scorer, "score", lacking="no pictures", by=self.id)(image, some)
+    async def fresh(self, image: Image, texts: Sequence[str], *, view: View = WHOLE) -> list[float]:
+        """What the scorer itself gives, past the records: for texts by the thousand, of which no record is kept.
 
-        return await self._scores([self.request(image, text, view=view) for text in texts], texts, ask)
+        Raises:
+            CallError: it gave something else than a number for each text.
+        """
+        self._kept.lend_folder(self._scorer)
+        if view != WHOLE and not isinstance(self._scorer, _Nobody):
+            method = _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)
+            return self._checked(await method(image, texts, view), len(texts))
+        method = _method(self._scorer, "score", lacking="no pictures", by=self.id)
+        return self._checked(await method(image, texts), len(texts))
 
     async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
         """As `score`, against other texts.
@@ -156,9 +162,9 @@ class RecordedScorer:
         """
 
         async def ask(some: Sequence[str]) -> Sequence[float]:
-            return await _method(self._scorer, "score_texts", lacking="no texts without a picture", by=self.id)(
-                about, some
-            )
+            self._kept.lend_folder(self._scorer)
+            method = _method(self._scorer, "score_texts", lacking="no texts without a picture", by=self.id)
+            return self._checked(await method(about, some), len(some))
 
         return await self._scores([self.request(about, text) for text in texts], texts, ask)
 
@@ -169,14 +175,15 @@ class RecordedScorer:
         ask: Callable[[Sequence[str]], Awaitable[Sequence[float]]],
     ) -> list[float]:
         async def make(places: Sequence[int]) -> list[JsonObject]:
-            self._kept.lend_folder(self._scorer)
-            made = await ask([texts[place] for place in places])
-            if len(made) != len(places):
-                raise ModelError(f"{str(self.id)!r} was asked for {len(places)} scores and gave {len(made)}.")
-            return [{"score": _number(score, by=str(self.id))} for score in made]
+            return [{"score": score} for score in await ask([texts[place] for place in places])]
 
         found = await self._kept.answers(forms, make)
         return [_score(response, form) for form, response in zip(forms, found, strict=True)]
+
+    def _checked(self, scores: Sequence[float], count: int) -> list[float]:
+        if len(scores) != count:
+            raise ModelError(f"{str(self.id)!r} was asked for {count} scores and gave {len(scores)}.")
+        return [_number(score, by=str(self.id)) for score in scores]
 
     def changed(self, *, identity: str | None = None, engine: Engine | None = None) -> RecordedScorer:
         """The same scorer under another name, or in another engine."""

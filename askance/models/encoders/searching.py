@@ -1,0 +1,165 @@
+"""Looking for the best of many texts: what is most similar to a text, or fits a picture best; one record a search.
+
+The candidates are named in the record by the digest of all of them, so a replay needs no vector and no weights. Their
+vectors are kept beside the records, each text once; what a block of them takes is all that is held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from heapq import nlargest
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.chat import JsonObject, key_of
+from askance.errors import BadRecord, ModelError, UsageError
+from askance.images import WHOLE, Image, View
+from askance.models.encoders.arrays import MemoryVectors, VectorFile, half
+from askance.models.encoders.embedding import get_embedder
+from askance.models.encoders.kept import Kept
+from askance.models.encoders.retrieval import BLOCK, Hit, Nearest, check_count
+from askance.models.encoders.scoring import get_scorer
+from askance.replay import DAMAGED_HINT
+
+if TYPE_CHECKING:
+    from askance.models.encoders.arrays import Half
+    from askance.models.encoders.embedding import EmbedderLike, RecordedEmbedder
+    from askance.models.encoders.scoring import ScorerLike
+    from askance.models.engine import Engine
+
+
+async def nearest_texts(
+    queries: Sequence[str],
+    candidates: Sequence[str],
+    *,
+    embedder: EmbedderLike,
+    k: int = 10,
+    block: int = BLOCK,
+    engine: Engine | None = None,
+) -> list[list[Hit]]:
+    """For each query the `k` candidates that are most similar to it, the best first; of equal ones the first.
+
+    Args:
+        queries: texts.
+        candidates: texts, as many as you like.
+        embedder: a spec, or an embedder.
+        k: how many are wanted.
+        block: candidates that are looked at at a time; it changes nothing but memory and time.
+        engine: whose records and mode are used.
+
+    Raises:
+        UsageError: there are no candidates, or fewer than one is wanted.
+        ReplayMiss: the mode is `replay` and a search is not on record.
+        CallError: the embedder failed, or a record is damaged.
+        StoreError: the file of vectors is damaged.
+    """
+    recorded = get_embedder(embedder, engine=engine)
+    asked = _among(candidates, k)
+    forms = [{**recorded.form(), "query": query, **asked} for query in queries]
+    vectors = _Vectors(recorded)
+
+    async def make(places: Sequence[int]) -> list[JsonObject]:
+        nearest = Nearest(await vectors.of([queries[place] for place in places]), k=k)
+        for start in range(0, len(candidates), block):
+            found = await vectors.of(candidates[start : start + block])
+            await asyncio.to_thread(nearest.add, found)
+        return [_response(hits) for hits in nearest.hits()]
+
+    kept = Kept("score", recorded.engine, stored=recorded.stored, title=str(recorded.id))
+    return [_hits(each, form) for form, each in zip(forms, await kept.answers(forms, make), strict=True)]
+
+
+async def best_texts(
+    image: Image,
+    candidates: Sequence[str],
+    *,
+    scorer: ScorerLike,
+    k: int = 10,
+    view: View = WHOLE,
+    block: int = BLOCK,
+    engine: Engine | None = None,
+) -> list[Hit]:
+    """The `k` candidates that fit a picture best, the best first; of equal ones the first.
+
+    Args:
+        image: the picture.
+        candidates: texts, as many as you like.
+        scorer: a spec, or a scorer of pictures.
+        k: how many are wanted.
+        view: what is shown of the picture.
+        block: candidates that are scored at a time; it changes nothing but memory and time.
+        engine: whose records and mode are used.
+
+    Raises:
+        BadImage: the picture cannot be used.
+        UsageError: there are no candidates, fewer than one is wanted, or the scorer takes no pictures.
+        ReplayMiss: the mode is `replay` and the search is not on record.
+        CallError: the scorer failed, or a record is damaged.
+    """
+    recorded = get_scorer(scorer, engine=engine)
+    form = {**recorded.request(image, "", view=view), **_among(candidates, k)}
+    del form["text"]
+
+    async def make(places: Sequence[int]) -> list[JsonObject]:  # noqa: ARG001  # there is one
+        best: list[Hit] = []
+        for start in range(0, len(candidates), block):
+            scores = await recorded.fresh(image, candidates[start : start + block], view=view)
+            hits = (Hit(place, score) for place, score in enumerate(scores, start))
+            best = nlargest(k, [*best, *hits], key=lambda hit: (hit.score, -hit.place))
+        return [_response(best)]
+
+    kept = Kept("score", recorded.engine, stored=recorded.stored, title=str(recorded.id))
+    (found,) = await kept.answers([form], make)
+    return _hits(found, form)
+
+
+class _Vectors:
+    """Vectors of many texts in 16 bits, each made once."""
+
+    def __init__(self, embedder: RecordedEmbedder) -> None:
+        self._embedder = embedder
+        folder = embedder.folder
+        self._shelf = MemoryVectors() if folder is None else VectorFile(folder, embedder.form())
+
+    async def of(self, texts: Sequence[str]) -> list[Half]:
+        """Their vectors, in their order."""
+        if self._embedder.keeps:
+            return [half(vector) for vector in await self._embedder.fresh(texts)]
+        keys = [key_of("embed", self._embedder.request(text)) for text in texts]
+        found = await asyncio.to_thread(self._shelf.find, keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        if missing:
+            made = await self._embedder.fresh(list(missing.values()))
+            fresh = {key: half(vector) for key, vector in zip(missing, made, strict=True)}
+            found |= fresh
+            await asyncio.to_thread(self._shelf.keep, fresh)
+        return [found[key] for key in keys]
+
+
+def _among(candidates: Sequence[str], k: int) -> JsonObject:
+    """What tells this search from another among other candidates."""
+    check_count(k)
+    if isinstance(candidates, str) or not candidates:
+        raise UsageError("There are no candidates to choose from.", hint="Give a list of texts.")
+    digest = sha256()
+    for text in candidates:
+        digest.update(json.dumps(text).encode() + b"\n")
+    return {"candidates": {"sha256": digest.hexdigest(), "count": len(candidates)}, "k": k}
+
+
+def _response(hits: Sequence[Hit]) -> JsonObject:
+    if not all(-1e300 < hit.score < 1e300 for hit in hits):
+        raise ModelError("A score among the best is no number.")
+    return {"places": [hit.place for hit in hits], "scores": [hit.score for hit in hits]}
+
+
+def _hits(response: JsonObject, form: JsonObject) -> list[Hit]:
+    try:
+        pairs = zip(cast("list[Any]", response["places"]), cast("list[Any]", response["scores"]), strict=True)
+        return [Hit(int(place), float(score)) for place, score in pairs]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadRecord(
+            f"The record {key_of('score', form)[:12]!r} holds no result of a search.", hint=DAMAGED_HINT
+        ) from error
