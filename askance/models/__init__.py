@@ -28,8 +28,10 @@ from askance.models.within import drawing, noting
 
 if TYPE_CHECKING:
     from askance.models.encoders.embedding import Embedder, EmbedderLike, RecordedEmbedder, get_embedder
+    from askance.models.encoders.retrieval import Hit
     from askance.models.encoders.scoring import RecordedScorer, Scorer, ScorerLike, get_scorer
     from askance.models.encoders.scripted import ScriptedEmbedder, ScriptedScorer
+    from askance.models.encoders.searching import best_texts, nearest_texts
     from askance.models.encoders.vectors import cosine
     from askance.models.langchain.model import LangChainModel, as_langchain
     from askance.models.openai.model import OpenAIModel
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "Embedder": "askance.models.encoders.embedding:Embedder",
     "EmbedderLike": "askance.models.encoders.embedding:EmbedderLike",
+    "Hit": "askance.models.encoders.retrieval:Hit",
     "LangChainModel": "askance.models.langchain.model:LangChainModel",
     "Ledger": "askance.models.spending.ledger:Ledger",
     "OpenAIModel": "askance.models.openai.model:OpenAIModel",
@@ -48,9 +51,11 @@ _LAZY = {
     "ScriptedEmbedder": "askance.models.encoders.scripted:ScriptedEmbedder",
     "ScriptedScorer": "askance.models.encoders.scripted:ScriptedScorer",
     "as_langchain": "askance.models.langchain.model:as_langchain",
+    "best_texts": "askance.models.encoders.searching:best_texts",
     "cosine": "askance.models.encoders.vectors:cosine",
     "get_embedder": "askance.models.encoders.embedding:get_embedder",
     "get_scorer": "askance.models.encoders.scoring:get_scorer",
+    "nearest_texts": "askance.models.encoders.searching:nearest_texts",
 }
 """Names whose modules load a vendor's package, what not every system has, or what a chain has no use for."""
 
@@ -66,6 +71,7 @@ __all__ = [
     "Embedder",
     "EmbedderLike",
     "Engine",
+    "Hit",
     "LangChainModel",
     "Ledger",
     "Model",
@@ -85,11 +91,13 @@ __all__ = [
     "ScriptedScorer",
     "Spec",
     "as_langchain",
+    "best_texts",
     "cosine",
     "drawing",
     "get_embedder",
     "get_model",
     "get_scorer",
+    "nearest_texts",
     "noting",
     "run_sync",
 ]
