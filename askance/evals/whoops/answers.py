@@ -28,6 +28,11 @@ def plain(text: str) -> str:
     return " ".join(kept)
 
 
+def same_text(said: str, true: str) -> bool:
+    """Whether two answers are the same but for case and superfluous blanks."""
+    return " ".join(said.split()).casefold() == " ".join(true.split()).casefold()
+
+
 def _word(word: str) -> str:
     """A word without quotes around it, and with its apostrophe."""
     bare = word.strip("'")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,35 @@ def test_a_judge_stands_in_the_place_of_bem(data: Path, tmp_path: Path) -> None:
 
     assert [shown(run)[name] for name in ("exact match", "judged")] == [80, 80]  # "grass", not "the cat cup!"
     assert run.notes[0] == "Judged by scripted (rubric), which has no card: how often it is wrong is not known."
+
+
+class Sharing:
+    """Sure of answers by the share of their letters that the reference has; of numbers, half sure."""
+
+    id = "sharing"
+
+    async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
+        if about["question"] != "What is shown?":
+            return [0.5] * len(texts)
+        return [len({*text} & {*about["reference"]}) / len({*text}) for text in texts]
+
+
+def test_a_classifier_scores_answers_beside_or_without_a_judge(data: Path, tmp_path: Path) -> None:
+    def same(reference: str, candidate: str) -> str:
+        return "true" if candidate in reference or candidate == "2" else "false"
+
+    who = model(answer_from_picture=answering, judge_equivalence=judging(same))
+    alone = evaluate(vqa(data=data, vlm=who, scorer=Sharing()), out=tmp_path / "alone")
+    beside = evaluate(vqa(data=data, vlm=who, judge=who, scorer=Sharing()), out=tmp_path / "beside")
+    again = asyncio.run(rescore(beside, vqa)).run
+
+    # "brick cup" 1, "the cat cup!" 6 of 9, "a coin horse" 1, "grass" 1, "a painting" 4 of 7; five numbers 0.5
+    assert shown(alone)["equivalence"] == pytest.approx(100 * (1 + 6 / 9 + 1 + 1 + 4 / 7 + 2.5) / 10, abs=0.01)
+    assert shown(alone)["equivalence > 0.5"] == 50
+    assert {name: shown(beside)[name] for name in shown(alone)} == shown(alone)
+    assert shown(beside)["judged"] == 80
+    assert "'equivalence' is the mean score that sharing gives answers" in beside.notes
+    assert [figure.value for figure in again.figures] == [figure.value for figure in beside.figures]
 
 
 def test_the_judge_knows_the_question(data: Path, tmp_path: Path) -> None:

@@ -1,0 +1,119 @@
+"""`bem:` with tiny untrained classifiers, in a fresh environment with the extra `local`: held against transformers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from askance.evals import aevaluate
+from askance.evals.whoops.tasks import vqa
+from askance.replay import Store
+from tests.evals.whoops import files
+from tests.scripted import model_of, scripted
+from tests.slow.environments import HERE, ROOT, checked
+from tests.slow.test_embedding import embed_python  # pyright: ignore[reportUnusedImport]  # noqa: F401
+
+pytestmark = pytest.mark.slow
+
+Score: TypeAlias = Callable[..., dict[str, Any]]
+Make: TypeAlias = Callable[[str], Path]
+
+QUESTION = {"question": "what is it ?", "reference": "a cup of brick"}
+TRIPLES = [
+    {**QUESTION, "candidate": "a cup of brick"},
+    {**QUESTION, "candidate": "two"},
+    {**QUESTION, "candidate": "the brick cup is it a cup of a cup"},
+    {**QUESTION, "candidate": "half \ud800"},
+    {"question": "what is the cup ?", "reference": "brick", "candidate": "brick"},
+]
+
+
+@pytest.fixture
+def tiny(embed_python: Path, tmp_path: Path) -> Make:  # noqa: F811
+    """Makes a classifier that knows so many segments."""
+
+    def make(segments: str) -> Path:
+        checked([str(embed_python), str(HERE / "make_classifier.py"), str(tmp_path / segments), segments])
+        return tmp_path / segments
+
+    return make
+
+
+@pytest.fixture
+def score(embed_python: Path, own_place: Path) -> Score:  # noqa: F811
+    """Scores answers in a process of its own."""
+
+    def run(spec: str, triples: Any, *more: str, mode: str = "auto", python: Path = embed_python) -> Any:
+        command = [str(python), str(HERE / "score_answers.py"), spec, mode, *more]
+        lines = "".join(json.dumps(triple) + "\n" for triple in triples)
+        done = subprocess.run(
+            command, input=lines, cwd=own_place, capture_output=True, text=True, timeout=300, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.mark.parametrize("segments", ["3", "2"])
+def test_scores_are_those_of_transformers_and_replay_without_torch(score: Score, tiny: Make, segments: str) -> None:
+    folder = tiny(segments)
+    live = score(f"bem:{folder}", TRIPLES, str(folder), segments)
+    replayed = score(f"bem:{folder}", TRIPLES, mode="replay", python=Path(sys.executable))
+
+    assert live["scores"] == pytest.approx(live["reference"], abs=1e-5)
+    assert len({round(each, 4) for each in live["scores"]}) == len(TRIPLES)
+    assert (live["early"], live["loaded"], replayed["loaded"]) == (False, True, False)
+    assert (replayed["form"], replayed["scores"]) == (live["form"], live["scores"])
+
+
+def test_the_other_class_and_alone_or_together(score: Score, tiny: Make) -> None:
+    folder = tiny("3")
+    together = score(f"bem:{folder}", TRIPLES[:3])["scores"]
+    alone = [score(f"bem:{folder}?batch=1", [triple], mode="live")["scores"][0] for triple in TRIPLES[:3]]
+    other = score(f"bem:{folder}?label=0", TRIPLES[:3])["scores"]
+
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert [1 - each for each in other] == pytest.approx(together, abs=1e-5)
+
+
+def test_what_is_too_long_is_cut_at_its_end(score: Score, tiny: Make) -> None:
+    folder = tiny("3")
+    long, cut = (
+        {**QUESTION, "candidate": "brick " * count} for count in (500, 12)
+    )  # 24 tokens, 4 marks, 4 and 4 words
+
+    assert score(f"bem:{folder}", [long])["scores"] == pytest.approx(score(f"bem:{folder}", [cut])["scores"], abs=1e-6)
+
+
+def test_weights_without_the_layer_that_tells_classes_are_refused(score: Score, tiny: Make) -> None:
+    found = score(f"bem:{tiny('HEADLESS')}", TRIPLES)
+
+    assert found["error"] == "ConfigError"
+    assert "its files lack 2 of its weights, such as classifier.bias" in found["message"]
+
+
+async def test_questions_are_scored_by_the_classifier(score: Score, tiny: Make, tmp_path: Path) -> None:
+    folder, data = tiny("3"), files.first_release(tmp_path / "data")
+    script = scripted(answer_from_picture={"answer": "a cup of brick"})
+    task = vqa(data=data, vlm=model_of(script), limit=1)
+    asked = [
+        {**sample.target, "reference": sample.target["answer"], "candidate": "a cup of brick"}
+        for sample in task.samples
+    ]
+    scores = score(f"bem:{folder}", asked)["scores"]
+
+    with Store.open("records") as store:
+        scored = vqa(data=data, vlm=model_of(script, store), limit=1, scorer=f"bem:{folder}")
+        run = await aevaluate(scored, out=tmp_path / "run")
+
+    assert run.figure("equivalence").value == pytest.approx(sum(scores) / len(scores))
+    assert "torch" not in sys.modules
