@@ -96,7 +96,10 @@ def pack(
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise StoreError(f"The pack {str(path)!r} cannot be written: {error.strerror}.") from error
+        raise StoreError(
+            f"The pack {str(path)!r} cannot be written: {error.strerror}.",
+            hint="Make room on the disk, or name another place: `-o FILE`.",
+        ) from error
     return Packed(path=path, digest=digest, runs=len(runs), files=len(digests))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
+from askance.evals.unwritable import writing_to
 from askance.models.counting import counts_form
 from askance.replay import Record, export_cassette, read_cassette, select
 
@@ -83,7 +84,8 @@ class RunFolder:
         """Writes the line of one sample, at once; returns it as it will be read."""
         text = json.dumps(line, ensure_ascii=False)
         if self._name(line) not in self.finished:
-            self._write(self._samples, text)
+            with writing_to(self.path / SAMPLES):
+                self._write(self._samples, text)
         return json.loads(text)
 
     def finish(
@@ -129,7 +131,8 @@ class RunFolder:
 
     def close(self) -> None:
         """Lets go of the folder."""
-        self._samples.close()
+        with suppress(OSError):  # a line that found no room was told of when it was written
+            self._samples.close()
         self._lock.close()
 
     def _start(self) -> None:
@@ -214,17 +217,19 @@ def amending(path: Path) -> Generator[Callable[[Mapping[str, Any]], None]]:
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     """Writes a file of JSON lines, whole or not at all."""
     part = path.with_name(f"{path.name}.part")
-    with _writing(part, "w") as file:
-        for line in lines:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    part.replace(path)
+    with writing_to(path):
+        with _writing(part, "w") as file:
+            for line in lines:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        part.replace(path)
 
 
 def _describe(folder: Path, content: Mapping[str, Any]) -> None:
     part = folder / f"{DESCRIPTION}.part"
-    with _writing(part, "w") as text:
-        text.write(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
-    part.replace(folder / DESCRIPTION)
+    with writing_to(folder / DESCRIPTION):
+        with _writing(part, "w") as text:
+            text.write(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
+        part.replace(folder / DESCRIPTION)
 
 
 def _locked(path: Path) -> IO[str]:

@@ -97,11 +97,7 @@ def test_what_lines_say_of_their_calls_is_summed(run: Run) -> None:
             "replayed": 1,
             "tokens": {"input": 10, "output": 5},
             "cost": None if place == 0 else 0.25,
-            "tries": {
-                line["links"]["answers"]["calls"][0]: [
-                    {"at": 1000.0 + 2 * place, "seconds": 1.0 + place, "error": error}
-                ]
-            },
+            "tries": {key: [{"at": 1000.0 + 2 * place, "seconds": 1.0 + place, "error": error}]},
         }
     (run.path / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 

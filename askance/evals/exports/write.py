@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from askance.errors import StoreError, UsageError
+from askance.errors import UsageError
 from askance.evals.exports.frames import write_data_set, write_parquet
 from askance.evals.exports.inspect_log import write_inspect
 from askance.evals.exports.plain import write_csv, write_jsonl
 from askance.evals.exports.tracking import write_mlflow
+from askance.evals.unwritable import writing_to
 
 if TYPE_CHECKING:
     from askance.evals.run import Run
@@ -51,9 +52,7 @@ def export(run: Run, to: str, path: str | Path | None = None) -> Path:
         raise UsageError(f"The run {str(run.path)!r} has no samples yet.", hint="Go on with it: `askance eval run`.")
     if place.resolve().is_relative_to(run.path.resolve()):
         raise UsageError(f"{str(place)!r} lies in the run's own folder.", hint="Name another place: `-o PATH`.")
-    try:
+    with writing_to(place, hint="Make room on the disk, or name another place: `-o PATH`."):
         place.parent.mkdir(parents=True, exist_ok=True)
         write(run, place)
-    except OSError as error:
-        raise StoreError(f"{str(place)!r} cannot be written: {error.strerror or error}.") from error
     return place

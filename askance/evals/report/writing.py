@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from askance.errors import UsageError
+from askance.evals.unwritable import writing_to
 
 if TYPE_CHECKING:
     from askance.evals.report.pictures import Pictures
@@ -30,25 +31,28 @@ def write_page(out: Path, make: Make, *, pictures: Pictures | None = None, besid
 
     Raises:
         UsageError: `out` is a folder.
-        OSError: it cannot be written.
+        StoreError: it cannot be written; a page that was there stays.
     """
     if out.is_dir():
         raise UsageError(f"{str(out)!r} is a folder, and the page is one file.", hint="Name a file: -o report.html")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    files = _beside(out, pictures) if beside and pictures is not None else None
-    part = out.with_name(f"{out.name}.part")
-    try:
-        size = part.write_bytes(make(files).encode("utf-8", "backslashreplace"))
+    with writing_to(out, hint="Make room on the disk, or name another place: `-o FILE`, `--html FILE`."):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        page = make([*_places(out, pictures)] if beside and pictures is not None else None)
+        part = out.with_name(f"{out.name}.part")
+        size = part.write_bytes(page.encode("utf-8", "backslashreplace"))
+        if beside and pictures is not None:
+            _put_beside(out, pictures)
         part.replace(out)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
     return size
 
 
-def _beside(out: Path, pictures: Pictures) -> list[str]:
+def _places(out: Path, pictures: Pictures) -> Iterator[str]:
+    """Addresses of pictures beside a page, in their order."""
+    return (f"{quote(f'{out.stem}_files')}/{digest[:32]}.jpg" for digest in pictures.jpegs)
+
+
+def _put_beside(out: Path, pictures: Pictures) -> None:
     folder = out.with_name(f"{out.stem}_files")
     folder.mkdir(exist_ok=True)
     for digest, data in pictures.jpegs.items():
         (folder / f"{digest[:32]}.jpg").write_bytes(data)
-    return [f"{quote(folder.name)}/{digest[:32]}.jpg" for digest in pictures.jpegs]

@@ -1,0 +1,77 @@
+"""A disk that is full: what cannot be written is named, nothing half is left, and what was there stays."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from askance.evals import evaluate
+from tests.cli.command import Command
+from tests.evals.odd import chooser, odd, write_pictures
+
+
+@contextmanager
+def room(size: int) -> Generator[None]:
+    """No file may grow beyond so many bytes, as on a disk that is full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.fixture(autouse=True)
+def runs(own_place: Path) -> None:
+    pictures = write_pictures(own_place / "pictures")
+    for name, right in (("a", 1), ("b", 2)):
+        evaluate(odd(data=pictures, vlm=chooser(right)), out=name)
+
+
+WRITTEN = {
+    "report": (["report", "a"], "report.html"),
+    "pictures beside it": (["report", "a", "--images", "pictures", "--beside", "-o", "b.html"], "b.html"),
+    "comparison": (["compare", "a", "b", "--html", "c.html"], "c.html"),
+    "csv": (["export", "a", "--to", "csv"], "a.csv"),
+    "jsonl": (["export", "a", "--to", "jsonl"], "a.jsonl"),
+    "inspect": (["export", "a", "--to", "inspect"], "a.eval"),
+    "scores": (["eval", "score", "a"], "a/scores.jsonl"),
+    "pack": (["pack", "a"], "runs.pack"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "name"), WRITTEN.values(), ids=WRITTEN)
+def test_what_cannot_be_written_is_named(arguments: list[str], name: str, askance: Command) -> None:
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    with room(300):
+        done = askance(*arguments)
+
+    assert (done.code, done.out) == (3, "")
+    assert f"{name!r} cannot be written: File too large.\n  → Make room on the disk, " in done.err
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def test_a_run_that_finds_no_room_goes_on_later(askance: Command) -> None:
+    """What was answered is on the disk, and the same command makes the rest."""
+    Path("own.py").write_text(
+        "from askance.evals import Sample, Task, right_or_wrong, task\n"
+        "@task('own/long', scoring=right_or_wrong())\n"
+        "def long() -> Task:\n"
+        "    samples = [Sample(id=str(each), target=True) for each in range(20)]\n"
+        "    return Task(samples=samples, solver=lambda sample: 'x' * 200)\n",
+        encoding="utf-8",
+    )
+    with room(3000):
+        broken = askance("eval", "run", "own.py", "--out", "long")
+    whole = askance("eval", "run", "own.py", "--out", "long")
+
+    assert broken.code == 3
+    assert broken.err == (
+        "askance: 'long/samples.jsonl' cannot be written: File too large.\n  → Make room on the disk, or check the "
+        "rights to the folder; then the same command again.\n",
+    )
+    assert (whole.code, "20 samples: 20 answered." in whole.out) == (0, True)
