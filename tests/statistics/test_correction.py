@@ -44,6 +44,36 @@ def test_with_a_perfect_judge_the_interval_is_that_of_agresti_and_coull() -> Non
     assert (interval.low, interval.high) == pytest.approx((share - half, share + half), abs=1e-6)
 
 
+PUBLISHED: dict[str, tuple[tuple[int, int], tuple[int, int], tuple[int, int], float, tuple[float, float, float]]] = {
+    "a good test": ((30, 100), (45, 50), (76, 80), 0.95, (0.29411765, 0.17932916, 0.42055144)),
+    "few controls": ((259, 400), (17, 20), (24, 30), 0.95, (0.68846154, 0.52023067, 0.95612413)),
+    "down to none": ((7, 200), (88, 100), (97, 100), 0.95, (0.00588235, 0.0, 0.05886666)),
+    "another level": ((30, 100), (45, 50), (76, 80), 0.90, (0.29411765, 0.19559580, 0.39859283)),
+}
+"""Positives among those tested, among positive controls, negatives among negative ones, the level; and what R says: the
+function `prevSeSp` of its package asht, by Lang and Reiczigel (2014), run in R 4.2."""
+
+
+@pytest.mark.parametrize(("yes", "positive", "negative", "level", "said"), PUBLISHED.values(), ids=PUBLISHED)
+def test_the_interval_of_lang_and_reiczigel_is_that_of_asht(
+    yes: tuple[int, int],
+    positive: tuple[int, int],
+    negative: tuple[int, int],
+    level: float,
+    said: tuple[float, float, float],
+) -> None:
+    card = Confusion(
+        true_yes=positive[0],
+        false_no=positive[1] - positive[0],
+        true_no=negative[0],
+        false_yes=negative[1] - negative[0],
+    )
+    estimate = rogan_gladen_estimate(*yes, card, level=level)
+
+    assert estimate.interval is not None
+    assert (estimate.value, estimate.interval.low, estimate.interval.high) == pytest.approx(said, abs=1e-7)
+
+
 NOTHING = {
     "no verdicts": (0, 0, PERFECT),
     "no labels": (3, 9, Confusion(true_yes=0, false_yes=0, true_no=0, false_no=0)),

@@ -189,7 +189,10 @@ def _notes(names: Sequence[str], labels: Sequence[Label]) -> tuple[str, ...]:
         notes.append(f"Pairs whose votes tie: {tied:,}; they count among people alone, and the judge is not asked.")
     classes = {label.verdict for label in labels} - {None}
     if not classes:
-        raise BadData("The votes of all pairs tie, so there is no label to hold a judge against.")
+        raise BadData(
+            "The votes of all pairs tie, so there is no label to hold a judge against.",
+            hint="Ask one more person about them, or give a `verdict`.",
+        )
     if len(classes) == 1:
         word, lost = ("true", "specificity") if True in classes else ("false", "sensitivity")
         notes.append(f"All labels are {word}: there is no {lost}, and neither κ nor a corrected rate says anything.")
