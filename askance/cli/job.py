@@ -180,9 +180,11 @@ def _show(job: Job, *, total: int, tally: Tally) -> Show:
 
 
 def _write_page(job: Job, chain: Chain, records: Records, *, show: Show, folder: RunFolder | None) -> None:
+    if job.html is None:
+        return
     from askance.cli.paged import KeepingShow, write_readings
 
-    if job.html is not None and isinstance(show, KeepingShow):
+    if isinstance(show, KeepingShow):
         place = None if folder is None else folder.path
         write_readings(job.html, show, name=job.chain, chain=chain, records=records, folder=place)
 
