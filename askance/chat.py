@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import override
 
+from askance.frozen import quickly
 from askance.images import CLEAN, Image, ImagePolicy
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
@@ -404,7 +405,7 @@ class ChatResponse:
             ValueError: `form` is no response.
         """
         try:
-            response = cls(
+            response = _response(
                 text=form.get("text", ""),
                 thinking=form.get("thinking", ""),
                 tool_calls=tuple([ToolCall(**call) for call in form["tool_calls"]]) if "tool_calls" in form else (),
@@ -422,7 +423,7 @@ class ChatResponse:
 
     def _check(self) -> None:
         """Refuse values that no response can have: whoever wrote a record may have written anything."""
-        texts = [self.text, self.thinking, self.refusal or "", self.model or ""]
+        texts = (self.text, self.thinking, self.refusal or "", self.model or "")
         for call in self.tool_calls:
             texts += call.id, call.name, call.arguments
         use = self.usage
@@ -433,6 +434,7 @@ class ChatResponse:
             raise ValueError(msg)
 
 
+_response = quickly(ChatResponse)
 _NO_USAGE = Usage()
 _TEXT: frozenset[type] = frozenset({str})
 _COUNT: frozenset[type] = frozenset({int, type(None)})

@@ -21,6 +21,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
+from askance.frozen import quickly
 from askance.models.capabilities import NOTED, Capabilities, endpoint_form, endpoint_key, not_recorded
 from askance.models.engine import Engine, compose
 from askance.models.loop import live
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from askance.models.settings import ModelSettings, Rung
 
 _log = logging.getLogger("askance")
+_request = quickly(ChatRequest)
 
 
 class Model:
@@ -134,7 +136,7 @@ class Model:
         sampling = self.settings.sampling
         if max_tokens is not None and sampling.max_tokens is None:
             sampling = replace(sampling, max_tokens=max_tokens)
-        return ChatRequest(
+        return _request(
             model=self.id,
             messages=tuple(messages),
             tools=tuple(tools),

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import AskanceError, BadImage, CallError, ReplayMiss
+from askance.frozen import quickly
 from askance.models import get_model, run_sync
 from askance.nodes.listening import listened
 from askance.nodes.result import Call, Result, Unreadable
@@ -44,6 +45,8 @@ Out = TypeVar("Out")
 MOST_TRIED = 100
 """Braces of a reply at which an object is looked for."""
 
+_call, _message = quickly(Call), quickly(Message)
+_result: type[Result[Any]] = quickly(Result)
 _FENCED_JSON = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
 
@@ -173,7 +176,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         for place, turn in enumerate(prompt.render(**self.variables(subject))):
             message = self._message(place, turn)
             if pictures and turn.role == "user":
-                message = Message(turn.role, (*pictures, *message.parts))
+                message = _message(turn.role, (*pictures, *message.parts))
                 pictures = []
             messages.append(message)
         return self.model.request(messages, response=self._response_format(subject, rung), max_tokens=self.max_tokens)
@@ -182,7 +185,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """A turn as a message; one that is the same from prompt to prompt is the same object, which is written once."""
         turn_before, message = self._messages.get(place, (None, None))
         if message is None or turn is not turn_before:
-            message = Message(turn.role, (TextPart(turn.text),))
+            message = _message(turn.role, (TextPart(turn.text),))
             self._messages[place] = turn, message
         return message
 
@@ -245,7 +248,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         for last in (False, True):
             response = await chat(request, again)
             calls.append(
-                Call(
+                _call(
                     key=request.key,
                     model=self._model_name,
                     usage=response.usage,
@@ -266,7 +269,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                     )
                 request = self._asked_again(request, response.text, str(error))
             else:
-                return Result(outcome="answered", value=value, calls=tuple(calls), rung=rung)
+                return _result(outcome="answered", value=value, calls=tuple(calls), rung=rung)
         raise AssertionError  # pragma: no cover  # the last round always returns
 
     def _notice(self, reply: str, subject: In) -> None:
