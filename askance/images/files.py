@@ -23,7 +23,8 @@ def read_file(path: Path) -> bytes:
     try:
         status = path.stat()
         _check(status.st_mode, status.st_size)
-        return path.read_bytes()
+        with path.open("rb", buffering=0) as file:
+            return file.readall()
     except Unusable:
         raise
     except FileNotFoundError as error:

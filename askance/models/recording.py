@@ -92,8 +92,9 @@ class Shelf:
         """
         if not self._reads or key in self._asking_again:
             return None
-        if asked is not None and not self._retry and isinstance(self.records, Store):
-            form = self._answer(self.records, key, asked)
+        records = self.records
+        if asked is not None and not self._retry and isinstance(records, Store):
+            form = self._answer(records, key, asked)
             return None if form is None else self._response(key, form)
         record = self.look_up(key)
         if record is None:

@@ -138,17 +138,21 @@ class Template:
         template = self._compiled
         if template is None:
             return budget.join([self.text])
-        from jinja2 import UndefinedError
-
         try:
             return budget.join(template.root_render_func(template.new_context(values, shared=True))).strip()
-        except UndefinedError as error:
+        except _undefined() as error:  # looked up where something was raised
             frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename == str(self.path)]
             line = template.get_corresponding_lineno(frames[-1].lineno or 1) if frames else 1
             raise PromptError(
-                f"{budget.where} uses an input that was not given in {str(self.path)!r}, line {line}: {error.message}.",
+                f"{budget.where} uses an input that was not given in {str(self.path)!r}, line {line}: {error}.",
                 hint="Put what needs an optional input between `{% if name %}` and `{% endif %}`.",
             ) from None
+
+
+def _undefined() -> type[Exception]:
+    from jinja2 import UndefinedError
+
+    return UndefinedError
 
 
 def _parse(block: RoleBlock) -> nodes.Template:

@@ -66,9 +66,11 @@ class Reader:
 
     def _connected(self) -> sqlite3.Connection | None:
         """The connection, once the file and its tables are there."""
+        if self._connection is not None and self._process == os.getpid():
+            return self._connection
         if self._process != os.getpid():
             self._leave_to_parent()
-        if self._connection is None and (self._folder / DATABASE).exists():
+        if (self._folder / DATABASE).exists():
             refuse_link(self._folder)
             connection = self._open(self._folder / DATABASE)
             try:

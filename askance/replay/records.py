@@ -143,14 +143,14 @@ def response_in(text: str, *, key: str, asked: str) -> JsonObject | None:
     end = place + len(asked)
     if not (text.startswith(asked, place) and text.startswith(_AFTER, end)):
         return None
+    found: JsonObject
+    head: JsonObject
     found, last = _decode(text, end + len(_AFTER))
     before = text[: place - len(',"request":')] + "}"
     head, head_end = _decode(before)
     if type(found) is not dict or type(head) is not dict or text[last:] != "}" or head_end != len(before):
         return None
-    known = cast("JsonObject", head)
-    sound = known.get("key") == key and type(known.get("images", {})) is dict
-    return cast("JsonObject", found) if sound else None
+    return found if head.get("key") == key and type(head.get("images", {})) is dict else None
 
 
 @runtime_checkable

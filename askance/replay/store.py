@@ -46,6 +46,7 @@ DAMAGED_HINT = (
 _OURS = "raw = 1 AND typeof(key) = 'text'"
 _ROW = "SELECT key, mode, filename, value, rowid FROM Cache"
 _GET = f"{_ROW} WHERE key = ? AND raw = 1"
+_VALUE = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
 _ALL = f"{_ROW} WHERE key > ? AND {_OURS} ORDER BY key LIMIT 64"
 _KIND = f"{_ROW} WHERE rowid > ? AND tag = ? AND {_OURS} ORDER BY rowid LIMIT 64"
 _KEYS = f"SELECT key FROM Cache WHERE key > ? AND {_OURS} ORDER BY key LIMIT 1024"
@@ -141,14 +142,17 @@ class Store:
             StoreError: the store cannot be read.
             DamagedRecord: the row is no record.
         """
-        row = self._reader.one(_GET, (key,))
+        row = self._reader.one(_VALUE, (key,))
         if row is None:
             return None
         try:
-            found = response_in(text_of(*row[1:4]), key=key, asked=asked)
+            found = response_in(text_of(*row), key=key, asked=asked)
         except (ValueError, RecursionError, StoreError):
             found = None
-        return _record(row).response if found is None else found
+        if found is None:  # decoded whole, to say what it is
+            record = self.get(key)
+            found = None if record is None else record.response
+        return found
 
     def put(self, record: Record, /) -> None:
         """Keep the record; one with the same key is replaced. It is on disk, whole, when this returns.

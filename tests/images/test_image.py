@@ -138,10 +138,10 @@ def test_files_that_cannot_be_read_are_bad_when_they_are_needed(tmp_path: Path) 
 
 
 def test_a_file_without_permission_is_bad(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(path: Path) -> bytes:
+    def denied(path: Path, *_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", denied)  # the superuser may run this, who reads everything
+    monkeypatch.setattr(Path, "open", denied)  # the superuser may run this, who reads everything
     with pytest.raises(BadImage) as caught:
         _ = Image.load(file).data
     assert caught.value.message == f"The picture {str(file)!r} cannot be read: Permission denied."
