@@ -39,6 +39,8 @@ class LinkPlan:
     output: Spread
     measured: bool
     """Whether the length of answers is that of answers on record, not an estimate."""
+    computed: bool = False
+    """Whether what is made is no call: scores and vectors, worked out on this machine by the thousand."""
 
     @property
     def calls(self) -> int:
@@ -129,10 +131,11 @@ class Plan:
         tpm: float | None = None,
         seconds_a_call: float = SECONDS_A_CALL,
     ) -> float:
-        """About how long it takes at a pace: what is slowest of calls at once, calls and tokens per minute."""
+        """About how long the calls take at a pace: what is slowest of calls at once, calls and tokens per minute."""
+        calls = sum(link.calls for link in self.links if not link.computed)
         return max(
-            self.calls * seconds_a_call / concurrency,
-            60 * self.calls / rpm if rpm else 0.0,
+            calls * seconds_a_call / concurrency,
+            60 * calls / rpm if rpm else 0.0,
             60 * (self.input.expected + self.output.expected) / tpm if tpm else 0.0,
         )
 

@@ -234,7 +234,7 @@ class Counting:
         steps = [step for step in self._chain.steps if isinstance(step.node, Node)]
         models = _models(self._chain)
         recorded: Mapping[Kind, Measured] = {}
-        if self._shared.missing:
+        if self._shared.missing and models:
             recorded = measure(models[0].engine.shelf.records, {model.id for model in models})
         return Plan(
             images=self._readings,

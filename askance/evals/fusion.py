@@ -21,12 +21,15 @@ from askance.chains import Chain, Link
 from askance.chains.line import line_of
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
+from askance.evals.counted import Counted
+from askance.evals.rehearsing import Rehearsal
 from askance.evals.solving import given_of
 from askance.evals.values import Prediction
 from askance.models import cosine, get_embedder, get_scorer
 
 if TYPE_CHECKING:
     from askance.chains import Reading
+    from askance.chains.planned import LinkPlan
     from askance.chat import JsonObject
     from askance.evals.values import Sample
     from askance.models import EmbedderLike, Engine, Model, ScorerLike
@@ -119,6 +122,40 @@ class FusionSolver:
             "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
         }
 
+    def given(self, sample: Sample) -> Mapping[str, Any]:
+        """What the chain that makes the texts is given for a sample."""
+        return given_of(sample)
+
+    async def beside(self, samples: Sequence[Sample], counted: set[str]) -> list[LinkPlan]:
+        """The scores and vectors that the answers rest on; nothing is made.
+
+        Args:
+            samples: that are to be answered.
+            counted: keys that were counted before, and those counted here afterwards.
+
+        Raises:
+            BadImage: the file of a picture cannot be read.
+            UsageError: the mode is `replay`, which makes nothing.
+        """
+        scores, vectors = Counted(), Counted()
+        with Rehearsal(unit="image").walking(*self.models):
+            for sample in samples:
+                options = options_of(sample)
+                if sample.image is None:
+                    continue
+                keys, lacking = self.scorer.keys(sample.image, options), self.scorer.lacking(sample.image, options)
+                scores.add(keys, lacking, counted)
+                if self.embedder is None or not self.parts:
+                    continue
+                reading = await self.chain.ainvoke({**self.given(sample)}, None)
+                waiting: list[Link] = [part for part in self.parts if _is_missing(reading, part)]
+                known = [] if waiting and self.texts == "joined" else self._texts(reading, without=waiting)
+                texts = [*known, *options] if known or waiting else []
+                vectors.add(self.embedder.keys(texts), self.embedder.lacking(texts), counted)
+                vectors.below += min(1, len(waiting)) if self.texts == "joined" else len(waiting)
+        made = [scores.plan("scores", self.scorer.id)]
+        return made if self.embedder is None else [*made, vectors.plan("vectors", self.embedder.id)]
+
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
         """The prediction for one sample.
 
@@ -145,9 +182,9 @@ class FusionSolver:
             meta=line["meta"],
         )
 
-    def _texts(self, reading: Reading) -> list[str]:
+    def _texts(self, reading: Reading, *, without: Sequence[Link] = ()) -> list[str]:
         """What is said of the picture, without what says nothing."""
-        said = [_said(reading, part).strip() for part in self.parts]
+        said = [_said(reading, part).strip() for part in self.parts if part not in without]
         texts = [text for text in said if text]
         return ["\n".join(texts)] if texts and self.texts == "joined" else texts
 
@@ -184,12 +221,18 @@ def ranked(scores: Sequence[float]) -> list[int]:
 def _missing(reading: Reading, parts: Sequence[Link]) -> str | None:
     """Why a text is not there; None where all are."""
     for part in parts:
+        if not _is_missing(reading, part):
+            continue
         found = reading.links.get(part)
         if found is None:
             return f"{part} is not given, and there is nobody to ask for it"
-        if not found.answered:
-            return f"{part} has no answer ({found.outcome})"
+        return f"{part} has no answer ({found.outcome})"
     return None
+
+
+def _is_missing(reading: Reading, part: Link) -> bool:
+    found = reading.links.get(part)
+    return found is None or not found.answered
 
 
 def _said(reading: Reading, part: Link) -> str:

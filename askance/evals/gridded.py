@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from askance.chains import plan_all
+from askance.chains.planned import together
 from askance.errors import CallError, UsageError
 from askance.evals.evaluation import aevaluate, configuration_of, place_of
 from askance.evals.grid import NAMED
+from askance.evals.predicting import Counting
 from askance.evals.reference import Suite, reference_table
 from askance.evals.reports import notes_of
 from askance.evals.solving import ChainSolver
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from askance.evals.grid import CellSpec, Grid, Row, TableSpec
     from askance.evals.run import Run
     from askance.evals.tasks import Definition, Task
+    from askance.evals.values import Sample
     from askance.models import Engine
 
 Published = Callable[[str, tuple[str, ...], str], float | None]
@@ -152,6 +155,7 @@ class GridRunner:
             UsageError: the mode is `replay`, which asks nothing.
         """
         reasons: dict[str, str] = {}
+        counting: list[tuple[Counting, Sequence[Sample]]] = []
 
         def runs() -> Iterator[tuple[Chain, Iterable[Mapping[str, Any]]]]:
             for asked, cell in self.wanted.items():
@@ -160,12 +164,17 @@ class GridRunner:
                 except UsageError as error:
                     reasons[asked] = error.message
                     continue
-                if isinstance(task.solver, ChainSolver):
+                if isinstance(task.solver, (ChainSolver, Counting)):
                     yield task.solver.chain, map(task.solver.given, task.samples)
+                    if isinstance(task.solver, Counting):
+                        counting.append((task.solver, task.samples))
                 else:
                     reasons[asked] = "nobody can tell what a solver will ask that is no chain"
 
-        found = await plan_all(runs())
+        found, counted = await plan_all(runs()), set[str]()
+        for solver, samples in counting:
+            links = tuple(await solver.beside(samples, counted))
+            found = together([found, replace(found, links=links, probes=0, elsewhere={})])
         left_out = tuple(f"{self.wanted[asked].label}: {reason}" for asked, reason in reasons.items())
         return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=tuple(dict.fromkeys(left_out)))
 

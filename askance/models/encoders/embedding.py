@@ -92,6 +92,10 @@ class RecordedEmbedder:
         """Keys of the records of `texts`, each once; none where nothing is recorded."""
         return tuple(dict.fromkeys(key_of("embed", self.request(text)) for text in texts)) if self.stored else ()
 
+    def lacking(self, texts: Sequence[str]) -> frozenset[str]:
+        """Keys of the vectors that would have to be made, for they are not on record."""
+        return self._kept.lacking([self.request(text) for text in texts])
+
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """A vector for each text, in their order; those that are missing are made together, equal texts once.
 

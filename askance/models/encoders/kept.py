@@ -95,10 +95,10 @@ class Kept:
                 del under_way[key]
             done.set()
 
-    def missing(self, forms: Sequence[JsonObject]) -> int:
-        """How many of the different `forms` are not on record, or not to be read from there."""
-        keys = dict.fromkeys(key_of(self._kind, form) for form in forms)
-        return len(keys) - (len(self._found(keys)) if self._stored else 0)
+    def lacking(self, forms: Sequence[JsonObject]) -> frozenset[str]:
+        """Keys of those `forms` that are not on record, or not to be read from there."""
+        keys = frozenset(key_of(self._kind, form) for form in forms)
+        return keys - self._found(keys).keys() if self._stored else keys
 
     def lend_folder(self, model: object) -> None:
         """Tells a model that keeps arrays of numbers where the records' folder is, or that there is none for it."""

@@ -117,10 +117,11 @@ class RecordedScorer:
         keys = (key_of("score", self.request(subject, text, view=view)) for text in texts)
         return tuple(dict.fromkeys(keys)) if self.stored else ()
 
-    def missing(self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: View = WHOLE) -> int:
-        """How many of the different `texts` would have to be scored, for they are not on record."""
-        requests = [self.request(subject, text, view=view) for text in dict.fromkeys(texts)]
-        return self._kept.missing(requests)
+    def lacking(
+        self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: View = WHOLE
+    ) -> frozenset[str]:
+        """Keys of the scores that would have to be made, for they are not on record."""
+        return self._kept.lacking([self.request(subject, text, view=view) for text in texts])
 
     async def score(self, image: Image, texts: Sequence[str], *, view: View = WHOLE) -> list[float]:
         """A score for each text, in their order; those that are missing are made together, equal texts once.

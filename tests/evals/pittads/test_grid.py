@@ -22,7 +22,7 @@ from askance.evals.reference import reference_table
 from askance.evals.tables import FORMATS, rendered
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, ScriptedScorer, get_model
-from askance.replay import MemoryStore
+from askance.replay import MemoryStore, RecordKind
 from tests.evals.pittads.files import key_of, row, write_json
 from tests.evals.pittads.worlds import REFUSAL, choosing, is_wrong, listed, numbers, picture_of, statements, world
 from tests.images import samples as pictures
@@ -251,12 +251,24 @@ def test_calls_that_runs_share_are_made_once(made: GridRun) -> None:
 
 
 def test_the_plan_is_what_the_grid_then_asks(planned: GridPlan, made: GridRun) -> None:
-    """Of the chains: encoders ask no endpoint."""
-    chains = [run for run in made.runs if run.task != "pittads/arr-clip"]
-    asked = {call for run in chains for answer in run.answers for call in answer.keys if call in calls_of(run)}
+    asked = {call for run in made.runs for answer in run.answers for call in answer.keys if call in calls_of(run)}
+    calls = [link for link in planned.plan.links if not link.computed]
 
-    assert (planned.runs, planned.plan.hits) == (len(chains), 0)
-    assert planned.plan.calls == len(asked)
+    assert (planned.runs, planned.plan.hits) == (len(made.runs), 0)
+    assert sum(link.calls for link in calls) == len(asked)
+
+
+def test_the_plan_counts_scores_and_vectors_once(planned: GridPlan, made: GridRun) -> None:
+    fused = [run for run in made.runs if run.task == "pittads/arr-clip"]
+    made_of = {kind: {record.key for run in fused for record in run.records.of_kind(kind)} for kind in KINDS}
+    scores, vectors = (next(link for link in planned.plan.links if link.link == name) for name in ("scores", "vectors"))
+
+    assert (scores.known, scores.below) == (len(made_of["score"]), 0)
+    # Texts that are not said yet may turn out to be equal, or to say nothing.
+    assert vectors.known < len(made_of["embed"]) <= vectors.known + vectors.below
+
+
+KINDS: tuple[RecordKind, ...] = ("embed", "score")
 
 
 def calls_of(run: Run) -> set[str]:

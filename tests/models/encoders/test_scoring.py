@@ -170,7 +170,9 @@ async def test_texts_are_scored_against_texts_and_kept() -> None:
     replayed = get_scorer(scorer.form(), engine=over(records, "replay"))
     assert await replayed.score_texts(ABOUT, ["the cup"]) == [1.0]
     assert {record.key for record in records} == set(scorer.keys(ABOUT, ["the cup", "a cup"]))
-    assert (scorer.missing(ABOUT, ["a cup", "bricks"]), scorer.missing({**ABOUT, "question": "?"}, ["a cup"])) == (1, 1)
+    assert scorer.lacking(ABOUT, ["a cup", "bricks"]) == set(scorer.keys(ABOUT, ["bricks"]))
+    other = {**ABOUT, "question": "?"}
+    assert scorer.lacking(other, ["a cup"]) == set(scorer.keys(other, ["a cup"]))
 
 
 async def test_who_takes_no_pictures_or_no_views_says_so() -> None:
