@@ -26,6 +26,9 @@ PAIRS = "pairs"
 EACH = 5
 """Captions, explanations and underspecified captions of an image each."""
 
+CATEGORIES = 26
+"""Commonsense categories of the data (section 2.2)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
@@ -134,6 +137,22 @@ def _notes(data: Whoops, report: WhoopsReport) -> Iterator[str]:
     for name, count in report.counts.items():
         if report.listed is None and count.found != count.published and name not in {"pictures", "pairs"}:
             yield f"{count.found:,} {name}, and {count.published:,} are published."
+
+    yield from _about_categories(report)
+
+
+def _about_categories(report: WhoopsReport) -> Iterator[str]:
+    """What is odd about the commonsense categories; their names are nowhere listed, so that any can be meant."""
+    if len(report.categories) > CATEGORIES:
+        yield f"{len(report.categories):,} commonsense categories, and the paper has {CATEGORIES}."
+    without = report.counts["images"].found - sum(report.categories.values())
+    if report.categories and without:
+        yield f"Images without a commonsense category, which stand in the figures of none: {without:,}."
+    written: dict[str, str] = {}
+    for name in report.categories:
+        other = written.setdefault(" ".join(name.casefold().split()), name)
+        if other != name:
+            yield f"The categories {other!r} and {name!r} differ in how they are written alone, and count as two."
 
 
 def _problems(data: Whoops, report: WhoopsReport, found: Problems) -> Iterator[str]:

@@ -20,6 +20,7 @@ from askance.evals.whoops.categories import by_category
 from askance.evals.whoops.check import PAIRS
 from askance.evals.whoops.contexts import GOLD, Roles, chain_of, view_of
 from askance.evals.whoops.dataset import Whoops
+from askance.evals.whoops.folds import FOLDS, fold_of
 from askance.evals.whoops.layouts import has_rows
 from askance.evals.whoops.pairs import PAPER, Pair, read_pairs
 
@@ -113,7 +114,7 @@ def _both(matrix: Matrix) -> float:
 
 
 @task(NAME, scoring=scoring, solver=solver)
-def identify(  # the options of a task
+def identify(  # noqa: PLR0913  # the options of a task
     data: Path,
     *,
     pairs: Path | None = None,
@@ -123,6 +124,8 @@ def identify(  # the options of a task
     context: str = "I",
     ids: Path | None = None,
     limit: int | None = None,
+    fold: int | None = None,
+    seed: int = 0,
 ) -> Task:
     """Whether an image is weird or normal.
 
@@ -135,6 +138,8 @@ def identify(  # the options of a task
         context: what the answering model gets, see `askance.evals.whoops.contexts`.
         ids: file that lists the pairs.
         limit: pairs at most.
+        fold: only the test pairs of this fold, from 0.
+        seed: of the folds.
 
     Raises:
         BadData: the pairs cannot be read, or have no captions for the context `gold-caption`.
@@ -142,19 +147,39 @@ def identify(  # the options of a task
     """
     view = view_of(context, NAME)
     roles = Roles(vlm=vlm, llm=llm, combiner=combiner)
-    found = _pairs(Path(data), pairs, ids=ids, limit=limit)
+    every = _pairs(Path(data), pairs, ids=ids)
+    found = every if fold is None else _in_fold(every, fold, seed=seed)
+    if limit is not None and limit < 1:
+        raise UsageError(f"A limit of {limit} leaves no pair.", hint="Give 1 or more.")
+    found = found[:limit]
+    split = {} if fold is None else {"fold": fold, "seed": seed}
     samples = [sample for pair in found for sample in samples_of(pair, view)]
     categories = sorted({pair.category for pair in found} - {""})
     return Task(
         samples=samples,
         solver=solver(context=context, vlm=vlm, llm=llm, combiner=combiner),
         label=f"{roles.answering(view).id} ({view.name})",
-        options={"context": context, "categories": categories},
-        notes=(f"{len(found):,} pairs; the paper has {PAPER}, which are not published with the data set",),
+        options={"context": context, "categories": categories, **split},
+        notes=(
+            f"{len(found):,} pairs; the paper has {PAPER}, which are not published with the data set",
+            *(() if fold is None else (f"the test pairs of fold {fold} of {FOLDS}, seed {seed}",)),
+        ),
     )
 
 
-def _pairs(data: Path, pairs: Path | None, *, ids: Path | None, limit: int | None) -> tuple[Pair, ...]:
+def _in_fold(pairs: Sequence[Pair], fold: int, *, seed: int) -> tuple[Pair, ...]:
+    """The pairs in the test of a fold.
+
+    Raises:
+        UsageError: there is no such fold, or there are too few pairs for folds.
+    """
+    places = fold_of([pair.id for pair in pairs], seed=seed)
+    if fold not in range(FOLDS):
+        raise UsageError(f"There is no fold {fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
+    return tuple(pair for pair in pairs if places[pair.id] == fold)
+
+
+def _pairs(data: Path, pairs: Path | None, *, ids: Path | None) -> tuple[Pair, ...]:
     entries = {entry.id: entry for entry in Whoops.open(data).entries} if has_rows(data) else {}
     inner = data / PAIRS
     found = read_pairs(pairs or (inner if inner.is_dir() else data), entries)
@@ -166,9 +191,7 @@ def _pairs(data: Path, pairs: Path | None, *, ids: Path | None, limit: int | Non
                 f"{len(unknown):,} listed pairs are not there, such as {unknown[0]!r}.", hint="Mend the list."
             )
         found = tuple(pair for pair in found if pair.id in {*wanted})
-    if limit is not None and limit < 1:
-        raise UsageError(f"A limit of {limit} leaves no pair.", hint="Give 1 or more.")
-    return found[:limit]
+    return found
 
 
 def samples_of(pair: Pair, view: View) -> Iterator[Sample]:

@@ -295,6 +295,19 @@ def test_folds_are_by_image_and_hold_each_once() -> None:
 # --- the check ---
 
 
+def test_categories_that_nobody_knows_are_told(tmp_path: Path) -> None:
+    rows = [{"image_id": f"w{n}", "commonsense_category": f"kind {n}"} for n in range(26)]
+    more = [{"image_id": "x", "commonsense_category": "Kind  3"}, {"image_id": "y", "commonsense_category": ""}]
+    files.write_table(tmp_path / "whoops_dataset.csv", [*rows, *more])
+    notes = check(tmp_path).notes
+
+    assert {
+        "27 commonsense categories, and the paper has 26.",
+        "Images without a commonsense category, which stand in the figures of none: 1.",
+        "The categories 'kind 3' and 'Kind  3' differ in how they are written alone, and count as two.",
+    } <= {*notes}
+
+
 def test_the_check_goes_on_past_broken_rows(tmp_path: Path) -> None:
     table = [files.as_json(row) for row in files.rows()]
     table[1]["crowd_captions"] = "[1"

@@ -122,6 +122,20 @@ async def test_a_run_is_scored_and_read_again_without_its_data(data: Path, tmp_p
     assert (again.reread, again.changed, again.kept) == (6, (), ())
 
 
+def test_folds_split_whole_pairs_and_hold_each_once(tmp_path: Path) -> None:
+    data = files.first_release(tmp_path / "data")
+    files.pairs(data / "pairs", count=5)
+    parts = [[sample.id for sample in identify(data=data, vlm=model(), fold=fold).samples] for fold in range(5)]
+
+    assert [len(part) for part in parts] == [2] * 5
+    assert sorted(name for part in parts for name in part) == sorted(
+        sample.id for sample in identify(data=data, vlm=model()).samples
+    )
+    assert all(len({name.partition("#")[0] for name in part}) == 1 for part in parts)
+    with pytest.raises(UsageError, match=r"There is no fold 5\. Folds are 0 to 4\."):
+        identify(data=data, vlm=model(), fold=5)
+
+
 def test_what_cannot_be_is_said(data: Path, tmp_path: Path) -> None:
     who = model()
     with pytest.raises(UsageError, match=r"no context 'X'\. Choose one of I, caption"):
