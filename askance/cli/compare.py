@@ -72,7 +72,7 @@ def _write_page(
     from askance.evals.report.writing import write_page
 
     difference = build_difference(found)
-    warn_of_many(sum(len(part.rows) for part in difference.parts))
+    warn_of_many(difference.parts)
     pictures = pictures_of(difference.parts, images, megabytes=megabytes)
     size = write_page(
         out, lambda files: difference_page(difference, pictures=pictures, files=files), pictures=pictures, beside=beside

@@ -53,7 +53,7 @@ def report(
     if as_json:
         print(json.dumps(found.form()))
         return
-    warn_of_many(sum(len(part.rows) for part in found.runs))
+    warn_of_many(found.runs)
     pictures = pictures_of(found.runs, images, megabytes=images_mb)
     size = write_page(
         out, lambda files: report_page(found, pictures=pictures, files=files), pictures=pictures, beside=beside
@@ -88,7 +88,9 @@ def tell(out: Path, size: int, pictures: Pictures | None) -> None:
         print(f"{len(pictures.jpegs):,} pictures{side}{''.join(f'; {note}' for note in pictures.notes)}.")
 
 
-def warn_of_many(count: int) -> None:
+def warn_of_many(parts: Sequence[RunPart]) -> None:
     """Says so where so many samples make a large page."""
+    count = sum(len(part.rows) for part in parts)
     if count > MANY:
-        typer.echo(f"{count:,} samples make a large page; one run at a time makes smaller ones.", err=True)
+        less = "; one run at a time makes smaller ones" if len(parts) > 1 else ""
+        typer.echo(f"{count:,} samples make a large page, which takes a while to make and to open{less}.", err=True)

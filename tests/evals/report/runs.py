@@ -76,6 +76,20 @@ def plain_run(folder: Path, count: int = 12, *, shift: int = 0, label: str = "pl
     return evaluate(task, out=folder)
 
 
+def copied(run: Run, count: int) -> Run:
+    """The run with its samples over and over until there are so many, under other names."""
+    for name in ("samples.jsonl", "scores.jsonl"):
+        texts = (run.path / name).read_text(encoding="utf-8").splitlines()
+        with (run.path / name).open("w", encoding="utf-8") as file:
+            for number in range(count):
+                line: dict[str, Any] = json.loads(texts[number % len(texts)])
+                line["id"] = f"{line['id']}-{number // len(texts)}"
+                if "sample" in line:
+                    line["sample"] |= {"id": line["id"], "group": line["id"]}
+                file.write(json.dumps(line) + "\n")
+    return Run.open(run.path)
+
+
 def chain_run(folder: Path, data: Path, **answers: Any) -> Run:
     """The whole chain over made-up ads, answered by a script; `answers` change what it says."""
     from askance.evals.pittads.arr import arr_multi

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from askance.cli import main
 from askance.evals import compare
 from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
 from askance.evals.report.writing import write_page
 from tests.evals.pittads import worlds
 from tests.evals.report.browser import launched, opened
-from tests.evals.report.runs import HOSTILE, chain_run, hostile_run, plain_run
+from tests.evals.report.runs import HOSTILE, chain_run, copied, hostile_run, plain_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.slow
 
 ROWS = ".row .id"
 MANY = 1200
+FAR_TOO_MANY = 50_000
 MOST_MS = 2000
 """A page of `MANY` samples can be used after so long."""
 MOST_DRAW_MS = 50
@@ -261,6 +263,50 @@ def test_many_samples_open_at_once_and_scroll_without_a_stutter(browser: Browser
     assert ready < MOST_MS, told
     assert drawn < 60
     assert slowest < MOST_DRAW_MS, told
+
+
+def test_fifty_thousand_samples_are_warned_of_and_only_those_in_sight_are_drawn(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, out = copied(plain_run(tmp_path / "run", 10), FAR_TOO_MANY), tmp_path / "page.html"
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(run.path), "-o", str(out)])
+    with opened(browser, out, "#samples") as seen:
+        ready, slowest = seen.ready, seen.do(SCROLLING.replace("1700", "85000"))
+        seen.page.fill("input[type=search]", "s0007-4321")
+        seen.until("document.querySelectorAll('.row').length === 1")
+
+        assert (ended.value.code, seen.complaints) == (0, [])
+        assert (seen.texts(ROWS), seen.texts("output")) == (["s0007-4321"], ["1 of 50,000"])
+    assert capsys.readouterr().err == "50,000 samples make a large page, which takes a while to make and to open.\n"
+    told = f"{out.stat().st_size / 1e6:.1f} MB: ready after {ready:.0f} ms; slowest draw {slowest:.1f} ms"
+    assert ready < 5 * MOST_MS, told
+    assert slowest < 5 * MOST_DRAW_MS, told
+
+
+def test_of_three_runs_any_two_are_shown_beside_each_other(browser: Browser, tmp_path: Path) -> None:
+    data, out = worlds.world(tmp_path / "data"), tmp_path / "three.html"
+    worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
+    runs = [
+        chain_run(tmp_path / "a", data),
+        chain_run(tmp_path / "b", data, narration={"description": "NARRATED, but otherwise."}),
+        chain_run(tmp_path / "c", data, choose_action_reasons=worse),
+    ]
+    write_page(out, lambda _: difference_page(build_difference(compare(*runs))))
+    with opened(browser, out, "#samples") as seen:
+        assert seen.texts('select[title="Which two"] option') == ["A · B: a · b", "A · C: a · c", "B · C: b · c"]
+        seen.page.select_option('select[title="Which two"]', "2")
+        seen.page.keyboard.press("Escape")
+        seen.page.keyboard.press("j")
+
+        assert seen.texts(".row .mark") == ["B better"] * 3
+        assert seen.texts(".in-all .shown .letter") == ["B", "C"]
+        assert seen.texts(".link-diff[open] del") == [", but otherwise"]
+        assert seen.do("location.hash").endswith("run=2")
+        seen.page.reload()
+        seen.page.wait_for_selector("html[data-ready]", state="attached")
+        assert seen.texts(".in-all .shown .letter") == ["B", "C"]
+        assert seen.complaints == []
 
 
 SCROLLING = """async () => {
