@@ -37,13 +37,13 @@ def words(*, end: bool) -> Any:
     raw.decoder = tokenizers.decoders.ByteLevel()
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=420,
-        special_tokens=["<unk>", "<s>", "</s>", "<pad>"],
+        special_tokens=["<unk>", "<pad>", "<s>", "</s>"],
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     raw.train_from_iterator(CORPUS, trainer)
     raw.post_processor = tokenizers.processors.TemplateProcessing(
-        single="$A </s>" if end else "<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
+        single="$A </s>" if end else "<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)]
     )
     names = ["input_ids"] if end else ["input_ids", "attention_mask"]
     return t.PreTrainedTokenizerFast(

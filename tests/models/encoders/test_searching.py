@@ -39,7 +39,7 @@ def test_blocks_give_what_looking_at_all_at_once_gives_bit_for_bit(block: int) -
     rows = np.stack(candidates).astype(np.float64)
     asked = np.stack(queries).astype(np.float64)
     lengths = np.outer(np.sqrt((asked**2).sum(1)), np.sqrt((rows**2).sum(1)))
-    scores = (asked @ rows.T) / lengths
+    scores = np.clip((asked @ rows.T) / lengths, -1, 1)
 
     hits = found(queries, candidates, block=block, k=10)
 

@@ -1,0 +1,300 @@
+"""`clip:` against transformers driven directly, on tiny untrained encoders."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.errors import BadImage, ConfigError, ModelError, ReplayMiss, StoreError, UsageError
+from askance.images import Image, View, drawing
+from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get_scorer, nearest_texts
+from askance.models.encoders.dual import DualEncoder
+from askance.models.encoders.parts import parts_of
+from askance.replay import MemoryStore, Store
+from tests.models.encoders.conftest import Folders
+from tests.models.encoders.test_sentence import spoil
+from tests.scripted import PICTURES
+
+torch: Any = pytest.importorskip(
+    "torch", reason="torch is not installed; tests/slow/test_embedding.py runs this where it is"
+)
+t: Any = pytest.importorskip("transformers")
+pytestmark = pytest.mark.slow
+
+IMAGES = [Image.load(PICTURES / name) for name in ("brick-cup.jpg", "coin-horse.jpg")]
+TEXTS = ["a cup made of bricks", "a horse on a coin", "tea"]
+LONG = "A cup made of bricks. A horse on a coin! Drink tea and sleep well tonight, in a bottle covered with feathers."
+FAMILIES = ["clip", "siglip", "siglip2"]
+CLOSE = 2e-3
+"""Vectors are rounded to 16 bits before they are compared."""
+
+
+def towers(folder: Path) -> tuple[Any, Any, Any]:
+    pixels = t.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    return t.AutoModel.from_pretrained(folder).eval(), t.AutoTokenizer.from_pretrained(folder), pixels
+
+
+def reference(folder: Path, pictures: Sequence[Any], texts: Sequence[str]) -> Any:
+    """What the model itself gives for all pairs, in one call: pictures × texts."""
+    model, tokenizer, pixels = towers(folder)
+    fixed = {"padding": "max_length", "max_length": 16} if "siglip" in folder.name else {"padding": True}
+    tokens = tokenizer(list(texts), return_tensors="pt", **fixed)
+    with torch.inference_mode():
+        return model(**tokens, **pixels(images=list(pictures), return_tensors="pt"))
+
+
+def scorer_of(folder: Path, settings: str = "", *, records: Any = None, mode: Any = "auto") -> RecordedScorer:
+    return get_scorer(
+        f"clip:{folder}{settings}", engine=Engine(records=MemoryStore() if records is None else records, mode=mode)
+    )
+
+
+def inner(recorded: Any) -> Any:
+    return getattr(recorded, "_scorer", None) or recorded._embedder
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_scores_are_those_of_the_model_itself(duals: Folders, family: str) -> None:
+    folder = duals(family)
+    came = reference(folder, [image.open() for image in IMAGES], TEXTS)
+    cosines = (came.image_embeds @ came.text_embeds.T).tolist()
+    logits = came.logits_per_image
+
+    for settings, expected in {
+        "": cosines,
+        "?batch=1": cosines,
+        "?scale=logits": logits.tolist(),
+        **({"?scale=sigmoid": torch.sigmoid(logits).tolist()} if family != "clip" else {}),
+    }.items():
+        scorer = scorer_of(folder, settings)
+        scores = [await scorer.score(image, TEXTS) for image in IMAGES]
+        # A model's own scale is e^2.5 here.
+        assert scores == [
+            pytest.approx(row, abs=CLOSE if settings != "?scale=logits" else 13 * CLOSE) for row in expected
+        ]
+
+
+async def test_each_picture_and_text_is_encoded_once_and_found_by_the_next_process(
+    duals: Folders, tmp_path: Path
+) -> None:
+    with Store.open(tmp_path) as store:
+        first = scorer_of(duals("clip"), records=store)
+        one = [await first.score(image, TEXTS) for image in IMAGES]
+        assert dict(inner(first).encoded) == {"pictures": 2, "texts": 3}
+        # Another scale is another score, made of the same vectors; and so is a vector of a text.
+        second = scorer_of(duals("clip"), "?scale=logits&batch=2", records=store)
+        two = [await second.score(image, TEXTS) for image in IMAGES]
+        assert dict(inner(second).encoded) == {"pictures": 0, "texts": 0}
+        assert two == [[pytest.approx(score * two[0][0] / one[0][0]) for score in row] for row in one]
+    assert len(list((tmp_path / "vectors").glob("*.rows"))) == 1
+
+
+async def test_scores_do_not_depend_on_whether_vectors_were_kept(duals: Folders, tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        kept = scorer_of(duals("siglip"), records=store)
+        await kept.score(IMAGES[0], TEXTS[:1])
+        again = await kept.score(IMAGES[0], [TEXTS[1], TEXTS[0]])
+
+    assert again == await scorer_of(duals("siglip")).score(IMAGES[0], [TEXTS[1], TEXTS[0]])
+
+
+async def test_a_replay_loads_nothing_and_knows_the_picture_by_its_digest(duals: Folders) -> None:
+    records = MemoryStore()
+    live = scorer_of(duals("clip"), records=records)
+    scores = await live.score(IMAGES[0], TEXTS)
+    known = Image.from_digest(IMAGES[0].sha256)
+
+    replayed = scorer_of(duals("clip"), records=records, mode="replay")
+    named = get_scorer(f"clip:{live.id.model}", engine=Engine(records=records, mode="replay"))
+
+    assert await replayed.score(known, TEXTS) == await named.score(known, TEXTS) == scores
+    assert dict(inner(named).encoded) == {"pictures": 0, "texts": 0}
+    with pytest.raises(ReplayMiss):
+        await replayed.score(known, ["else"])
+    asked = get_scorer(f"clip:{live.id.model}", engine=Engine(records=MemoryStore()))
+    with pytest.raises(UsageError, match=r"is known by its identity alone\. Name its folder: `clip:FOLDER`\.$"):
+        await asked.score(IMAGES[0], TEXTS)
+
+
+async def test_long_texts_are_read_in_parts(duals: Folders) -> None:
+    folder = duals("clip")
+    _, tokenizer, _ = towers(folder)
+    parts = parts_of(LONG, lambda text: len(tokenizer(text)["input_ids"]) <= 16)
+    came = reference(folder, [IMAGES[0].open()], parts)
+    mean = torch.nn.functional.normalize(came.text_embeds.mean(dim=0), dim=0)
+
+    (pooled,) = await scorer_of(folder).score(IMAGES[0], [LONG])
+    (best,) = await scorer_of(folder, "?long=max").score(IMAGES[0], [LONG])
+    (vector,) = await get_embedder(f"clip:{folder}", engine=Engine(records=MemoryStore())).embed([LONG])
+
+    assert len(parts) > 2
+    assert pooled == pytest.approx(float(came.image_embeds[0] @ mean), abs=CLOSE)
+    assert best == pytest.approx(float((came.image_embeds[0] @ came.text_embeds.T).max()), abs=CLOSE)
+    assert vector == pytest.approx(mean.tolist(), abs=CLOSE)
+    with pytest.raises(UsageError, match=r"^The text that begins 'A cup made of bricks\.[^']*' is longer than 'clip:"):
+        await scorer_of(folder, "?long=refuse").score(IMAGES[0], [LONG])
+
+
+async def test_what_a_view_shows_is_what_is_scored(duals: Folders) -> None:
+    folder, image, boxes = duals("clip"), IMAGES[0], ((20.0, 30.0, 120.0, 140.0),)
+    scorer = scorer_of(folder)
+    shown = {show: View(show, boxes) for show in ("highlight", "crop", "both")}
+    came = reference(folder, [shown["highlight"].render(image)[0], shown["crop"].render(image)[0]], TEXTS)
+    both = torch.nn.functional.normalize(came.image_embeds.mean(dim=0), dim=0)
+    rows = dict(zip(("highlight", "crop"), came.image_embeds, strict=True)) | {"both": both}
+
+    for show, view in shown.items():
+        expected = (rows[show] @ came.text_embeds.T).tolist()
+        assert await scorer.score(image, TEXTS, view=view) == pytest.approx(expected, abs=CLOSE)
+    assert len({scorer.keys(image, TEXTS[:1], view=view) for view in (*shown.values(), View())}) == 4
+    with pytest.raises(UsageError, match="lies outside the picture"):
+        await scorer.score(image, TEXTS, view=View("crop", ((9000, 0, 9001, 1),)))
+
+
+async def test_padded_pictures_are_seen_whole(duals: Folders) -> None:
+    folder, image = duals("clip"), IMAGES[0]
+    came = reference(folder, [drawing.squared(image.open())], TEXTS)
+    scorer = scorer_of(folder, "?frame=padded")
+
+    assert await scorer.score(image, TEXTS) == pytest.approx(
+        (came.image_embeds @ came.text_embeds.T)[0].tolist(), abs=CLOSE
+    )
+    assert scorer.keys(image, TEXTS) != scorer_of(folder).keys(image, TEXTS)
+
+
+async def test_pictures_asked_about_at_once_share_a_batch_and_one_that_is_none_harms_no_other(
+    duals: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = scorer_of(duals("clip"))
+    sizes: list[int] = []
+    pictures = import_module("askance.models.encoders.towers").Towers.pictures
+    monkeypatch.setattr(
+        "askance.models.encoders.towers.Towers.pictures",
+        lambda self, some: sizes.append(len(some)) or pictures(self, some),
+    )
+    await scorer.score(IMAGES[0], ["warm up"])
+    broken = Image.from_bytes(IMAGES[0].data[:-2000], name="broken")
+    all_of = [*(Image.from_bytes(image.data, name="x") for image in IMAGES), broken]
+
+    came = await asyncio.gather(*(scorer.score(image, TEXTS) for image in all_of), return_exceptions=True)
+
+    assert [type(each) for each in came] == [list, list, BadImage]
+    assert sum(sizes) == 2
+
+
+async def test_a_search_among_many_texts(duals: Folders, tmp_path: Path) -> None:
+    texts = [f"a {noun} number {number}" for number in range(40) for noun in ("cup", "coin", "horse")]
+    with Store.open(tmp_path) as store:
+        engine = Engine(records=store)
+        scores = await scorer_of(duals("clip"), records=MemoryStore()).score(IMAGES[0], texts)
+        hits = await best_texts(IMAGES[0], texts, scorer=f"clip:{duals('clip')}", k=5, block=16, engine=engine)
+        (same,) = await nearest_texts([texts[7]], texts, embedder=f"clip:{duals('clip')}", k=2, engine=engine)
+
+    order = sorted(range(len(texts)), key=lambda place: (-scores[place], place))
+    assert [(hit.place, hit.score) for hit in hits] == [(place, scores[place]) for place in order[:5]]
+    assert same[0].place == 7
+
+
+async def test_a_batch_that_does_not_fit_is_halved(
+    duals: Folders, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    scorer = scorer_of(duals("clip"), "?batch=8")
+    expected = await scorer_of(duals("clip"), "?batch=1").score(IMAGES[0], TEXTS)
+    crowd(monkeypatch, most=1)
+
+    with caplog.at_level(logging.WARNING, "askance"):
+        assert await scorer.score(IMAGES[0], TEXTS) == pytest.approx(expected, abs=1e-6)
+    assert [record.message.split(": ")[-1] for record in caplog.records] == [
+        "3 of its texts did not fit into memory; at most 1 are encoded at a time from now on.",
+    ]
+    crowd(monkeypatch, most=0)
+    with pytest.raises(ModelError, match=r"has not the memory for one of its texts: DefaultCPUAllocator: not enough"):
+        await scorer.score(IMAGES[0], ["another text"])
+
+
+def crowd(monkeypatch: pytest.MonkeyPatch, *, most: int) -> None:
+    """Leaves memory for so many texts at a time."""
+    forward = t.CLIPModel.get_text_features if not hasattr(crowd, "kept") else crowd.kept
+    crowd.kept = forward  # pyright: ignore[reportFunctionMemberAccess]
+
+    def narrow(self: Any, **inputs: Any) -> Any:
+        if len(inputs["input_ids"]) > most:
+            msg = "DefaultCPUAllocator: not enough memory"
+            raise RuntimeError(msg)
+        return forward(self, **inputs)
+
+    monkeypatch.setattr(t.CLIPModel, "get_text_features", narrow)
+
+
+async def test_numbers_that_are_none_are_no_scores(duals: Folders, tmp_path: Path) -> None:
+    folder = tmp_path / "clip"
+    import_module("shutil").copytree(duals("clip"), folder)
+    spoil(folder, "token_embedding")
+    with Store.open(tmp_path / "store") as store:
+        with pytest.raises(ModelError, match=r"gave numbers that are none for texts\. In float16 numbers may run over"):
+            await scorer_of(folder, records=store).score(IMAGES[0], TEXTS)
+        assert len(store) == 0
+
+
+async def test_a_damaged_file_of_vectors_gives_no_score(duals: Folders, tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        await scorer_of(duals("clip"), records=store).score(IMAGES[0], TEXTS)
+        (file,) = (tmp_path / "vectors").glob("*.rows")
+        data = bytearray(file.read_bytes())
+        data[-3] ^= 255
+        file.write_bytes(bytes(data))
+        count = len(store)
+
+        with pytest.raises(StoreError, match=r"cannot be used: the checksum of row .* Delete it"):
+            await scorer_of(duals("clip"), "?scale=logits", records=store).score(IMAGES[0], TEXTS)
+        assert len(store) == count
+        file.unlink()
+        assert await scorer_of(duals("clip"), "?scale=logits", records=store).score(IMAGES[0], TEXTS)
+
+
+async def test_half_precision_is_another_identity(duals: Folders) -> None:
+    whole, halves = DualEncoder(str(duals("clip"))), scorer_of(duals("clip"), "?dtype=bfloat16&device=cpu")
+
+    assert str(halves.id) == str(whole.id).replace(":float32", ":bfloat16")
+    expected = await scorer_of(duals("clip")).score(IMAGES[0], TEXTS)
+    assert await halves.score(IMAGES[0], TEXTS) == pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.parametrize("texts", [[""], ["tea", " \n"]], ids=["empty", "blank"])
+async def test_an_empty_text_is_refused(duals: Folders, texts: list[str]) -> None:
+    with pytest.raises(UsageError, match=f"^Text {len(texts)} of {len(texts)} is empty"):
+        await scorer_of(duals("clip")).score(IMAGES[0], texts)
+
+
+def test_a_model_of_text_alone_has_no_towers(sentences: Folders) -> None:
+    with pytest.raises(ConfigError, match=r"is of the kind 'bert', which has not a tower for pictures and one"):
+        scorer_of(sentences("encoder", plain=True))
+
+
+async def test_a_language_model_with_eyes_has_no_towers(tiny_llava: Path) -> None:
+    with pytest.raises(ConfigError, match=r"is of the kind 'llava', which has not a tower for pictures"):
+        await scorer_of(tiny_llava).score(IMAGES[0], TEXTS)
+
+
+async def test_what_is_missing_of_the_weights_is_named(duals: Folders, tmp_path: Path) -> None:
+    folder = tmp_path / "clip"
+    import_module("shutil").copytree(duals("clip"), folder)
+    index = {"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+    with pytest.raises(ConfigError, match=r"1 of its 2 files of weights are missing, the first is 'model-2\.safe"):
+        scorer_of(folder)
+
+
+@pytest.fixture
+def tiny_llava(tmp_path: Path) -> Path:
+    torch.manual_seed(7)
+    import_module("tests.slow.make_tiny").llava(tmp_path / "llava")
+    return tmp_path / "llava"
