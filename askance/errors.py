@@ -21,6 +21,7 @@ AskanceError
     │   ├── ModelNotFound     the endpoint does not know the model
     │   ├── RateLimited       the endpoint asks to slow down
     │   ├── ServerFault       the endpoint failed (5xx)
+    │   ├── OutOfMemory       the machine has not the memory for one call alone
     │   ├── MalformedReply    a reply of the wrong shape
     │   │   └── UnknownFinish     it ended for a reason that nobody here knows
     │   └── BadRequest        the endpoint rejects the request
@@ -183,6 +184,10 @@ class ServerFault(ModelError):
     """The endpoint failed (408, 409, 425, 5xx)."""
 
     retryable = True
+
+
+class OutOfMemory(ModelError):
+    """The machine that runs the model has not the memory for one call alone; the message says what was needed."""
 
 
 class MalformedReply(ModelError):

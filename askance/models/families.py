@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 FAMILIES: tuple[tuple[re.Pattern[str], str | None], ...] = (
     # Later LLaVAs stand on other language models, which were not tuned on Vicuna's conversations.
     (re.compile(r"llava.*(mistral|mixtral|llama-?3|qwen|onevision|interleave|34b|phi|gemma)|(bak|tiny)-?llava"), None),
+    (re.compile(r"blip-?2|instructblip"), "blip"),
+    (re.compile(r"minigpt"), "minigpt-4"),
     (re.compile(r"llava|vicuna"), "vicuna"),
 )
 """The first pattern found in the model's name, in lower case, decides."""

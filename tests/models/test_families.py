@@ -15,6 +15,9 @@ from askance.models.settings import ModelSettings
         ("lmsys/vicuna-13b-v1.5", "vicuna"),
         ("llava-v1.6-mistral-7b", None),
         ("llava-onevision-qwen2-7b", None),
+        ("Salesforce/instructblip-vicuna-7b", "blip"),
+        ("Salesforce/blip2-flan-t5-xl", "blip"),
+        ("minigpt-4-vicuna-13b", "minigpt-4"),
         ("gpt-4o", None),
     ],
 )

@@ -26,6 +26,7 @@ CORPUS = [
 ]
 SPECIAL = ["<pad>", "<s>", "</s>", "<image>", "<|im_start|>", "<|im_end|>", "<boi>", "<eoi>"]
 QWEN = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
+INTERN = ["<img>", "</img>", "<IMG_CONTEXT>"]
 IDEFICS = ["<fake_token_around_image>", "<global-img>", "<end_of_utterance>"]
 LONGEST = 2048
 
@@ -120,6 +121,62 @@ def t5(folder: Path) -> None:
     made.save_pretrained(folder)
 
 
+def llava_next(folder: Path) -> None:
+    """Like `llava`; a picture is cut into tiles, and says how large it was."""
+    made = words(template=False)
+    mark = made.convert_tokens_to_ids("<image>")
+    grid = [[32, 64], [64, 32], [64, 64]]
+    config = t.LlavaNextConfig(
+        text_config=t.LlamaConfig(**TEXT, **ends(made)),
+        vision_config=t.CLIPVisionConfig(**EYES, projection_dim=32, initializer_range=0.3),
+        image_token_id=mark,
+        image_token_index=mark,
+        image_grid_pinpoints=grid,
+        vision_feature_layer=-1,
+    )
+    t.LlavaNextForConditionalGeneration(config).save_pretrained(folder)
+    pixels = t.LlavaNextImageProcessorPil(size={"shortest_edge": 32}, crop_size=SIDE, image_grid_pinpoints=grid)
+    t.LlavaNextProcessor(
+        pixels, made, patch_size=8, vision_feature_select_strategy="default", num_additional_image_tokens=1,
+    ).save_pretrained(folder)  # fmt: skip
+
+
+def vipllava(folder: Path) -> None:
+    """Like `llava`; reads several layers of the vision tower."""
+    made = words(template=False)
+    mark = made.convert_tokens_to_ids("<image>")
+    config = t.VipLlavaConfig(
+        text_config=t.LlamaConfig(**TEXT, **ends(made)),
+        vision_config=t.CLIPVisionConfig(**EYES, projection_dim=32, initializer_range=0.3),
+        image_token_id=mark,
+        image_token_index=mark,
+        vision_feature_layers=[-2, -1],
+    )
+    t.VipLlavaForConditionalGeneration(config).save_pretrained(folder)
+    pixels = t.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=SIDE)
+    t.LlavaProcessor(
+        pixels, made, patch_size=8, vision_feature_select_strategy="default", num_additional_image_tokens=1,
+    ).save_pretrained(folder)  # fmt: skip
+
+
+def internvl(folder: Path) -> None:
+    """Saved without its processor, which needs torchvision."""
+    made = words(*INTERN, template=False)
+    config = t.InternVLConfig(
+        text_config=t.LlamaConfig(**TEXT, **ends(made)),
+        vision_config={
+            **EYES, "image_size": [32, 32], "patch_size": [8, 8], "initializer_range": 0.3,
+            "layer_scale_init_value": 1.0,
+        },
+        image_token_id=made.convert_tokens_to_ids("<IMG_CONTEXT>"),
+        image_seq_length=4,
+        tie_word_embeddings=False,
+    )  # fmt: skip
+    t.InternVLForConditionalGeneration(config).save_pretrained(folder)
+    t.GotOcr2ImageProcessorPil(size=SIDE, crop_to_patches=True, min_patches=1, max_patches=4).save_pretrained(folder)
+    made.save_pretrained(folder)
+
+
 def llava(folder: Path, *, template: bool = False) -> None:
     made = words(template=template)
     mark = made.convert_tokens_to_ids("<image>")
@@ -199,6 +256,27 @@ def qwen2_vl(folder: Path) -> None:
     made.save_pretrained(folder)
 
 
+def qwen2_5_vl(folder: Path) -> None:
+    """Like `qwen2_vl`; the vision tower looks through windows, and there is no chat template."""
+    made = words(*QWEN, template=False)
+    marks = {f"{name}_token_id": made.convert_tokens_to_ids(mark) for name, mark in zip(
+        ("vision_start", "vision_end", "image", "video"), QWEN, strict=True
+    )}  # fmt: skip
+    config = t.Qwen2_5_VLConfig(
+        text_config={
+            **TEXT, **ends(made), "rope_parameters": {"rope_type": "default", "mrope_section": [2, 2, 2]},
+        },
+        vision_config={
+            "depth": 2, "hidden_size": 32, "out_hidden_size": 48, "num_heads": 2, "patch_size": 8,
+            "intermediate_size": 64, "window_size": 32, "fullatt_block_indexes": [1], "initializer_range": 0.3,
+        },
+        **marks,
+    )  # fmt: skip
+    t.Qwen2_5_VLForConditionalGeneration(config).save_pretrained(folder)
+    t.Qwen2VLImageProcessorPil(patch_size=8, min_pixels=16 * 16, max_pixels=64 * 64).save_pretrained(folder)
+    made.save_pretrained(folder)
+
+
 def _blip(folder: Path, config: Any, model: Any, processor: Any, **more: Any) -> None:
     made = words(template=False)
     text = t.OPTConfig(
@@ -237,14 +315,18 @@ FAMILIES: dict[str, Callable[[Path], None]] = {
     "gemma3": gemma3,
     "idefics3": idefics3,
     "instructblip": instructblip,
+    "internvl": internvl,
     "llama": llama,
     "llava": llava,
+    "llava-next": llava_next,
     "qwen2-vl": qwen2_vl,
+    "qwen2.5-vl": qwen2_5_vl,
     "t5": t5,
     "vicuna": vicuna,
+    "vipllava": vipllava,
 }
 
 if __name__ == "__main__":
-    for name, make in FAMILIES.items():
+    for name in sys.argv[2:] or FAMILIES:
         torch.manual_seed(7)
-        make(Path(sys.argv[1]) / name)
+        FAMILIES[name](Path(sys.argv[1]) / name)

@@ -1,35 +1,71 @@
 """How a conversation is written for models that bring no chat template: what stands around the words, once.
 
-| form | families | one turn |
-|---|---|---|
-| `turns` | LLaVA, Vicuna | `USER: <image>` and the words on the next line, `ASSISTANT:` |
-| `question` | BLIP-2 | `Question: … Answer:`; the processor puts the picture first |
-| `plain` | InstructBLIP, models that only continue | the words alone |
+The words are those of the prompt files. Which family has which form is in `kinds`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from askance.chat import ImagePart, Message
 
-FormName = Literal["turns", "question", "plain"]
+FormName = Literal["chatml", "gemma", "human", "idefics", "plain", "question", "turns"]
 
-_BY_KIND: dict[str, FormName] = {
-    "blip": "plain",
-    "blip-2": "question",
-    "instructblip": "plain",
-    "llava": "turns",
-    "llava_next": "turns",
-    "vipllava": "turns",
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What is written around each turn, with `{words}`, `{pictures}` and, where it ends a turn, `{end}`."""
+
+    user: str
+    assistant: str
+    ask: str
+    """Behind the last turn: where the model goes on."""
+    begin: str = ""
+    system: str | None = None
+    """None puts the system's words in front of the user's first ones, on a line of their own."""
+    picture: str = "{mark}\n"
+    """A picture, in front of the words of its turn."""
+
+
+FORMS: Mapping[FormName, Form] = {
+    "chatml": Form(
+        system="<|im_start|>system\n{words}<|im_end|>\n",
+        user="<|im_start|>user\n{pictures}{words}<|im_end|>\n",
+        assistant="<|im_start|>assistant\n{words}<|im_end|>\n",
+        ask="<|im_start|>assistant\n",
+        picture="{mark}",
+    ),
+    "gemma": Form(
+        user="<start_of_turn>user\n{pictures}{words}<end_of_turn>\n",
+        assistant="<start_of_turn>model\n{words}<end_of_turn>\n",
+        ask="<start_of_turn>model\n",
+        picture="{mark}",
+    ),
+    "human": Form(
+        system="{words}",
+        user="###Human: {pictures}{words}",
+        assistant="###Assistant: {words}",
+        ask="###Assistant:",
+    ),
+    "idefics": Form(
+        begin="<|im_start|>",
+        system="System: {words}<end_of_utterance>\n",
+        user="User: {pictures}{words}<end_of_utterance>\n",
+        assistant="Assistant: {words}<end_of_utterance>\n",
+        ask="Assistant:",
+        picture="{mark}",
+    ),
+    "plain": Form(user="{pictures}{words}\n", assistant="{words}\n", ask=""),
+    "question": Form(user="Question: {pictures}{words} ", assistant="Answer: {words} ", ask="Answer:"),
+    "turns": Form(
+        system="{words} ",
+        user="USER: {pictures}{words} ",
+        assistant="ASSISTANT: {words}{end}",
+        ask="ASSISTANT:",
+    ),
 }
-"""By architecture."""
-
-
-def form_of(kind: str, family: str | None) -> FormName:
-    """The form of an architecture, or of the family by which prompts are worded."""
-    return _BY_KIND.get(kind) or ("turns" if family == "vicuna" else "plain")
 
 
 def written(messages: Sequence[Message], form: FormName, *, picture: str, end: str) -> str:
@@ -41,25 +77,47 @@ def written(messages: Sequence[Message], form: FormName, *, picture: str, end: s
         picture: what stands for a picture; empty where the processor puts it in.
         end: what ends a turn of the model's.
     """
-    if form == "turns":
-        return _turns(messages, picture, end)
-    words = "\n".join(message.text for message in messages if message.text)
-    seen = "" if form == "question" else _pictures(messages, picture)
-    return f"Question: {words} Answer:" if form == "question" else f"{seen}{words}"
-
-
-def _turns(messages: Sequence[Message], picture: str, end: str) -> str:
-    text = ""
+    around = FORMS[form]
+    text, system = around.begin, ""
     for message in messages:
-        if message.role == "assistant":
-            text += f"ASSISTANT: {message.text}{end}"
-        elif message.role == "system":
-            text += f"{message.text} "
-        else:
-            text += f"USER: {_pictures([message], picture)}{message.text} "
-    return f"{text}ASSISTANT:"
+        words = message.text
+        if message.role == "system" and around.system is None:
+            system += f"{words}\n"
+            continue
+        if message.role == "user":
+            words, system = f"{system}{words}", ""
+        turn = {"system": around.system, "assistant": around.assistant}.get(message.role) or around.user
+        text += turn.format(words=words, pictures=_pictures(message, around, picture), end=end)
+    return f"{text}{around.ask}" if around.ask else f"{text}{system}".removesuffix("\n")
 
 
-def _pictures(messages: Sequence[Message], picture: str) -> str:
-    count = sum(isinstance(part, ImagePart) for message in messages for part in message.parts)
-    return f"{picture}\n" * count if picture else ""
+def _pictures(message: Message, form: Form, mark: str) -> str:
+    count = sum(isinstance(part, ImagePart) for part in message.parts)
+    return form.picture.format(mark=mark) * count if mark else ""
+
+
+def chat_template(form: FormName) -> str:
+    """`form` as a chat template in Jinja, for servers that put the marks of pictures into the words themselves."""
+    around = FORMS[form]
+    words = "{{ message['content'] }}"
+
+    def turn(text: str) -> str:
+        return text.format(words=words, pictures="", end="{{ eos_token }}").replace("\n", "{{ '\\n' }}")
+
+    system = (
+        turn(around.system) if around.system is not None else "{% set ns.lead = ns.lead + message['content'] + '\\n' %}"
+    )
+    user = turn(around.user).replace(words, "{{ ns.lead }}" + words + "{% set ns.lead = '' %}")
+    return (
+        "{% set ns = namespace(lead='') %}"
+        + turn(around.begin)
+        + "{% for message in messages %}"
+        + "{% if message['role'] == 'system' %}"
+        + system
+        + "{% elif message['role'] == 'assistant' %}"
+        + turn(around.assistant)
+        + "{% else %}"
+        + (user if around.ask else user.replace("{{ '\\n' }}", "{% if not loop.last %}{{ '\\n' }}{% endif %}"))
+        + "{% endif %}{% endfor %}"
+        + turn(around.ask)
+    )

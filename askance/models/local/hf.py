@@ -141,6 +141,11 @@ class HFModel:
             raise
         return to_response(row, written, model=request.model.name or str(request.model))
 
+    @property
+    def under_way(self) -> int:
+        """Answers that are being written."""
+        return len(self._under_way)
+
     async def counted(self) -> Counters:
         """A copy of what was counted so far."""
         return replace(self.counters)

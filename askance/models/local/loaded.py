@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, cast
 
-from askance.models.local.forms import form_of
+from askance.models.local.kinds import Kind, kind_of
 from askance.models.local.prompting import Prompter
-
-PREFIX_KINDS = frozenset({"gemma3", "idefics3", "llava", "llava_next", "qwen2_5_vl", "qwen2_vl", "smolvlm", "vipllava"})
-"""Architectures with eyes whose pictures a question can find computed: answers are the same, token by token."""
 
 WRAPPED_KINDS = frozenset({"blip-2", "instructblip"})
 """Architectures that write with a language model of their own, and do not write without a picture."""
@@ -55,6 +52,11 @@ class Loaded:
         return self.model.config.model_type
 
     @property
+    def known(self) -> Kind:
+        """What is known of its family."""
+        return kind_of(self.kind, family=self.family, sees=self.processor is not None)
+
+    @property
     def speaker(self) -> Any:
         """What answers without a picture; BLIP-2 and its like leave that to the language model inside."""
         return getattr(self.model, "language_model", self.model) if self.kind in WRAPPED_KINDS else self.model
@@ -95,7 +97,7 @@ class Loaded:
         if self.model.config.is_encoder_decoder or not getattr(self.model, "_supports_cache_class", True):
             return False
         if self.processor is not None:
-            return self.kind in PREFIX_KINDS
+            return self.known.pictures == "once"
         return not self._keeps_state
 
     @property
@@ -109,12 +111,20 @@ class Loaded:
         """What writes prompts for it."""
         speaker = self.processor if getattr(self.processor, "chat_template", None) else self.tokenizer
         marks = {str(token) for token in self.tokenizer.added_tokens_decoder.values() if token.special}
-        picture = str(getattr(self.processor, "image_token", "") or "")
+        known = self.known
+        mark = self._mark
         return Prompter(
             template=speaker if getattr(speaker, "chat_template", None) else None,
-            form=form_of(self.kind, self.family),
+            form=known.form,
             sees=self.processor is not None,
-            picture=picture if not self.kind.startswith(("blip", "instructblip")) else "",
+            picture=f"{known.before}{mark}{known.behind}" if mark else "",
             end=self.tokenizer.eos_token or "",
-            marks=marks | {*self.tokenizer.all_special_tokens, *([picture] if picture else [])},
+            marks=marks | {*self.tokenizer.all_special_tokens, *([mark] if mark else [])},
         )
+
+    @property
+    def _mark(self) -> str:
+        """What stands for a picture in a prompt; empty where the processor puts it in."""
+        if self.processor is None or self.known.single:
+            return ""
+        return str(getattr(self.processor, self.known.holder, "") or self.known.mark)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from askance.errors import ConfigError, MissingExtra
 from askance.models.local.loaded import Loaded
 from askance.models.local.opening import check_report, device_of, packages, quietly, told
-from askance.models.local.pictures import QWEN_KINDS, QwenPictures
+from askance.models.local.pictures import BARE_KINDS, bare_processor
 
 if TYPE_CHECKING:
     from askance.models.local.folders import Folder
@@ -108,9 +108,9 @@ def _pressed(torch: Any, transformers: Any, *, bits: int, dtype: str) -> Any:
 def _processor(transformers: Any, folder: Folder, tokenizer: Any, *, how: dict[str, Any]) -> Any:
     try:
         return transformers.AutoProcessor.from_pretrained(folder.path, **how)
-    except ImportError:
+    except (ImportError, ValueError) as error:
         # Without torchvision the video half of these processors cannot be made; pictures need none of it.
-        if folder.kind not in QWEN_KINDS:
+        if folder.kind not in BARE_KINDS or "torchvision" not in str(error).lower():
             raise
         pixels = transformers.AutoImageProcessor.from_pretrained(folder.path, backend="pil", **how)
-        return QwenPictures(pixels, tokenizer)
+        return bare_processor(folder, pixels, tokenizer)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import ConfigError, MissingExtra
+from askance.models.local.memory import is_no_room, shortage
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -78,6 +79,11 @@ def told(spec: str) -> Generator[None]:
         said = " ".join(str(error).split())[:200]
         raise MissingExtra(f"The model {spec!r} needs a package that is not installed: {said}") from error
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError, MemoryError) as error:
+        if is_no_room(error):
+            raise ConfigError(
+                f"The model {spec!r} does not fit into memory: {shortage(error)}.",
+                hint="Press the weights (`bits`), take a smaller one, or see which other process holds memory.",
+            ) from error
         said = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise ConfigError(
             f"The model {spec!r} cannot be loaded: {said[:300]}.",

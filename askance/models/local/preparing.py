@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from askance.models.local.prompting import Prompter
 
 _TYPES = ("token_type_ids", "mm_token_type_ids")
-_ONE_PICTURE = frozenset({"blip", "blip-2", "instructblip"})
-"""Architectures that look at one picture."""
 
 
 def to_row(request: ChatRequest, loaded: Loaded, prompter: Prompter) -> Row:
@@ -65,7 +63,7 @@ def _check_pictures(request: ChatRequest, loaded: Loaded) -> None:
             f"The model {str(request.model)!r} ({loaded.kind}) is of text alone and was given a picture.",
             hint="Ask a vision-language model about pictures.",
         )
-    if count > 1 and loaded.kind in _ONE_PICTURE:
+    if count > 1 and loaded.known.single:
         raise ImagesRejected(
             f"The model {str(request.model)!r} ({loaded.kind}) looks at one picture and was given {count}."
         )

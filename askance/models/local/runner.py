@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from askance.errors import AskanceError, BadRequest, ModelError
+from askance.errors import AskanceError, ModelError, OutOfMemory
 from askance.models.local.assembly import behind, plain
 from askance.models.local.drawing import Chooser, Draft, Stop
 from askance.models.local.grammar import Grammars
+from askance.models.local.memory import is_no_room, shortage
 from askance.models.local.prefixes import Prefix, Prefixes, compute, window
 from askance.models.local.sharing import groups
 
@@ -72,19 +73,20 @@ class Runner:
 
     def _tried(self, batch: Sequence[Row]) -> list[Came]:
         """As `_answered`; where the batch does not go through as a whole, by halves."""
+        if 1 <= self.most < len(batch):  # there was no room for so many a moment ago
+            return [came for part in _halves(batch) for came in self._tried(part)]
         try:
             return self._answered(batch)
         except Exception as error:  # noqa: BLE001  # the model's code may raise anything; the other rows go on
             failure: Exception = error
-        no_room = self._is_no_room(failure)
+        no_room = is_no_room(failure)
         if no_room:
             self._free()
         if len(batch) == 1:
             return [self._too_large(batch[0], failure) if no_room else self._failed(failure)]
         if no_room:
             self._halve(len(batch))
-        middle = len(batch) // 2
-        return [*self._tried(batch[:middle]), *self._tried(batch[middle:])]
+        return [came for part in _halves(batch) for came in self._tried(part)]
 
     def _answered(self, batch: Sequence[Row]) -> list[Came]:
         with self._loaded.torch.inference_mode():
@@ -174,13 +176,6 @@ class Runner:
             stopping_criteria=transformers.StoppingCriteriaList([Stop(torch, drafts)]),
         )
 
-    def _is_no_room(self, error: Exception) -> bool:
-        return (
-            isinstance(error, (self._loaded.torch.OutOfMemoryError, MemoryError))
-            or "DefaultCPUAllocator" in str(error)
-            or "out of memory" in str(error).lower()
-        )
-
     def _free(self) -> None:
         """Lets go of everything but the weights."""
         self._prefixes.clear()
@@ -198,11 +193,10 @@ class Runner:
             self.most,
         )
 
-    def _too_large(self, row: Row, error: Exception) -> BadRequest:
-        said = " ".join(str(error).split("\n", maxsplit=1)[0].split())[:300]
-        failure = BadRequest(
+    def _too_large(self, row: Row, error: Exception) -> OutOfMemory:
+        failure = OutOfMemory(
             f"{self._name} has not the memory for one prompt of {len(row.ids)} tokens and an answer of up to "
-            f"{row.limit}: {said}",
+            f"{row.limit}: {shortage(error, self._loaded.device)}.",
             hint="Allow a shorter answer (`max_tokens`), press the weights (`bits`), or see what else is held.",
         )
         failure.__cause__ = error
@@ -215,3 +209,8 @@ class Runner:
         failure = ModelError(f"{self._name} failed while it wrote: {said}")
         failure.__cause__ = error
         return failure
+
+
+def _halves(batch: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
+    middle = len(batch) // 2
+    return batch[:middle], batch[middle:]

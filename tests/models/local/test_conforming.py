@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ def far_side(scene: Scene, tiny: Callable[[str], Path]) -> HFModel:
         loaded.model.config.get_text_config().max_position_embeddings = 3
         return model
     if isinstance(scene.reply, BadRequest):
-        loaded.model.forward = _full
+        ready = model._loaded()  # pyright: ignore[reportPrivateUsage]
+        object.__setattr__(ready, "prompter", replace(ready.prompter, template=Refusing()))
         return model
     text = _text(scene.reply) if isinstance(scene.reply, ChatResponse) else None
     tokens: list[int] = loaded.tokenizer(text or "", add_special_tokens=False)["input_ids"]
@@ -68,9 +70,12 @@ def far_side(scene: Scene, tiny: Callable[[str], Path]) -> HFModel:
     return model
 
 
-def _full(**_: Any) -> Any:
-    msg = "CUDA out of memory. Tried to allocate 2.00 GiB."
-    raise torch.OutOfMemoryError(msg)
+class Refusing:
+    """A chat template that takes no turns."""
+
+    def apply_chat_template(self, *_: Any, **__: Any) -> str:
+        msg = "Conversation roles must alternate"
+        raise ValueError(msg)
 
 
 def _text(reply: ChatResponse) -> str:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 Tiny = Callable[[str], Path]
 ALONE = Local(batch=1, share=False)
-SEEING = ("gemma3", "idefics3", "llava", "qwen2-vl")
+SEEING = ("gemma3", "idefics3", "internvl", "llava", "llava-next", "qwen2-vl", "qwen2.5-vl", "vipllava")
 """Families whose pictures are computed once."""
 PLAIN = ("blip2", "instructblip")
 """Families that have each picture computed for each question."""

@@ -1,55 +1,119 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from jinja2 import Environment
 
-from askance.chat import Message, TextPart, ToolSpec
+from askance.chat import ImagePart, Message, TextPart, ToolSpec
 from askance.errors import BadRequest
-from askance.models.local.forms import FormName, form_of
+from askance.models.local.forms import FORMS, FormName, chat_template, written
+from askance.models.local.kinds import KINDS, OTHER_EYES, Kind, kind_of
 from askance.models.local.prompting import Prompter
 from tests.models.local.questions import PICTURES, asked
 
-FORMS: dict[str, tuple[FormName, str, str]] = {
-    "turns": ("turns", "<image>", "Be brief. USER: <image>\nWhat? ASSISTANT:"),
-    "question": ("question", "", "Question: Be brief.\nWhat? Answer:"),
-    "plain": ("plain", "", "Be brief.\nWhat?"),
+SYSTEM, QUESTION, ANSWER, AGAIN = "Be brief.", "What?", "A cup.", "Why?"
+WRITTEN: dict[FormName, tuple[str, str]] = {
+    "chatml": (
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n<image>What?<|im_end|>\n<|im_start|>assistant\n",
+        "A cup.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n",
+    ),
+    "gemma": (
+        "<start_of_turn>user\n<image>Be brief.\nWhat?<end_of_turn>\n<start_of_turn>model\n",
+        "A cup.<end_of_turn>\n<start_of_turn>user\nWhy?<end_of_turn>\n<start_of_turn>model\n",
+    ),
+    "human": (
+        "Be brief.###Human: <image>\nWhat?###Assistant:",
+        " A cup.###Human: Why?###Assistant:",
+    ),
+    "idefics": (
+        "<|im_start|>System: Be brief.<end_of_utterance>\nUser: <image>What?<end_of_utterance>\nAssistant:",
+        " A cup.<end_of_utterance>\nUser: Why?<end_of_utterance>\nAssistant:",
+    ),
+    "plain": ("<image>\nBe brief.\nWhat?", "\nA cup.\nWhy?"),
+    "question": ("Question: <image>\nBe brief.\nWhat? Answer:", " A cup. Question: Why? Answer:"),
+    "turns": ("Be brief. USER: <image>\nWhat? ASSISTANT:", " A cup.</s>USER: Why? ASSISTANT:"),
 }
 
 
-@pytest.mark.parametrize(("form", "picture", "text"), FORMS.values(), ids=FORMS)
-def test_what_stands_around_the_words(form: FormName, picture: str, text: str) -> None:
-    prompter = Prompter(template=None, form=form, sees=True, picture=picture)
-
-    assert prompter.text(asked("What?", PICTURES[0], system="Be brief.")) == text
-
-
-def test_turns_of_a_conversation() -> None:
-    turns = [
-        Message("user", (TextPart("A?"),)),
-        Message("assistant", (TextPart("B."),)),
-        Message("user", (TextPart("C?"),)),
+def conversation(*, pictures: bool) -> list[Message]:
+    """Four turns; the model is to take the fifth."""
+    seen = [part for part in asked("", *PICTURES[: int(pictures)]).messages[0].parts if isinstance(part, ImagePart)]
+    return [
+        Message("system", (TextPart(SYSTEM),)),
+        Message("user", (*seen, TextPart(QUESTION))),
+        Message("assistant", (TextPart(ANSWER),)),
+        Message("user", (TextPart(AGAIN),)),
     ]
-    request = asked("")
-    object.__setattr__(request, "messages", tuple(turns))
-
-    text = Prompter(template=None, form="turns", sees=False, end="</s>").text(request)
-
-    assert text == "USER: A? ASSISTANT: B.</s>USER: C? ASSISTANT:"
 
 
-KINDS = {
-    "LLaVA": ("llava", None, "turns"),
-    "Vicuna": ("llama", "vicuna", "turns"),
-    "BLIP-2": ("blip-2", None, "question"),
-    "InstructBLIP": ("instructblip", "vicuna", "plain"),
-    "any": ("llama", None, "plain"),
+@pytest.mark.parametrize("form", FORMS)
+def test_what_stands_around_the_words(form: FormName) -> None:
+    turns = conversation(pictures=True)
+    first, then = WRITTEN[form]
+
+    assert written(turns[:2], form, picture="<image>", end="</s>") == first
+    assert written(turns, form, picture="<image>", end="</s>") == first + then
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("turns", [conversation(pictures=False), conversation(pictures=False)[1:]], ids=len)
+def test_a_form_as_a_chat_template_writes_the_same(form: FormName, turns: list[Message]) -> None:
+    template = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False).from_string(chat_template(form))
+
+    text = template.render(messages=[{"role": each.role, "content": each.text} for each in turns], eos_token="</s>")
+
+    assert text == written(turns, form, picture="", end="</s>")
+
+
+def test_a_prompt_is_written_in_the_form_once() -> None:
+    prompter = Prompter(template=None, form="turns", sees=True, picture="<image>", end="</s>")
+
+    assert prompter.text(asked("What?", PICTURES[0], system="Be brief.")) == WRITTEN["turns"][0]
+
+
+FOUND = {
+    "LLaVA": ("llava", None, True, "LLaVA-1.5"),
+    "InstructBLIP on Vicuna": ("instructblip", "vicuna", True, "InstructBLIP"),
+    "Vicuna": ("llama", "vicuna", False, "Vicuna v1.1 and later"),
+    "Vicuna v0": ("llama", "minigpt-4", False, "MiniGPT-4, Vicuna v0"),
+    "any that sees": ("aria", "vicuna", True, "other vision-language models"),
+    "any": ("llama", None, False, "other language models"),
 }
 
 
-@pytest.mark.parametrize(("kind", "family", "form"), KINDS.values(), ids=KINDS)
-def test_forms_of_families(kind: str, family: str | None, form: str) -> None:
-    assert form_of(kind, family) == form
+@pytest.mark.parametrize(("model_type", "family", "sees", "title"), FOUND.values(), ids=FOUND)
+def test_families_by_architecture_and_wording(model_type: str, family: str | None, sees: bool, title: str) -> None:
+    assert kind_of(model_type, family=family, sees=sees).title == title
+
+
+def test_an_architecture_is_of_one_family() -> None:
+    types = [each for kind in KINDS for each in kind.types]
+
+    assert len(types) == len(set(types))
+
+
+def cells(kind: Kind) -> str:
+    """A row of the table in the docs."""
+    types = ", ".join(f"`{each}`" for each in kind.types) or "—"
+    form = FORMS[kind.form]
+    mark = f"`{kind.before}{kind.mark}{kind.behind}`".replace("|", "\\|") if kind.mark else "—"
+    around = "the words alone" if kind.form == "plain" else "`" + _one_line(form.user, form.ask, mark=kind.mark) + "`"
+    words = {"once": "computed once", "each": "for each question anew", "none": "none"}[kind.pictures]
+    pictures = f"one, {words}" if kind.single else words
+    return f"| {kind.title} | {types} | {around} | {mark} | {pictures} | {kind.quirk} |"
+
+
+def _one_line(user: str, ask: str, *, mark: str) -> str:
+    return (user + ask).format(pictures="▣ " if mark else "", words="…").replace("\n", "↵").replace("|", "\\|")
+
+
+def test_the_docs_show_the_same_table() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "local.md").read_text(encoding="utf-8")
+
+    for kind in (*KINDS, OTHER_EYES):
+        assert cells(kind) in page
 
 
 class Template:

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from askance.chat import ChatRequest, ResponseFormat, Sampling
-from askance.errors import BadRequest, ConfigError, ContextExceeded, ImagesRejected, MissingExtra, ModelError
+from askance.chat import ChatRequest, Message, ResponseFormat, Sampling, TextPart
+from askance.errors import (
+    BadRequest,
+    ConfigError,
+    ContextExceeded,
+    ImagesRejected,
+    MissingExtra,
+    ModelError,
+    OutOfMemory,
+)
+from askance.models import Engine, get_model
 from askance.models.local import HFModel
 from askance.models.settings import Local
+from askance.replay import MemoryStore
 from tests.models.local.questions import PICTURES, QUESTIONS, asked
 
 torch = pytest.importorskip("torch", reason="torch is not installed; tests/slow/test_hf.py runs this where it is")
@@ -96,40 +110,116 @@ async def test_scores_of_a_row_alone_that_are_no_numbers(tiny: Tiny) -> None:
         await model.generate(asked("What?"))
 
 
-def out_of_memory(rows: int) -> Callable[[Any, Any], Any]:
-    """Fails as a full device does where more than `rows` go through at once."""
+def full_device() -> None:
+    """Fails as a full CUDA device does."""
+    msg = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1.00 GiB free."
+    raise torch.OutOfMemoryError(msg)
+
+
+def full_memory() -> None:
+    """Takes more memory than any machine has."""
+    torch.empty(1 << 46, dtype=torch.uint8)
+
+
+FULL = {"device": full_device, "memory": full_memory}
+
+
+def no_room_for(rows: int, fail: Callable[[], None]) -> Callable[[Any, Any], Any]:
+    """Fails where more than `rows` go through at once."""
 
     def change(ids: Any, output: Any) -> Any:
         if ids.shape[0] > rows:
-            msg = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1.00 GiB free."
-            raise torch.OutOfMemoryError(msg)
+            fail()
         return output
 
     return change
 
 
-async def test_a_batch_that_does_not_fit_is_halved(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("fail", FULL.values(), ids=FULL)
+async def test_a_batch_that_does_not_fit_is_halved(
+    tiny: Tiny, fail: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> None:
     wanted = [(await HFModel(tiny("llama")).generate(asked(each))).text for each in QUESTIONS]
     model = HFModel(tiny("llama"))
-    scores_of(model, out_of_memory(1))
+    scores_of(model, no_room_for(1, fail))
 
     with caplog.at_level(logging.WARNING, "askance"):
         came = await outcomes(model, *map(asked, QUESTIONS))
 
     assert came == wanted
-    assert [record.args[1:] for record in caplog.records if isinstance(record.args, tuple)] == [(4, 2), (2, 1), (2, 1)]
-    assert model.counters.halved == 3
+    assert [record.args[1:] for record in caplog.records if isinstance(record.args, tuple)] == [(4, 2), (2, 1)]
+    assert model.counters.halved == 2
 
 
-async def test_one_row_that_does_not_fit_says_what_it_needed(tiny: Tiny) -> None:
+@pytest.mark.parametrize(
+    ("fail", "needed"),
+    [(full_device, "2.0 GiB more were needed, and "), (full_memory, "64.0 TiB more were needed, and ")],
+    ids=FULL,
+)
+async def test_one_row_that_does_not_fit_says_what_it_needed(tiny: Tiny, fail: Callable[[], None], needed: str) -> None:
     model = HFModel(tiny("llama"))
-    scores_of(model, out_of_memory(0))
+    scores_of(model, no_room_for(0, fail))
 
-    with pytest.raises(BadRequest) as caught:
+    with pytest.raises(OutOfMemory, match=r"has not the memory for one prompt of \d+ tokens") as caught:
         await model.generate(asked("What?"))
 
-    assert "has not the memory for one prompt of" in str(caught.value)
-    assert "and an answer of up to 12: CUDA out of memory. Tried to allocate 2.00 GiB." in str(caught.value)
+    assert f"and an answer of up to 12: {needed}" in str(caught.value)
+    assert "iB are free on 'cpu'. Allow a shorter answer (`max_tokens`)" in str(caught.value)
+
+
+LIMITED = """
+import asyncio, resource, sys
+import torch, transformers
+from transformers import AutoModelForCausalLM
+from askance.models.local import HFModel
+from tests.models.local.questions import asked
+
+taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + (1 << 30),) * 2)
+asyncio.run(HFModel(sys.argv[1]).generate(asked("What?")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to its address space")
+def test_weights_that_do_not_fit(tiny: Tiny, tmp_path: Path) -> None:
+    folder = larger(tiny("llama"), tmp_path / "large", vocabulary=20_000_000)
+
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(folder)], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert f"askance.errors.ConfigError: The model 'hf:{folder}' does not fit into memory: " in done.stderr
+    assert (
+        "are free on 'cpu'. Press the weights (`bits`), take a smaller one, or see which other process" in done.stderr
+    )
+
+
+def larger(source: Path, folder: Path, *, vocabulary: int) -> Path:
+    """The model in `source` with more words, whose weights are zeros that take no room on the disk."""
+    folder.mkdir()
+    for file in source.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**config, "vocab_size": vocabulary}), encoding="utf-8")
+    content = (source / "model.safetensors").read_bytes()
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    for name in ("model.embed_tokens.weight", "lm_head.weight"):
+        width = header[name]["shape"][1]
+        header[name] |= {"shape": [vocabulary, width], "data_offsets": [0, vocabulary * width * 4]}
+    new = json.dumps(dict(_packed(header))).encode()
+    with (folder / "model.safetensors").open("wb") as opened:
+        opened.write(len(new).to_bytes(8, "little") + new)
+        opened.truncate(8 + len(new) + max(entry["data_offsets"][1] for entry in json.loads(new).values()))
+    return folder
+
+
+def _packed(header: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The tensors one behind the other."""
+    start = 0
+    for name, entry in header.items():
+        if name != "__metadata__":
+            size = entry["data_offsets"][1] - entry["data_offsets"][0]
+            yield name, {**entry, "data_offsets": [start, start + size]}
+            start += size
 
 
 async def test_a_fault_of_the_model_is_its_call_s(tiny: Tiny) -> None:
@@ -166,6 +256,37 @@ async def test_a_cancelled_answer_is_broken_off(tiny: Tiny) -> None:
 
     assert after.usage.output == 12
     assert len(steps) < 40
+
+
+async def test_memory_is_released_with_the_model(tiny: Tiny) -> None:
+    model = HFModel(tiny("llama"))
+    writing = asyncio.create_task(model.generate(asked("What?", sampling=Sampling(temperature=0, max_tokens=1500))))
+    while not model.under_way:  # noqa: ASYNC110  # the weights are loaded in another thread
+        await asyncio.sleep(0.01)
+    weights = weakref.ref(model._loaded().loaded.model)  # pyright: ignore[reportPrivateUsage]
+    writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
+    await model.aclose()
+    gc.collect()
+
+    assert weights() is None
+    assert (await model.generate(asked("What?"))).usage.output == 12
+
+
+async def test_a_cancelled_answer_is_not_on_record(tiny: Tiny) -> None:
+    records = MemoryStore()
+    model = get_model(HFModel(tiny("llama")), engine=Engine(records=records))
+    question = [Message("user", (TextPart("What?"),))]
+    long = asyncio.create_task(model.generate(model.request(question, max_tokens=1500)))
+    await asyncio.sleep(1)
+    long.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await long
+    short = await model.generate(model.request(question, max_tokens=5))
+    await model.aclose()
+    await model.engine.aclose()
+
+    assert [record.response["usage"]["output"] for record in records.of_kind("chat")] == [short.usage.output]
 
 
 SPOILT: dict[str, tuple[dict[str, Any], Local, type[Exception], str]] = {
