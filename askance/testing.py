@@ -77,7 +77,11 @@ class NotConforming(AskanceError):
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What the far side does, whatever it is asked."""
+    """What the far side does, whatever it is asked; one that is a real model is made to say it.
+
+    How a text is cut into tokens, what they cost and what the model is called is the far side's own where it is real:
+    such a backend leaves out `usage`, `cached tokens`, `served model` and `logprobs`, and keeps `counts`.
+    """
 
     reply: ChatResponse | CallError | None
     """An answer in the values of this package, an error that the vendor's client is to meet, or None: it never
@@ -184,6 +188,38 @@ def _raises(error: CallError, request: Callable[[], ChatRequest] = ask) -> Check
     return Check(name, run)
 
 
+async def _same_seed(far: Far) -> None:
+    model = far(Scene(ChatResponse(text="red")))
+    asked = ask(sampling=Sampling(temperature=1.0, seed=7, max_tokens=50))
+    texts = [(await model.generate(asked)).text for _ in range(2)]
+    if texts != ["red", "red"]:
+        raise NotConforming(f"seed: the same request with the same seed gave {texts!r}.")
+
+
+async def _same_keys(far: Far) -> None:
+    """Two models that are made alike ask under one key; another question, another draw and another name do not."""
+    one, other = (far(Scene(ChatResponse(text="red"))) for _ in range(2))
+    own = getattr(one, "id", None), getattr(other, "id", None)
+    if own[0] != own[1]:
+        raise NotConforming(f"keys: models that are made alike are {own[0]!r} and {own[1]!r}.")
+
+    def key(model: ChatModel, text: str = "Which colour?", *, name: str = "checked", draw: int = 0) -> str:
+        held = get_model(model, identity=name, engine=Engine(records=MemoryStore()))
+        return held.request((Message("user", (_picture(), TextPart(text))),), draw=draw).key
+
+    if key(one) != key(other):
+        raise NotConforming("keys: models that are made alike ask the same under two keys.")
+    if len({key(one), key(one, "Which shape?"), key(one, name="other"), key(one, draw=1)}) != 4:
+        raise NotConforming("keys: different requests share a key.")
+
+
+async def _counts(far: Far) -> None:
+    response = await far(Scene(ChatResponse(text="red", usage=Usage(input=7, output=1)))).generate(ask())
+    usage = response.usage
+    if not usage.input or not usage.output or max(usage.cached or 0, usage.image or 0) > usage.input:
+        raise NotConforming(f"counts: tokens were spent, and it says {usage!r}.")
+
+
 async def _side_by_side(far: Far) -> None:
     model = far(Scene(ChatResponse(text="red")))
     answers = await asyncio.gather(*(model.generate(ask(f"Which colour is {number}?")) for number in range(AT_ONCE)))
@@ -238,6 +274,12 @@ def _with_a_result() -> ChatRequest:
     return replace(asked, messages=(*asked.messages, *turns))
 
 
+def _many_pictures() -> ChatRequest:
+    turns = (Message("assistant", (TextPart("Red."),)), Message("user", (_picture(), TextPart("And this one?"))))
+    first = ask("Which colours?", _picture(), _picture())
+    return replace(first, messages=(*first.messages, *turns))
+
+
 def _conversation() -> ChatRequest:
     roles: tuple[Role, ...] = ("system", "user", "assistant", "user")
     return replace(ask(), messages=tuple(Message(role, (TextPart(f"As {role}."),)) for role in roles))
@@ -254,7 +296,10 @@ CHECKS: tuple[Check, ...] = (
     _answers("unicode", lambda: ask("ערב 🌒 ß\n"), ChatResponse(text="ערב 🌒 ß\n\u0301"), "text"),
     _answers("conversation", _conversation, _RED, "text"),
     _answers("image", lambda: ask("Which colour?", _picture()), _RED, "text"),
+    _answers("many images", _many_pictures, _RED, "text"),
     _answers("sampling", _sampled, _RED, "text"),
+    _answers("stop", lambda: ask(sampling=Sampling(stop=("END", "###"), max_tokens=50)), _RED, "text", "finish"),
+    Check("seed", _same_seed),
     _answers("tool call", _with_tools, ChatResponse(tool_calls=(_CALL,), finish="tool_calls"), "tool_calls", "finish"),
     _answers("tool result", _with_a_result, _RED, "text"),
     _answers(
@@ -269,6 +314,7 @@ CHECKS: tuple[Check, ...] = (
     _answers("truncated", ask, ChatResponse(text="re", finish="length"), "text", "finish"),
     _answers("thinking", ask, ChatResponse(text="red", thinking="It looks warm."), "text", "thinking"),
     _answers("usage", ask, ChatResponse(text="red", usage=Usage(input=7, output=1)), "usage"),
+    Check("counts", _counts),
     _answers("cached tokens", ask, ChatResponse(text="red", usage=Usage(input=7, output=1, cached=4)), "usage"),
     _answers("served model", ask, ChatResponse(text="red", model="model-2026"), "model"),
     _answers(
@@ -291,6 +337,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("side by side", _side_by_side),
     Check("cancels", _cancels),
+    Check("keys", _same_keys),
     Check("replays", _replays),
     Check("closes", _closes),
 )

@@ -19,7 +19,7 @@ def main(pids: list[int]) -> None:
     """Waits for the line or the end of the pipe."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    if sys.stdin.buffer.readline():
+    if os.read(0, 1):
         return
     _signal(pids, signal.SIGTERM)
     time.sleep(GRACE)

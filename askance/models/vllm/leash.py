@@ -30,7 +30,9 @@ def main(command: list[str]) -> int:
 
 
 def _await_release(child: subprocess.Popen[bytes]) -> None:
-    sys.stdin.buffer.read()
+    # Read without Python's buffer, whose lock a thread that never ends would hold at the end of the interpreter.
+    while os.read(0, 1024):
+        pass
     _end(child)
 
 

@@ -67,7 +67,7 @@ class OwnServer:
         try:
             return await client.generate(request)
         except Unreachable as error:
-            if server.running:
+            if not await server.gone():
                 raise
             raise await self._ended(server) from error
 

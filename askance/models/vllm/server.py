@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
 from askance.errors import ConfigError
@@ -43,11 +43,14 @@ PORTS_TRIED = 3
 """Free ports that are tried, for another may take one before the server does."""
 LARGEST_LOG = 1 << 20
 """Bytes from the end of a log that are looked at."""
+LARGEST_PAGE = 1 << 22
+"""Bytes of a page that are read."""
 
 _POLL = 0.25
 _PATIENCE = 15.0
 """Seconds between two words on how far the start is."""
 _ANSWERS_WITHIN = 5.0
+_ENDS_WITHIN = 3.0
 
 _log = logging.getLogger("askance")
 
@@ -77,6 +80,15 @@ class Server:
     @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    async def gone(self) -> bool:
+        """Whether it ended by itself; what broke a connection a moment ago may be just about to."""
+        until = time.monotonic() + _ENDS_WITHIN
+        while self.running and time.monotonic() < until:
+            if await asyncio.to_thread(_answers, self.url.removesuffix("/v1") + "/health"):
+                return False
+            await asyncio.sleep(_POLL / 5)
+        return not self.running
 
     async def start(self) -> None:
         """Returns when the server answers.
@@ -228,8 +240,12 @@ def page_of(url: str, *, page: str = "/metrics", key: str | None = None) -> str:
         OSError: it does not answer.
     """
     request = Request(url.removesuffix("/v1") + page, headers={"Authorization": f"Bearer {key}"} if key else {})
-    with build_opener(ProxyHandler({})).open(request, timeout=_ANSWERS_WITHIN) as reply:
-        return reply.read(1 << 22).decode("utf-8", "replace")
+    try:
+        with build_opener(ProxyHandler({})).open(request, timeout=_ANSWERS_WITHIN) as reply:
+            return reply.read(LARGEST_PAGE).decode("utf-8", "replace")
+    except HTTPError as error:
+        error.close()
+        raise
 
 
 def _answers(url: str) -> bool:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.vllm.metrics import Hits
 
+_NEARLY = 0.2
+"""Seconds."""
+
 
 class Speaker(Protocol):
     """Answers requests until it is closed."""
@@ -66,8 +69,9 @@ class Speakers:
         if held.users > 0:
             return
         del self._held[key]
-        if not held.coming.done():
-            held.coming.cancel()
+        # What is nearly there comes: a connection that is broken off while it is made leaves a socket behind.
+        await asyncio.wait({held.coming}, timeout=_NEARLY)
+        held.coming.cancel()
         found = (await asyncio.gather(held.coming, return_exceptions=True))[0]
         if not isinstance(found, BaseException):
             await found.aclose()

@@ -1,0 +1,39 @@
+"""A chat model of LangChain: what every backend does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from askance.models.langchain.model import LangChainModel
+from askance.testing import Check, Far, Scene, checks
+from tests.far_side import FarSides, patience
+
+CANNOT = {
+    # LangChain's model for OpenAI leaves the thinking of other servers out of its messages.
+    "thinking",
+}
+
+
+@pytest.fixture
+def far() -> Iterator[Far]:
+    with ExitStack() as stack:
+        sides = FarSides(stack)
+
+        def make(scene: Scene) -> LangChainModel:
+            key = SecretStr("-")
+            url, most = sides.url(scene), patience(scene)
+            return LangChainModel(
+                ChatOpenAI(model="fake-model", base_url=url, api_key=key, max_retries=0, timeout=most)
+            )
+
+        yield make
+
+
+@pytest.mark.parametrize("check", checks(cannot=CANNOT), ids=str)
+async def test_conforms(check: Check, far: Far) -> None:
+    await check(far)

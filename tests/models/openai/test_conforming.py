@@ -1,0 +1,50 @@
+"""OpenAI's protocol, both interfaces: what every backend does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from typing import Literal
+
+import pytest
+from openai import AsyncOpenAI
+
+from askance.chat import ModelId
+from askance.models.openai.model import OpenAIModel, from_settings
+from askance.models.settings import ModelSettings
+from askance.testing import Check, Far, Scene, checks
+from tests.far_side import FarSides, patience
+
+
+@pytest.fixture
+async def far(request: pytest.FixtureRequest) -> AsyncIterator[Far]:
+    api: Literal["chat", "responses"] = request.param
+    with ExitStack() as stack:
+        sides, made = FarSides(stack), list[OpenAIModel]()
+
+        def make(scene: Scene) -> OpenAIModel:
+            url, most = sides.url(scene), patience(scene)
+            settings = ModelSettings(id=ModelId("openai", "fake-model", url, api=api))
+            if most is None:
+                made.append(from_settings(settings))
+            else:
+                client = AsyncOpenAI(base_url=url, api_key="-", max_retries=0, timeout=most)
+                made.append(OpenAIModel(client, "fake-model", api=api))
+            return made[-1]
+
+        yield make
+        for model in made:
+            await model.aclose()
+
+
+@pytest.mark.parametrize("far", ["chat"], indirect=True)
+@pytest.mark.parametrize("check", checks(), ids=str)
+async def test_chat_completions_conform(check: Check, far: Far) -> None:
+    await check(far)
+
+
+@pytest.mark.parametrize("far", ["responses"], indirect=True)
+# The responses API takes no stops and no seed, and says so.
+@pytest.mark.parametrize("check", checks(cannot={"sampling", "stop", "seed"}), ids=str)
+async def test_responses_conform(check: Check, far: Far) -> None:
+    await check(far)
