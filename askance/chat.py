@@ -87,7 +87,7 @@ class TextPart(_Written):
 
 
 @dataclass(frozen=True, slots=True)
-class ImagePart:
+class ImagePart(_Written):
     """A picture in a message, known by its source bytes and the policy that prepares it."""
 
     image: Image
@@ -95,15 +95,15 @@ class ImagePart:
     detail: Detail = "auto"
     """Resolution hint of the provider."""
 
+    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = {"type": "image", "sha256": self.image.sha256, "policy": self.policy.canonical()}
         if self.detail != "auto":
             form["detail"] = self.detail
         return form
 
-    @property
-    def written(self) -> str:
-        """`canonical_json` of the canonical form."""
+    @override
+    def _write(self) -> str:
         detail = "" if self.detail == "auto" else f'"detail":{_quoted(self.detail)},'
         return f'{{{detail}"policy":{_policy_text(self.policy)},"sha256":"{self.image.sha256}","type":"image"}}'
 

@@ -17,7 +17,7 @@ from askance.models.capabilities import endpoint_key
 from askance.models.counting import Counting
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Given
+    from askance.chains import Chain, Given, Reading
     from askance.cli.inputs import Options
     from askance.cli.showing import Show
     from askance.evals import RunFolder
@@ -122,10 +122,15 @@ class Running:
                     yield place, done
                     continue
                 reading = await anext(readings, None)
-                if reading is None or any(result.error == OverBudget.__name__ for result in reading.links.values()):
+                if reading is None or self._beyond_budget(reading):
                     self._left.append((picture, options[place]))
                 else:
                     yield place, line_of(reading)
+
+    def _beyond_budget(self, reading: Reading) -> bool:
+        """Whether the budget had nothing left for a call of it."""
+        results = () if self._purse is None else reading.links.values()
+        return any(result.error == OverBudget.__name__ for result in results)
 
     def _stop_if_hopeless(self, line: Mapping[str, Any]) -> None:
         """Ends the run where the first picture failed in a way that all others would.

@@ -95,7 +95,8 @@ class Image:
     @classmethod
     def from_path(cls, path: str | Path, *, name: str | None = None) -> Image:
         """The picture in a file, which is not touched yet."""
-        return cls(name or Path(path).name or str(path), Path(path))
+        place = path if isinstance(path, Path) else Path(path)
+        return cls(name or place.name or str(path), place)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, name: str | None = None) -> Image:
@@ -171,15 +172,21 @@ class Image:
         """
         if self._bytes is not None:
             return self._bytes
-        with self._naming():
-            if self.path is None:
-                raise Unusable("is not at hand: only its digest is known", "Say where the pictures are.")
-            data = read_file(self.path)
-            digest = sha256(data).hexdigest()
-            if self._digest is None:
-                object.__setattr__(self, "_digest", digest)
-            elif self._digest != digest:
-                raise Unusable("has changed since it was first read", "Load it again.")
+        try:
+            return self._read()
+        except Unusable as error:
+            raise _named(self._label, error) from error
+
+    def _read(self) -> bytes:
+        """The bytes of the file, whose digest is noted, or held against the one that is known."""
+        if self.path is None:
+            raise Unusable("is not at hand: only its digest is known", "Say where the pictures are.")
+        data = read_file(self.path)
+        digest = sha256(data).hexdigest()
+        if self._digest is None:
+            object.__setattr__(self, "_digest", digest)
+        elif self._digest != digest:
+            raise Unusable("has changed since it was first read", "Load it again.")
         return data
 
     @property
@@ -249,7 +256,11 @@ class Image:
             return pixels.decode(self.data, self.info)
 
     def _naming(self) -> AbstractContextManager[None]:
-        return _naming(_short(str(self.path or self.name)))
+        return _naming(self._label)
+
+    @property
+    def _label(self) -> str:
+        return _short(str(self.path or self.name))
 
     def __eq__(self, other: object) -> bool:
         return self.sha256 == other.sha256 if isinstance(other, Image) else NotImplemented
@@ -276,7 +287,11 @@ def _naming(label: str) -> Generator[None]:
     try:
         yield
     except Unusable as error:
-        raise BadImage(f"The picture {label!r} {error.reason}.", hint=error.hint) from error
+        raise _named(label, error) from error
+
+
+def _named(label: str, error: Unusable) -> BadImage:
+    return BadImage(f"The picture {label!r} {error.reason}.", hint=error.hint)
 
 
 def _is_pillow(source: object) -> bool:

@@ -70,6 +70,7 @@ class Model:
         self._stack = compose(self.settings, backend, engine)
         self._generate = self._stack.replay.generate
         self._warned: set[str] = set()
+        self._part: ImagePart | None = None
 
     def __repr__(self) -> str:
         return f"Model({str(self.id)!r}, mode={self.mode!r})"
@@ -112,8 +113,11 @@ class Model:
         }
 
     def image(self, image: Image) -> ImagePart:
-        """`image` as this model is sent it."""
-        return ImagePart(image, self.settings.image_policy, self.settings.detail)
+        """`image` as this model is sent it; for those who ask about one picture in turn the same, written once."""
+        part = self._part
+        if part is None or part.image is not image:
+            part = self._part = ImagePart(image, self.settings.image_policy, self.settings.detail)
+        return part
 
     def request(
         self,
