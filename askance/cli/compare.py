@@ -121,7 +121,7 @@ def _of_several(found: RunsComparison) -> Iterator[str]:
 def _table(metrics: Sequence[MetricComparison]) -> Iterator[str]:
     from askance.evals.verdicts import HEAD, line_of
 
-    rows = [HEAD, *map(line_of, metrics)]
+    rows = [HEAD, *([cell.replace("\u00a0", " ") for cell in line_of(each)] for each in metrics)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]
     for row in rows:
         cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
