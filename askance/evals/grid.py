@@ -32,7 +32,10 @@ from askance.errors import UsageError
 from askance.evals.tasks import ROLES
 from askance.evals.yaml_files import read_yaml
 
-NAMED = (*ROLES, "scorer", "embedder")
+CHAT = (*ROLES, "judge")
+"""Options that are chat models."""
+
+NAMED = (*CHAT, "scorer", "embedder")
 """Options whose values may be names of the grid's models."""
 
 
@@ -148,7 +151,8 @@ class Grid(BaseModel):
         """
         unknown = [name for name in models if name not in self.models]
         if unknown:
-            raise UsageError(f"The grid has no model {unknown[0]!r}.", hint=f"It has {', '.join(self.models)}.")
+            named = ", ".join(self.models) or "none; name it under `models` in the file"
+            raise UsageError(f"The grid has no model {unknown[0]!r}.", hint=f"It has {named}.")
         return self.model_copy(update={"models": {**self.models, **models}})
 
     @property

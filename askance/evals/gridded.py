@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, get_args
 from askance.chains import plan_all
 from askance.chains.planned import together
 from askance.errors import CallError, UsageError
-from askance.evals.evaluation import aevaluate, configuration_of, place_of
-from askance.evals.grid import NAMED
-from askance.evals.predicting import Counting
+from askance.evals.evaluation import aevaluate, configuration_of, place_of, scoring_of
+from askance.evals.grid import CHAT, NAMED
+from askance.evals.planning import with_judges
+from askance.evals.predicting import Counting, Turn
 from askance.evals.reference import Suite, reference_table
 from askance.evals.reports import notes_of
 from askance.evals.solving import ChainSolver
 from askance.evals.tables import Cell, Table
-from askance.evals.tasks import ROLES
 from askance.evals.under_way import Progress
 from askance.models import get_model
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from askance.chains import Chain, Plan
     from askance.evals.figures import Convention
     from askance.evals.grid import CellSpec, Grid, Row, TableSpec
+    from askance.evals.planning import Work
     from askance.evals.run import Run
     from askance.evals.tasks import Definition, Task
     from askance.evals.values import Sample
@@ -156,6 +157,7 @@ class GridRunner:
         """
         reasons: dict[str, str] = {}
         counting: list[tuple[Counting, Sequence[Sample]]] = []
+        judged: list[Work] = []
 
         def runs() -> Iterator[tuple[Chain, Iterable[Mapping[str, Any]]]]:
             for asked, cell in self.wanted.items():
@@ -168,6 +170,8 @@ class GridRunner:
                     yield task.solver.chain, map(task.solver.given, task.samples)
                     if isinstance(task.solver, Counting):
                         counting.append((task.solver, task.samples))
+                    if scoring_of(task, self._engine).judges:
+                        judged.append((task, [Turn(sample=sample, epoch=0) for sample in task.samples]))
                 else:
                     reasons[asked] = "nobody can tell what a solver will ask that is no chain"
 
@@ -175,6 +179,7 @@ class GridRunner:
         for solver, samples in counting:
             links = tuple(await solver.beside(samples, counted))
             found = together([found, replace(found, links=links, probes=0, elsewhere={})])
+        found = await with_judges(found, judged, self._engine)
         left_out = tuple(f"{self.wanted[asked].label}: {reason}" for asked, reason in reasons.items())
         return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=tuple(dict.fromkeys(left_out)))
 
@@ -191,7 +196,7 @@ class GridRunner:
         options = {**self._grid.with_specs(cell.options), **general}
         for name in NAMED:
             if isinstance(options.get(name), str):
-                options[name] = self._named(options[name], as_model=name in ROLES)
+                options[name] = self._named(options[name], as_model=name in CHAT)
         if "engine" in definition.takes:
             options["engine"] = self._engine
         return definition(**options)

@@ -63,6 +63,16 @@ class Rehearsal:
         self._seen: dict[str, _Seen] = {}
         self._probed: dict[str, Model] = {}
 
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles that were taken so far."""
+        return frozenset(self._seen)
+
+    @property
+    def probed(self) -> frozenset[str]:
+        """Endpoints that would be asked first what they can do, by their keys."""
+        return frozenset(self._probed)
+
     def stand_in(self, role: str, node: AnyNode) -> AnyNode:
         """A node that asks what `node` asks, in its role."""
         twin = copy.copy(node)  # what it learns here must not stay with the node itself

@@ -86,6 +86,36 @@ def test_the_judges_calls_are_planned(askance: Command, endpoint: FakeEndpoint, 
     assert before["images"] == 5
 
 
+JUDGED = """
+models: {Fake: null}
+tables:
+  explained:
+    title: Explained
+    task: whoops/explain
+    columns: {judged: judged}
+    rows: [{label: once, vlm: Fake, judge: Fake}, {label: captions, vlm: Fake, judge: Fake, context: gold-caption}]
+"""
+
+
+def test_the_judges_of_a_grid_are_planned(askance: Command, endpoint: FakeEndpoint, vlm: str, own_place: Path) -> None:
+    (own_place / "judged.yaml").write_text(JUDGED, encoding="utf-8")
+    command = ("eval", "grid", "judged.yaml", "--data", "weird", "--model", f"Fake={vlm}")
+    before = askance(*command, "--plan").out
+    asked = len(endpoint.requests)
+    askance(*command, "--limit", "2")
+    after = askance(*command, "--plan").out
+
+    assert asked == 0
+    assert judge_line(before) == ("0", "50")
+    assert judge_line(after) == ("20", "30")
+    assert "5 images, 60 calls: 24 on record, 36 to be made." in after
+
+
+def judge_line(plan: str) -> tuple[str, ...]:
+    """What a plan says of the judge: on record, to make."""
+    return tuple(next(line for line in plan.splitlines() if line.startswith("judge ")).split()[2:4])
+
+
 def counts(plan: dict[str, Any]) -> dict[str, tuple[int, int, int]]:
     return {name: (link["hits"], link["known"], link["below"]) for name, link in plan["links"].items()}
 
