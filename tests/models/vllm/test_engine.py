@@ -28,7 +28,8 @@ from askance.models.vllm import VLLMModel
 from askance.testing import Check, Scene, checks
 
 pytest.importorskip("vllm", reason="vLLM is not installed; tests/slow/test_vllm_models.py runs this where it is")
-pytestmark = pytest.mark.slow
+# What vLLM and torch warn of as they are loaded into this process is theirs, of many kinds and modules.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 MODELS = Path(os.environ.get("ASKANCE_TEST_MODELS", ""))
 HOW: dict[str, Any] = {
@@ -88,7 +89,8 @@ def token_of(text: str) -> int:
 
 
 def asked(text: str, *parts: Part, **sampling: Any) -> ChatRequest:
-    how = Sampling(**{"temperature": 0, "max_tokens": 24, **sampling})
+    given: dict[str, Any] = {"temperature": 0, "max_tokens": 24, **sampling}
+    how = Sampling(**given)
     return ChatRequest(
         model=ModelId("vllm", "m", name="m"), messages=(Message("user", (*parts, TextPart(text))),), sampling=how
     )

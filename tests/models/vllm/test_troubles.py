@@ -11,16 +11,17 @@ from askance.models.vllm.troubles import address_taken, last_words, not_started
 SAID: dict[str, tuple[str, str, str]] = {
     "something else runs on the device": (
         (
-            "ValueError: Free memory on device cuda:0 (9.85/79.1 GiB) on startup is less than desired GPU memory "
-            "utilization (0.92, 72.77 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
+            "ValueError: Free memory on device cuda:0 (9.85/79.1 GiB) on startup is less than desired GPU "
+            "memory utilization (0.92, 72.77 GiB). Decrease GPU memory utilization or reduce GPU memory used by other "
+            "processes."
         ),
         "72.77 GiB of the device's memory are wanted and 9.85 of its 79.1 GiB are free: something else runs on it.",
         "`vllm = { memory = 0.12 }`. Runs that use one model share a server: start it once, and name its address",
     ),
     "memory of the machine": (
         (
-            "ValueError: Available memory on node 0 (3.1/24.0 GiB) on kv cache allocation is less than requested memory "
-            "for kv (8.0 GiB). Decrease --kv-cache-memory-bytes, VLLM_CPU_KVCACHE_SPACE, or reduce CPU memory used"
+            "ValueError: Available memory on node 0 (3.1/24.0 GiB) on kv cache allocation is less than requested "
+            "memory for kv (8.0 GiB). Decrease --kv-cache-memory-bytes, VLLM_CPU_KVCACHE_SPACE, or reduce CPU memory"
         ),
         "8.0 GiB of memory are wanted for what is read and 3.1 of the machine's 24.0 GiB are free",
         "`vllm = { cache = 1 }` (GiB)",
