@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 import pytest
 
 from askance.atypicality import Statement
+from askance.errors import ConfigError
 from askance.evals import aevaluate
 from askance.evals.pittads.aor import aor
-from askance.models import cosine
+from askance.models import cosine, get_embedder
 from askance.replay import Store
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
 from tests.scripted import PICTURE, model_of, scripted
@@ -122,16 +123,18 @@ def test_long_texts_and_batches_change_nothing_that_counts(embed: Embed, tiny: C
     assert together[-1] == together[-2]
 
 
-def test_an_encoder_that_pools_otherwise_is_refused(embed: Embed, tiny: Callable[[str], Path]) -> None:
-    found = embed(f"st:{tiny('cls_token')}", ["a cup"])
+def test_an_encoder_that_was_made_otherwise_is_not_run_as_asked(embed: Embed, tiny: Callable[[str], Path]) -> None:
+    folder = tiny("cls_token")
+    sentence = embed(f"st:{folder}", ["a cup"])
 
-    assert found["error"] == "ConfigError"
-    assert "it pools by cls_token, and only the mean over the tokens is known here." in found["message"]
+    assert sentence["form"]["pooling"] == "cls"
+    with pytest.raises(ConfigError, match=r"pools by cls, and mean is asked for\."):
+        get_embedder(f"st:{folder}?pooling=mean")
 
 
 def test_a_name_that_nobody_has_ends_with_what_to_do(embed: Embed) -> None:
     found = embed("st:nobody/has-this", ["a cup"])
 
     assert found["error"] == "ConfigError"
-    assert found["message"].endswith("Give a folder that holds it whole: `st:FOLDER`.")
+    assert found["message"].endswith("Give a folder that holds it whole, as it was saved: `st:FOLDER`.")
     assert "Traceback" not in found["message"]

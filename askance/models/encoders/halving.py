@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from askance.errors import ModelError
+from askance.errors import OutOfMemory
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -33,7 +33,7 @@ class Batches:
         """What `make` gives for `items`, in their order.
 
         Raises:
-            ModelError: one item alone does not fit into memory.
+            OutOfMemory: one item alone does not fit into memory.
         """
         made: list[Made] = []
         while len(made) < len(items):
@@ -60,7 +60,7 @@ class Batches:
             self._torch.cuda.empty_cache()
         if size == 1:
             said = " ".join(next(iter(str(error).splitlines()), "").split())[:300]
-            raise ModelError(
+            raise OutOfMemory(
                 f"The model {self._spec!r} has not the memory for one of {what}: {said}",
                 hint="See what else holds memory there, or give another `device` or `dtype`.",
             ) from error

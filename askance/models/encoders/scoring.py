@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadRecord, ModelError, UsageError
@@ -98,6 +98,10 @@ class RecordedScorer:
 
     def form(self) -> JsonObject:
         """Everything but picture and text that decides a score, as JSON: `get_scorer` takes it for its records."""
+        policy = {} if self.policy == CLEAN else {"policy": self.policy.canonical()}
+        return {**self._own(), **policy}
+
+    def _own(self) -> JsonObject:
         return {"model": self.id.canonical(), **self.parameters}
 
     def request(self, subject: Image | Mapping[str, str], text: str, *, view: View = WHOLE) -> JsonObject:
@@ -107,10 +111,10 @@ class RecordedScorer:
             BadImage: the picture's file cannot be read.
         """
         if not isinstance(subject, Image):
-            return {**self.form(), "about": dict(subject), "text": text}
+            return {**self._own(), "about": dict(subject), "text": text}
         picture: JsonObject = {"sha256": subject.sha256, "policy": self.policy.canonical()}
         shown = view.canonical()
-        return {**self.form(), "image": {**picture, "view": shown} if shown else picture, "text": text}
+        return {**self._own(), "image": {**picture, "view": shown} if shown else picture, "text": text}
 
     def keys(self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: View = WHOLE) -> tuple[str, ...]:
         """Keys of the records of `texts` and what they are held against, each once; none where nothing is recorded."""
@@ -246,8 +250,8 @@ def get_scorer(scorer: ScorerLike, *, identity: str | None = None, engine: Engin
         made: object = from_spec(scorer, PROVIDERS, what="scorer", examples=EXAMPLES)
     elif isinstance(scorer, Mapping):
         fields = dict(scorer)
-        model = id_of_form(fields.pop("model", None))
-        return RecordedScorer(_Nobody(model), id=model, engine=run, parameters=fields)
+        model, policy = id_of_form(fields.pop("model", None)), _policy(fields.pop("policy", None))
+        return RecordedScorer(_Nobody(model), id=model, engine=run, parameters=fields, policy=policy)
     else:
         made = scorer
     if not isinstance(made, (Scorer, TextScorer)):
@@ -259,6 +263,22 @@ def get_scorer(scorer: ScorerLike, *, identity: str | None = None, engine: Engin
         parameters=dict(getattr(made, "parameters", {})),
         policy=getattr(made, "policy", CLEAN),
     )
+
+
+def _policy(form: object) -> ImagePolicy:
+    """The policy in the form of a scorer; without one it is `clean`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if form is None:
+        return CLEAN
+    try:
+        fields = dict(cast("Mapping[str, Any]", form))
+        fields["formats"] = tuple(fields.get("formats", CLEAN.formats))
+        return ImagePolicy(**fields)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"This is no image policy of a scorer: {str(form)[:80]!r}.") from error
 
 
 class _Nobody:

@@ -12,18 +12,19 @@ from typing import Any
 
 import pytest
 
-from askance.errors import BadImage, ConfigError, ModelError, ReplayMiss, StoreError, UsageError
+from askance.errors import BadImage, ConfigError, ModelError, OutOfMemory, ReplayMiss, StoreError, UsageError
 from askance.images import Image, View, drawing
 from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get_scorer, nearest_texts
 from askance.models.encoders.dual import DualEncoder
 from askance.models.encoders.parts import parts_of
+from askance.models.encoders.towers import Towers
 from askance.replay import MemoryStore, Store
 from tests.models.encoders.conftest import Folders
 from tests.models.encoders.test_sentence import spoil
 from tests.scripted import PICTURES
 
 torch: Any = pytest.importorskip(
-    "torch", reason="torch is not installed; tests/slow/test_embedding.py runs this where it is"
+    "torch", reason="torch is not installed; tests/slow/test_encoders.py runs this where it is"
 )
 t: Any = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
@@ -174,11 +175,13 @@ async def test_pictures_asked_about_at_once_share_a_batch_and_one_that_is_none_h
 ) -> None:
     scorer = scorer_of(duals("clip"))
     sizes: list[int] = []
-    pictures = import_module("askance.models.encoders.towers").Towers.pictures
-    monkeypatch.setattr(
-        "askance.models.encoders.towers.Towers.pictures",
-        lambda self, some: sizes.append(len(some)) or pictures(self, some),
-    )
+    pictures = Towers.pictures
+
+    def counting(self: Towers, some: Sequence[Any]) -> Any:
+        sizes.append(len(some))
+        return pictures(self, some)
+
+    monkeypatch.setattr(Towers, "pictures", counting)
     await scorer.score(IMAGES[0], ["warm up"])
     broken = Image.from_bytes(IMAGES[0].data[:-2000], name="broken")
     all_of = [*(Image.from_bytes(image.data, name="x") for image in IMAGES), broken]
@@ -215,14 +218,16 @@ async def test_a_batch_that_does_not_fit_is_halved(
         "3 of its texts did not fit into memory; at most 1 are encoded at a time from now on.",
     ]
     crowd(monkeypatch, most=0)
-    with pytest.raises(ModelError, match=r"has not the memory for one of its texts: DefaultCPUAllocator: not enough"):
+    with pytest.raises(OutOfMemory, match=r"has not the memory for one of its texts: DefaultCPUAllocator: not enough"):
         await scorer.score(IMAGES[0], ["another text"])
+
+
+_FORWARD: dict[str, Any] = {}
 
 
 def crowd(monkeypatch: pytest.MonkeyPatch, *, most: int) -> None:
     """Leaves memory for so many texts at a time."""
-    forward = t.CLIPModel.get_text_features if not hasattr(crowd, "kept") else crowd.kept
-    crowd.kept = forward  # pyright: ignore[reportFunctionMemberAccess]
+    forward = _FORWARD.setdefault("texts", t.CLIPModel.get_text_features)
 
     def narrow(self: Any, **inputs: Any) -> Any:
         if len(inputs["input_ids"]) > most:

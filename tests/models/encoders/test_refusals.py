@@ -19,7 +19,7 @@ from tests.scripted import PICTURE
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder that looks like a dual encoder's."""
-    config = {"model_type": "clip", "text_config": {}, "vision_config": {}}
+    config: dict[str, object] = {"model_type": "clip", "text_config": {}, "vision_config": {}}
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (tmp_path / "model.safetensors").write_bytes(safetensors(b"1234"))
     return tmp_path

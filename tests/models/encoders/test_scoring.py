@@ -89,9 +89,12 @@ async def test_how_pictures_are_prepared_enters_the_key() -> None:
     records = MemoryStore()
 
     await get_scorer(script, engine=over(records)).score(CUP, ["cup"])
-    await get_scorer(as_it_is, engine=over(records)).score(CUP, ["cup"])
+    other = get_scorer(as_it_is, engine=over(records))
+    scores = await other.score(CUP, ["cup"])
 
     assert len(records) == 2
+    described = get_scorer(other.form(), engine=over(records, "replay"))
+    assert (await described.score(CUP, ["cup"]), described.keys(CUP, ["cup"])) == (scores, other.keys(CUP, ["cup"]))
 
 
 @pytest.mark.parametrize(
