@@ -78,8 +78,10 @@ class Place:
         """`askance WORDS` in this place, with `variables` in the environment and no others that mean anything to it."""
         return self.run_by(Path(sys.executable), words, variables)
 
-    def run_by(self, python: Path, words: Sequence[str], variables: Mapping[str, str]) -> Ran:
-        """As `run`, in the environment of another Python."""
+    def run_by(
+        self, python: Path, words: Sequence[str], variables: Mapping[str, str], *, seconds: float = ENDS_WITHIN
+    ) -> Ran:
+        """As `run`, in the environment of another Python, which may take so many seconds."""
         command = [str(python.with_name("askance")), *words]
         done = subprocess.run(
             command,
@@ -88,7 +90,7 @@ class Place:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=ENDS_WITHIN,
+            timeout=seconds,
             check=False,
         )
         return Ran(code=done.returncode, out=done.stdout, err=done.stderr)

@@ -60,10 +60,10 @@ def photos() -> Path:
 
 @pytest.fixture(scope="session")
 def hf_python() -> Path:
-    """A Python with askance, its extra `local`, and what its tests need; torch is the CPU build."""
+    """A Python with askance, its extras `local` and `bits`, and what its tests need; torch is the CPU build."""
     tests = ("pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150")
     packages = (environments.TORCH, "transformers==5.23.0", *tests)
-    return environments.environment("hf", environments.Recipe(packages=packages, extras="local"))
+    return environments.environment("hf", environments.Recipe(packages=packages, extras="bits,local"))
 
 
 @pytest.fixture(scope="session")

@@ -128,3 +128,15 @@ def test_real_weights_say_what_they_know(ask: Callable[..., list[JsonObject]], m
     (answer,) = ask(models / "smollm2-135m", [{"text": question, "temperature": 0}], dtype="float32", device="cpu")
 
     assert "Paris" in answer["text"]
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_real_weights_that_are_pressed_say_it_too(
+    ask: Callable[..., list[JsonObject]], models: Path, bits: int
+) -> None:
+    question = "What is the capital of France? Answer in one word."
+    how = {"dtype": "float32", "device": "cpu", "bits": bits}
+
+    answers = ask(models / "smollm2-135m", [{"text": question, "temperature": 0}] * 2, **how)
+
+    assert ["Paris" in answer["text"] for answer in answers] == [True, True]

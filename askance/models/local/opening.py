@@ -47,9 +47,9 @@ def device_of(torch: Any, local: Local, *, dtype: str, spec: str) -> str:
         raise ConfigError(f"There is no device {wanted!r} here for {spec!r}.", hint='Try `device = "cpu"`.') from error
     if wanted.startswith("cuda") and dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
         raise ConfigError(f"The device {wanted!r} does not compute in bfloat16.", hint='Set `dtype = "float16"`.')
-    if local.bits is not None and not wanted.startswith("cuda"):
+    if local.bits is not None and not wanted.startswith(("cpu", "cuda")):
         raise ConfigError(
-            f"Weights are pressed into {local.bits} bits on CUDA devices alone, and this is {wanted!r}.",
+            f"Weights are pressed into {local.bits} bits on CUDA devices and processors alone, and this is {wanted!r}.",
             hint="Leave `bits` out.",
         )
     return wanted

@@ -308,9 +308,9 @@ SPOILT: dict[str, tuple[dict[str, Any], Local, type[Exception], str]] = {
     "no device": ({}, Local(device="cuda:7"), ConfigError, "There is no device 'cuda:7' here for"),
     "bits": (
         {},
-        Local(device="cpu", bits=4),
+        Local(device="meta", bits=4),
         ConfigError,
-        "pressed into 4 bits on CUDA devices alone, and",
+        "pressed into 4 bits on CUDA devices and processors alone, and this is 'meta'. Leave `bits` out.",
     ),
     "attention": ({}, Local(attention="flash_attention_2"), MissingExtra, "needs a package that is not installed"),
 }
