@@ -14,7 +14,7 @@ from askance.errors import UsageError
 from askance.evals.blamed import Blame, Trial
 from askance.evals.replacing import dropping, form_of_link, were
 from askance.evals.run_folder import PROMPTS
-from askance.evals.scoring import scored
+from askance.evals.scoring import bounds_of, scored
 from askance.evals.solving import ChainSolver
 from askance.evals.values import Prediction
 from askance.models.described import described_model
@@ -94,7 +94,7 @@ class Cases:
 
     def _worths(self) -> Iterator[tuple[tuple[str, int], tuple[float, float]]]:
         for answer in self.run.answers:
-            was, right = self._worth(answer.score), self._worth(self._scoring.if_right(answer.sample))
+            was, right = self._worth(answer.score), self._worth(bounds_of(answer.sample, self._scoring)[1])
             if was is not None and right is not None and self._short(was, right):
                 yield (answer.sample.id, answer.epoch), (was, right)
 
@@ -153,7 +153,7 @@ class Cases:
     async def trial(self, line: Mapping[str, Any]) -> Trial:
         was = self._answers[line["id"], line["epoch"]]
         now = await scored(replace(was, prediction=Prediction.from_form(line), score=None), self._scoring)
-        worth, right = self._worth(now.score), self._worth(self._scoring.if_right(was.sample))
+        worth, right = self._worth(now.score), self._worth(bounds_of(was.sample, self._scoring)[1])
         return Trial(
             answer=was,
             link=line["link"],

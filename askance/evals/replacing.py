@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -12,6 +13,7 @@ from askance.chains import LINKS
 from askance.chains.factories import concatenate
 from askance.chains.reading import as_link
 from askance.chat import key_of
+from askance.errors import UsageError
 from askance.nodes import Result, skipped
 
 if TYPE_CHECKING:
@@ -42,8 +44,29 @@ class Replacement:
 
 
 def were(answer: Answer) -> Links:
-    """The links of an answer as they were, as a chain takes them; what was read is `given`, what was not stays so."""
-    said: dict[str, Any] = {**answer.prediction.trace.get("verbalization", {}), "statement": _statement(answer)}
+    """The links of an answer as they were, as a chain takes them; what was read is `given`, what was not stays so.
+
+    Raises:
+        UsageError: a link of the answer is none that a chain could take.
+    """
+    with _reading(answer.sample):
+        return _were(answer)
+
+
+@contextmanager
+def _reading(sample: Sample) -> Generator[None]:
+    """Tells of links that somebody spoilt by the sample that they are of."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"The links of the sample {sample.id!r} cannot be read: {type(error).__name__}: {error}.",
+            hint="Take the run from a copy, or mend what is said to be true of the sample.",
+        ) from error
+
+
+def _were(answer: Answer) -> Links:
+    said: dict[str, Any] = {**(answer.prediction.trace.get("verbalization") or {}), "statement": _statement(answer)}
     found: Links = {}
     for link in LINKS:
         form: Mapping[str, Any] | None = answer.prediction.links.get(link)
@@ -125,7 +148,8 @@ def from_truth(truth: Truth | None = None) -> Replacement:
 
     def put(answer: Answer, link: Link) -> Result[Any] | None:
         value = say(answer.sample).get(link)
-        return None if value is None else as_link(link, value)
+        with _reading(answer.sample):
+            return None if value is None else as_link(link, value)
 
     return Replacement(name=TRUTH, words="replaced by the truth", put=put)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from askance.evals.run import Answer
     from askance.evals.tasks import Scoring
+    from askance.evals.values import Sample
 
 
 async def scored(answer: Answer, scoring: Scoring) -> Answer:
@@ -64,18 +65,26 @@ def figures_of(
 
 
 def _row(answer: Answer, scoring: Scoring) -> Scored:
-    sample = answer.sample
+    if_wrong, if_right = bounds_of(answer.sample, scoring)
+    return Scored(cluster=answer.sample.cluster, score=answer.score, if_wrong=if_wrong, if_right=if_right)
+
+
+def bounds_of(sample: Sample, scoring: Scoring) -> tuple[Score, Score]:
+    """What an answer to a sample is worth if it is wrong, and if it is right.
+
+    Raises:
+        UsageError: the scoring has a fault, or the sample's target is none of its kind.
+    """
     try:
-        if_wrong, if_right = scoring.if_wrong(sample), scoring.if_right(sample)
+        return scoring.if_wrong(sample), scoring.if_right(sample)
     except AskanceError:
         raise
     except Exception as error:
         raise UsageError(
-            f"What the sample {sample.id!r} would be worth if it were wrong or right cannot be told: "
+            f"What the sample {sample.id!r} is worth if it is wrong or right cannot be told: "
             f"{type(error).__name__}: {error}.",
             hint="Mend the scoring, or the sample's target.",
         ) from error
-    return Scored(cluster=sample.cluster, score=answer.score, if_wrong=if_wrong, if_right=if_right)
 
 
 def write_scores(path: Path, answers: Iterable[Answer]) -> None:

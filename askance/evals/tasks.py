@@ -180,6 +180,10 @@ class Definition:
 def _called(function: Callable[..., Made], options: Mapping[str, Any]) -> Made:
     """What `function` makes of those of the options that it takes."""
     takes = inspect.signature(function).parameters
+    named = [each for each in takes.values() if each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}]
+    lacking = [each.name for each in named if each.default is each.empty and each.name not in options]
+    if lacking:
+        raise UsageError(f"Nothing says which `{lacking[0]}` to take.", hint=_needed(lacking[0]))
     return function(**{name: value for name, value in options.items() if name in takes})
 
 
