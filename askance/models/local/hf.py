@@ -81,7 +81,7 @@ class HFModel:
     ) -> None:
         self.source = str(source)
         self.local = local or Local()
-        self.counters = Counters()
+        self.counters = Counters(unknown=frozenset({"found"}))
         """What was computed, and what was spared."""
         self._folder: Folder | None = None
         if loaded is None and not is_identity(self.source):
