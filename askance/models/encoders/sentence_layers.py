@@ -179,7 +179,7 @@ def _foreign(source: _Source, wanted: Wanted, recipe: Recipe, *, device: str) ->
     except ImportError as error:
         raise MissingExtra(
             f"The sentence encoder {wanted.spec!r} {why}, which sentence-transformers alone can do.",
-            hint="pip install sentence-transformers, or take an encoder without it.",
+            hint="pip install 'askance[sentences]', or take an encoder without it.",
         ) from error
     if not wanted.local.pickled and any(Path(source.where).rglob("*.bin")):
         raise ConfigError(
