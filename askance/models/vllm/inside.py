@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import json
 import multiprocessing
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, BadRequest, ModelError, ServerFault
@@ -26,8 +21,8 @@ from askance.images import Image
 from askance.models.complaints import Complaint, clean
 from askance.models.vendor_errors import Asked, error_of
 from askance.models.vllm import guard
+from askance.models.vllm.log import Log
 from askance.models.vllm.metrics import Hits, hits
-from askance.models.vllm.options import OFFLINE
 from askance.models.vllm.troubles import last_words, missing, not_started
 from askance.models.vllm.wording import from_output, to_form, to_messages, to_sampling
 
@@ -48,11 +43,11 @@ class Inside:
         model: its name in answers.
         engine: vLLM's `AsyncLLM`.
         template: chat template where the model brings none.
-        log: file that the engine's words go to.
+        log: what the engine says.
         pids: of its processes.
     """
 
-    def __init__(self, spec: str, model: str, engine: Any, *, template: str | None, log: Path, pids: list[int]) -> None:
+    def __init__(self, spec: str, model: str, engine: Any, *, template: str | None, log: Log, pids: list[int]) -> None:
         self._spec = spec
         self._model = model
         self._engine: Any = engine
@@ -71,20 +66,16 @@ class Inside:
             ConfigError: it does not start.
             MissingExtra: vLLM is not installed.
         """
-        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="askance-vllm-"))
-        log = folder / "log.txt"
-        _settle_environment(log)
+        log = Log.opened()
         before = {child.pid for child in multiprocessing.active_children()}
         try:
             engine = await asyncio.to_thread(_engine, arguments)
         except ImportError as error:
-            shutil.rmtree(folder, ignore_errors=True)
             if error.name == "vllm":
                 raise missing(spec, sys.executable) from error
             raise not_started(str(error), spec=spec, vllm=vllm) from error
         except Exception as error:
-            said = f"{_read(log)}\n{type(error).__name__}: {error}"
-            shutil.rmtree(folder, ignore_errors=True)
+            said = f"{log.read()}\n{type(error).__name__}: {error}"
             raise not_started(said, spec=spec, vllm=vllm) from error
         pids = [child.pid for child in multiprocessing.active_children() if child.pid and child.pid not in before]
         return cls(spec, model, engine, template=template, log=log, pids=pids)
@@ -127,7 +118,6 @@ class Inside:
         engine.shutdown = _nothing
         with suppress(OSError):
             self._guard.communicate(b"\n", timeout=guard.GRACE)
-        shutil.rmtree(self._log.parent, ignore_errors=True)
 
     async def _prompt(self, request: ChatRequest, messages: list[JsonObject]) -> Any:
         """The request as the engine reads it, by vLLM's own way from turns to tokens, which its server goes too."""
@@ -158,7 +148,7 @@ class Inside:
             kinds = {kind.__name__ for kind in type(error).__mro__}
             if "EngineDeadError" in kinds:
                 raise ModelError(
-                    f"vLLM's engine of {self._spec!r} ended. {last_words(_read(self._log))}",
+                    f"vLLM's engine of {self._spec!r} ended. {last_words(self._log.read())}",
                     hint="Its last words say why; where memory ran out, read less at once (`context`, `batch`).",
                 ) from error
             bad = kinds.intersection(_BAD)
@@ -175,25 +165,6 @@ def _engine(arguments: JsonObject) -> Any:
     vllm: Any = import_module("vllm")
     asynchronous: Any = import_module("vllm.v1.engine.async_llm")
     return asynchronous.AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**_QUIET, **arguments))
-
-
-def _settle_environment(log: Path) -> None:
-    """Sets what vLLM reads as it is loaded: nothing leaves the machine, its words go to a file, threads stay whole."""
-    more = {"TRANSFORMERS_VERBOSITY": "error", "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
-    for name, value in {**OFFLINE, **more}.items():
-        os.environ.setdefault(name, value)
-    if "VLLM_LOGGING_CONFIG_PATH" in os.environ:
-        return
-    file = {"class": "logging.FileHandler", "filename": str(log)}
-    config = {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "handlers": {"file": file},
-        "loggers": {"vllm": {"handlers": ["file"], "level": "INFO", "propagate": False}},
-    }
-    path = log.with_name("logging.json")
-    path.write_text(json.dumps(config), encoding="utf-8")
-    os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(path)
 
 
 def _guarded(pids: list[int]) -> subprocess.Popen[bytes]:
@@ -214,9 +185,3 @@ def _length(prompt: Any) -> int:
 def _picture_tokens(prompt: Any) -> int | None:
     places: Mapping[str, Any] = prompt.get("mm_placeholders") or {}
     return sum(place.length for place in places.get("image", ())) or None
-
-
-def _read(log: Path) -> str:
-    with suppress(OSError):
-        return log.read_text(encoding="utf-8", errors="replace")
-    return ""

@@ -266,4 +266,5 @@ def _environment(python: str, *, key: str) -> Mapping[str, str]:
     if python != sys.executable:
         kept.pop("PYTHONPATH", None)
         kept.pop("PYTHONHOME", None)
+    kept.pop("VLLM_LOGGING_CONFIG_PATH", None)  # what it says goes into the log here
     return {**kept, **OFFLINE, "VLLM_API_KEY": key, "PYTHONUNBUFFERED": "1"}

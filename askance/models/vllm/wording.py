@@ -116,6 +116,9 @@ def to_sampling(request: ChatRequest, own: Mapping[str, Any], *, room: int) -> J
         **{name: request.extra[name] for name in SAMPLED & request.extra.keys()},
         "max_tokens": max(1, min(sampling.max_tokens or MOST_TOKENS, room)),
     }
+    if "logit_bias" in given:
+        # JSON has no other keys than texts.
+        given["logit_bias"] = {int(token): bias for token, bias in given["logit_bias"].items()}
     for name, value in (
         ("temperature", sampling.temperature),
         ("top_p", sampling.top_p),
