@@ -182,10 +182,11 @@ class Stack:
 def compose(settings: ModelSettings, backend: Backend, engine: Engine) -> Stack:
     """The one place where the order stands; see the top of this module."""
     watch = Watch(settings, engine.observers)
-    attempt = Attempt(backend, timeout=settings.timeout or DEFAULT_TIMEOUT, failed=watch.tried)
+    timeout = settings.timeout or DEFAULT_TIMEOUT
+    attempt = Attempt(backend, timeout=timeout, failed=watch.tried)
     limited = Limited(attempt, engine.limits(settings.id))
     bounded = limited if engine.purse is None else Budgeted(limited, engine.purse, settings)
-    retrying = Retrying(bounded, engine.policy)
+    retrying = Retrying(bounded, engine.policy.within(timeout))
     if not settings.stored:
         # Nothing tells this model's requests from another's: they are neither recorded nor shared beyond it.
         alone = OnLiveLoop(SingleFlight(Watched(retrying, watch), Flights(), shared=watch.shared))

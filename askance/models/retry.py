@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from askance.models.seam import ChatModel
 
 
+DEADLINE = 600.0
+"""Seconds that a call and all its tries may take, unless one try may take longer."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
     """Bounds of one call. Waits are drawn evenly from nothing up to a bound that doubles (full jitter)."""
@@ -28,8 +32,12 @@ class RetryPolicy:
     """Upper bound of any wait, in seconds."""
     outage_wait: float = 5.0
     """Upper bound where the endpoint answers nobody: a call should find it soon after its return."""
-    deadline: float | None = 600.0
+    deadline: float | None = DEADLINE
     """Seconds from the first try within which the call has ended; None is without end."""
+
+    def within(self, timeout: float) -> RetryPolicy:
+        """This policy where one try may take `timeout` seconds: the default deadline cuts no first try short."""
+        return replace(self, deadline=max(DEADLINE, timeout)) if self.deadline == DEADLINE else self
 
     def retrying(self, notes: Journal) -> AsyncRetrying:
         """The policy as tenacity takes it, for the call that `notes` belongs to."""

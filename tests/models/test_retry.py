@@ -119,6 +119,16 @@ async def test_the_deadline_cuts_a_hung_call_off(engine: Engines, ask: Ask) -> N
     assert len(error.value.tries) == 1
 
 
+@pytest.mark.parametrize(
+    ("deadline", "timeout", "held"),
+    [(600.0, 120, 600.0), (600.0, 3600, 3600), (30.0, 3600, 30.0), (None, 3600, None)],
+)
+def test_a_try_that_may_take_long_is_not_cut_short_by_default(
+    deadline: float | None, timeout: float, held: float | None
+) -> None:
+    assert RetryPolicy(deadline=deadline).within(timeout).deadline == held
+
+
 async def test_the_deadline_ends_the_tries(engine: Engines, ask: Ask) -> None:
     policy = RetryPolicy(tries=1_000_000, first_wait=0, deadline=0.03)
     script = ScriptedModel(lambda _: ServerFault("Busy."))
