@@ -69,6 +69,7 @@ class RunFolder:
         self.hash = key_of("run", configuration)
         self.finished: dict[str, JsonObject] = {}
         """Lines of earlier runs of the same command that have an answer, by sample."""
+        self._added = False
         self._lock = _locked(path)
         try:
             self._start()
@@ -86,12 +87,15 @@ class RunFolder:
         if self._name(line) not in self.finished:
             with writing_to(self.path / SAMPLES):
                 self._write(self._samples, text)
+            self._added = True
         return json.loads(text)
 
     def finish(
         self, records: Records | None, *, also: Collection[str] = (), more: Mapping[str, Any] | None = None
     ) -> JsonObject:
         """Writes the records that the lines refer to, and the totals; returns the totals.
+
+        A run to which nothing was added since it was finished keeps the time of its end.
 
         Args:
             records: where the answers are; those that an earlier run put into the folder stay.
@@ -107,7 +111,8 @@ class RunFolder:
         kept = export_cassette(found.values(), self.path / CALLS)
         outcomes = Counter(str(line["outcome"]) for line in lines)
         totals: JsonObject = {"samples": len(lines), "outcomes": dict(sorted(outcomes.items())), "records": kept}
-        self._save({"finished": _now(), "totals": totals, **(more or {})})
+        before = None if self._added else self._there().get("finished")
+        self._save({"finished": before or _now(), "totals": totals, **(more or {})})
         self.close()
         return totals
 
@@ -115,8 +120,12 @@ class RunFolder:
         """Adds what models computed in this process to what `run.json` says of earlier ones."""
         if not counts:
             return
-        there: JsonObject = json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
+        there = self._there()
         _describe(self.path, {**there, COUNTERS: counts_form(counts, there.get(COUNTERS))})
+
+    def _there(self) -> JsonObject:
+        """What `run.json` says by now."""
+        return json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
 
     def keep(self, folder: str, texts: Mapping[str, str]) -> None:
         """Writes texts, by name, into a folder of the run."""

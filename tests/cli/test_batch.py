@@ -14,7 +14,7 @@ from tests.cli.command import Command
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    monkeypatch.setattr("askance.models.batch.BatchPolicy", lambda: QUICK)
+    monkeypatch.setattr("askance.models.batch.batches.BatchPolicy", lambda: QUICK)
     with BatchServer(tmp_path / "endpoint", answer=answer) as running:
         yield running
 

@@ -228,7 +228,7 @@ def test_a_budget_leaves_samples_and_a_larger_one_goes_on(askance: Command, endp
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    monkeypatch.setattr("askance.models.batch.BatchPolicy", lambda: QUICK)
+    monkeypatch.setattr("askance.models.batch.batches.BatchPolicy", lambda: QUICK)
     with BatchServer(tmp_path / "endpoint", answer=answer) as running:
         yield running
 

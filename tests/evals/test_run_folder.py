@@ -71,6 +71,24 @@ def test_records_of_an_earlier_run_stay_when_the_store_is_gone(own_place: Path) 
     assert list(read_cassette(own_place / "calls.jsonl")) == [ASKED]
 
 
+def test_a_run_ends_again_only_where_something_came_to_it(own_place: Path) -> None:
+    folder = RunFolder(own_place, CONFIGURATION)
+    folder.add(line("a"))
+    folder.finish(None)
+    long_ago = json.loads((own_place / "run.json").read_text(encoding="utf-8")) | {"finished": "2020-01-01T00:00:00Z"}
+    (own_place / "run.json").write_text(json.dumps(long_ago), encoding="utf-8")
+
+    ends: list[str] = []
+    for more in ([line("a")], [line("a"), line("b")]):
+        folder = RunFolder(own_place, CONFIGURATION)
+        for each in more:
+            folder.add(each)
+        folder.finish(None)
+        ends.append(json.loads((own_place / "run.json").read_text(encoding="utf-8"))["finished"])
+
+    assert ends[0] == "2020-01-01T00:00:00Z" < ends[1]
+
+
 def test_what_is_answered_is_finished_and_the_rest_is_read_again(own_place: Path) -> None:
     ended(own_place, line("a"), line("b", "failed"))
 

@@ -13,7 +13,7 @@ from askance.evals.report.blames import blames_of, check_blames
 from askance.evals.report.breakdowns import breakdowns_of
 from askance.evals.report.published import beside_of
 from askance.evals.report.values import RESULTS, Report, Row, RunPart
-from askance.evals.reports import table_of_runs
+from askance.evals.reports import names_of, table_of_runs
 from askance.evals.run_folder import DESCRIPTION
 
 if TYPE_CHECKING:
@@ -46,15 +46,6 @@ def build_report(runs: Sequence[Run], *, title: str | None = None, blames: Seque
     parts = tuple(part_of(run, name=name, blames=blames_of(run, blames)) for run, name in zip(runs, names, strict=True))
     tasks = dict.fromkeys(run.task for run in runs)
     return Report(title=title or " · ".join(tasks), runs=parts, table=table_of_runs(runs))
-
-
-def names_of(runs: Sequence[Run]) -> list[str]:
-    """What runs are called beside each other: by task where there are several, by folder where two have one name."""
-    several = len({run.task for run in runs}) > 1
-    names = [f"{run.task}: {run.name}" if several else run.name for run in runs]
-    return [
-        name if names.count(name) == 1 else f"{name} ({run.path.name})" for name, run in zip(names, runs, strict=True)
-    ]
 
 
 def part_of(run: Run, *, name: str, blames: Blames | None = None) -> RunPart:

@@ -101,8 +101,10 @@ BROKEN = {
     "quote left open": (f'{HEAD}\n"a,b,true\n', "Line 2 of 'labels.csv' is no CSV: unexpected end of data."),
     "all tied": (
         "reference,candidate,votes\na,b,true;false\n",
-        "The votes of all pairs tie, so there is no label to hold a judge against. "
-        "Ask one more person about them, or give a `verdict`.",
+        (
+            "The votes of all pairs tie, so there is no label to hold a judge against. "
+            "Ask one more person about them, or give a `verdict`."
+        ),
     ),
 }
 
