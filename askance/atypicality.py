@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import permutations
 from types import MappingProxyType
 from typing import Literal, get_args
@@ -239,10 +239,13 @@ class _Frame:
                 yield Statement(self.relation, primary, secondary)
 
 
-_FRAMES: tuple[_Frame, ...] = tuple(_Frame.of(relation) for relation in RELATIONS)
+@cache
+def _frames() -> tuple[_Frame, ...]:
+    """The frames of all relations; few processes read a statement back, and patterns take long to compile."""
+    return tuple(_Frame.of(relation) for relation in RELATIONS)
 
 
 def _readings(text: str) -> Iterator[Statement]:
     """Every statement that `text` can stand for, by any template."""
-    for frame in _FRAMES:
+    for frame in _frames():
         yield from frame.readings(text)
