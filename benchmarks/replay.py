@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where pictures and store are made and kept")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder or Path(temporary)
+        folder = (given.folder or Path(temporary)).resolve()  # contenders run in it
         prepare(folder, images=given.images)
         contenders = [by_askance(folder), by_floor(folder)]
         found = in_turn(contenders, runs=given.runs)
