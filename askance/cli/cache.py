@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -166,14 +167,19 @@ def _record(records: Any, key: str) -> Any:
 
 @app.command("verify")
 def verify_(store: StorePath = None) -> None:
-    """Check that every record parses, matches its key and its schema; exit code 1 where one does not."""
+    """Check that every record parses, matches its key and its schema; exit code 1 where one does not.
+
+    The vectors that encoders keep beside the records are looked at as well.
+    """
     from askance.cli.exits import SOME
+    from askance.models.encoders.arrays import verify_files
     from askance.replay import verify, visible
 
     count = 0
     with opened(store) as records:
-        for count, problem in enumerate(verify(records), start=1):  # noqa: B007  # the last count is wanted
-            print(visible(f"{problem.key[:12] or 'store'}: {problem.message}"))
+        found = (f"{problem.key[:12] or 'store'}: {problem.message}" for problem in verify(records))
+        for count, line in enumerate(chain(found, verify_files(records.folder)), start=1):  # noqa: B007  # the last
+            print(visible(line))
         print(f"{len(records):,} records, {count} problems.")
     if count:
         raise typer.Exit(SOME)

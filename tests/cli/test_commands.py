@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from askance import __version__
+from askance.models.encoders.arrays import VectorFile, half
 from askance.replay import Store
 from tests.cli.command import DEMO, Command, draw, link_of
 from tests.cli.test_run import problems
@@ -214,6 +215,20 @@ def test_cache_verifies(filled: str, askance: Command) -> None:
     assert (sound.code, sound.out) == (0, "3 records, 0 problems.\n")
     assert (broken.code, broken.out.splitlines()[-1]) == (1, "3 records, 1 problems.")
     assert broken.out.startswith(f"{filled[:12]}: ")
+
+
+@pytest.mark.usefixtures("filled")
+def test_cache_verifies_the_vectors_beside_the_records(askance: Command) -> None:
+    with Store.open() as store:
+        vectors = VectorFile(store.folder, {"model": "encoder"})
+    vectors.keep({"ab" * 32: half([1.0, 2.0])})
+    sound = askance("cache", "verify")
+    vectors.path.write_bytes(vectors.path.read_bytes()[:-1] + b"!")
+    broken = askance("cache", "verify")
+
+    assert (sound.code, sound.out) == (0, "3 records, 0 problems.\n")
+    assert (broken.code, broken.out.splitlines()[-1]) == (1, "3 records, 1 problems.")
+    assert "the checksum of row 0 does not fit" in broken.out
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["demo"], ["models"], ["prompts"], ["cache"], ["cache", "why"]])

@@ -116,7 +116,7 @@ class VectorFile:
             self._look()
             fresh = {key: vector for key, vector in vectors.items() if bytes.fromhex(key) not in self._places}
             if size != self._size:
-                raise self._damaged(f"its rows have {self._size} numbers, and now they are {size}")
+                raise _damaged(self.path, f"its rows have {self._size} numbers, and now they are {size}")
             with self.path.open("r+b") as file:
                 end = file.seek(0, os.SEEK_END)
                 end -= (end - self._start) % self._step
@@ -157,30 +157,21 @@ class VectorFile:
         self._count = count
 
     def _read_header(self) -> None:
-        with self.path.open("rb") as file:
-            first = file.read(_LONGEST_HEADER).partition(b"\n")[0]
         try:
-            said: JsonObject = json.loads(first.removeprefix(MAGIC)) if first.startswith(MAGIC) else {}
-            size, about = int(said["size"]), json.dumps(said["encoder"], sort_keys=True)
-        except (ValueError, KeyError, TypeError):
-            raise self._damaged("it does not begin as one") from None
-        if about != self.about or size < 1:
-            raise self._damaged("it is another encoder's")
-        self._start, self._size, self._step = len(first) + 1, size, _KEY + _SUM + 2 * size
+            about, self._size, self._start = _header(self.path)
+        except ValueError:
+            raise _damaged(self.path, "it does not begin as one") from None
+        if about != self.about:
+            raise _damaged(self.path, "it is another encoder's")
+        self._step = _KEY + _SUM + 2 * self._size
 
     def _row(self, key: str) -> Half:
         place = self._places[bytes.fromhex(key)]
         row = self._rows[place]
         vector: Half = row["vector"].copy()
         if int(row["sum"]) != crc32(bytes.fromhex(key) + vector.tobytes()):
-            raise self._damaged(f"the checksum of row {place:,} does not fit")
+            raise _damaged(self.path, f"the checksum of row {place:,} does not fit")
         return vector
-
-    def _damaged(self, why: str) -> StoreError:
-        return StoreError(
-            f"The file of vectors {str(self.path)!r} cannot be used: {why}.",
-            hint="Delete it: its vectors are made anew from the weights, and no record depends on it.",
-        )
 
 
 class MemoryVectors:
@@ -230,6 +221,46 @@ def mean_of(vectors: Sequence[Half]) -> Half:
 def files_in(folder: Path) -> list[Path]:
     """The files of vectors in a store's folder."""
     return sorted((folder / FOLDER).glob("*.rows"))
+
+
+def verify_files(folder: Path) -> Iterator[str]:
+    """What is wrong with the files of vectors in a store's folder, in words."""
+    for path in files_in(folder):
+        try:
+            file = VectorFile(folder, json.loads(_header(path)[0]))
+        except ValueError:
+            yield str(_damaged(path, "it does not begin as one"))
+            continue
+        if file.path.name == path.name:
+            yield from file.verify()
+        else:
+            yield str(_damaged(path, "it has the name of another encoder's"))
+
+
+def _header(path: Path) -> tuple[str, int, int]:
+    """Whose vectors a file holds, how many numbers each has, and where they begin.
+
+    Raises:
+        ValueError: it is no file of vectors.
+    """
+    with path.open("rb") as file:
+        first = file.read(_LONGEST_HEADER).partition(b"\n")[0]
+    try:
+        said: JsonObject = json.loads(first.removeprefix(MAGIC)) if first.startswith(MAGIC) else {}
+        size, about = int(said["size"]), json.dumps(said["encoder"], sort_keys=True)
+    except (KeyError, TypeError) as error:
+        raise ValueError(str(error)) from error
+    if size < 1:
+        msg = f"vectors of {size} numbers"
+        raise ValueError(msg)
+    return about, size, len(first) + 1
+
+
+def _damaged(path: Path, why: str) -> StoreError:
+    return StoreError(
+        f"The file of vectors {str(path)!r} cannot be used: {why}.",
+        hint="Delete it: its vectors are made anew from the weights, and no record depends on it.",
+    )
 
 
 def _packed(key: str, vector: Half) -> bytes:

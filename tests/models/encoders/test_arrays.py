@@ -11,7 +11,7 @@ import pytest
 
 from askance.chat import key_of
 from askance.errors import StoreError
-from askance.models.encoders.arrays import MemoryVectors, VectorFile, cosine_of, files_in, half, mean_of
+from askance.models.encoders.arrays import MemoryVectors, VectorFile, cosine_of, files_in, half, mean_of, verify_files
 
 ABOUT = {"model": {"provider": "clip", "model": "clip:abc:float32"}}
 STEP = 32 + 4 + 2 * 3
@@ -113,6 +113,16 @@ def test_a_damaged_file_is_said_to_be_and_gives_no_vector(
         "Delete it: its vectors are made anew from the weights, and no record depends on it."
     )
     assert list(VectorFile(tmp_path, ABOUT).verify()) == [str(caught.value)]
+    assert list(verify_files(tmp_path)) != []
+
+
+def test_a_file_under_the_name_of_another_encoder_is_found(tmp_path: Path) -> None:
+    path = kept(tmp_path, 0.5).path
+    assert list(verify_files(tmp_path)) == []
+    path.rename(path.with_stem("0" * 32))
+
+    (problem,) = verify_files(tmp_path)
+    assert "it has the name of another encoder's" in problem
 
 
 def test_vectors_of_another_size_are_not_added(tmp_path: Path) -> None:
