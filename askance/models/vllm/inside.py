@@ -20,7 +20,7 @@ from askance.errors import AskanceError, BadRequest, ModelError, ServerFault
 from askance.images import Image
 from askance.models.complaints import Complaint, clean
 from askance.models.vendor_errors import Asked, error_of
-from askance.models.vllm import guard
+from askance.models.vllm import guard, launch
 from askance.models.vllm.log import Log
 from askance.models.vllm.metrics import Hits, hits
 from askance.models.vllm.troubles import last_words, missing, not_started
@@ -163,8 +163,9 @@ def _nothing(*_: object) -> None:
 
 def _engine(arguments: JsonObject) -> Any:
     vllm: Any = import_module("vllm")
+    own = launch.OWN if launch.for_the_processor() else {}
     asynchronous: Any = import_module("vllm.v1.engine.async_llm")
-    return asynchronous.AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**_QUIET, **arguments))
+    return asynchronous.AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**_QUIET, **own, **arguments))
 
 
 def _guarded(pids: list[int]) -> subprocess.Popen[bytes]:

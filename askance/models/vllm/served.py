@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from askance.chat import ModelId
-from askance.errors import ConfigError, ModelError, Unreachable
+from askance.errors import ConfigError, ModelError, ServerFault, Unreachable
 from askance.models.openai.model import OpenAIModel, at_loopback, from_settings
 from askance.models.vllm.identity import folder_of, identity_of, is_identity
 from askance.models.vllm.metrics import Hits, hits, samples
@@ -66,7 +66,7 @@ class OwnServer:
             raise Unreachable(f"{server.spec!r} is closed.")
         try:
             return await client.generate(request)
-        except Unreachable as error:
+        except (Unreachable, ServerFault) as error:
             if not await server.gone():
                 raise
             raise await self._ended(server) from error
