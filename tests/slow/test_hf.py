@@ -112,7 +112,7 @@ SCHEMA: JsonObject = {
 def test_real_weights_are_held_to_a_schema(ask: Callable[..., list[JsonObject]], models: Path) -> None:
     requests: list[JsonObject] = [
         {"text": f"Name the parts of thing number {number}.", "seed": number, "temperature": 1.0, "schema": SCHEMA}
-        for number in range(16)
+        for number in range(100)
     ]
 
     answers = ask(models / "smollm2-135m", requests, dtype="float32", device="cpu", batch=16)
