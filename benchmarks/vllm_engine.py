@@ -14,6 +14,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from io import BytesIO
 from itertools import count
@@ -55,7 +56,8 @@ def requests_about(model: Model, pictures: Sequence[Path], *, times: int, tokens
         for image in images
         for question in QUESTIONS
     ]
-    return [ChatRequest(model=each.model, messages=each.messages, sampling=_greedy(tokens)) for each in made]
+    # Every answer is of one length, so that both ways write as much.
+    return [replace(each, sampling=_greedy(tokens), extra={"ignore_eos": True}) for each in made]
 
 
 def _greedy(tokens: int) -> Sampling:
@@ -96,6 +98,7 @@ def by_engine(engine: Any) -> Way:
         params = sampling.SamplingParams(
             temperature=0,
             max_tokens=request.sampling.max_tokens,
+            ignore_eos=True,
             output_kind=sampling.RequestOutputKind.FINAL_ONLY,
         )
         written = 0
@@ -140,7 +143,7 @@ async def main() -> None:
     parser.add_argument("folder")
     parser.add_argument("pictures", nargs="+", type=Path)
     parser.add_argument("--way", choices=["inside", "server"], default="inside")
-    parser.add_argument("--tokens", type=int, default=32, help="of each answer, at most")
+    parser.add_argument("--tokens", type=int, default=32, help="of each answer")
     parser.add_argument("--times", type=int, default=2, help="how often each question is asked in other words")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--options", type=json.loads, default={}, help="`vllm` settings as JSON")
@@ -172,12 +175,7 @@ def _salted(requests: Sequence[ChatRequest], salt: str) -> list[ChatRequest]:
     """The same, of one length, in words that nobody has asked before."""
     digits = f"{abs(hash(salt)) % 10**6:06d}"
     lead = TextPart(f"[{digits}] ")
-    return [
-        ChatRequest(
-            model=each.model, messages=(Message("user", (lead, *each.messages[0].parts)),), sampling=each.sampling
-        )
-        for each in requests
-    ]
+    return [replace(each, messages=(Message("user", (lead, *each.messages[0].parts)),)) for each in requests]
 
 
 def show(found: Mapping[str, Sequence[tuple[float, int]]], size: int) -> None:
