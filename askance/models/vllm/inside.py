@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, JsonObject
     from askance.models.settings import Vllm
 
-_QUIET = {"use_tqdm_on_load": False}
+_QUIET: JsonObject = {"use_tqdm_on_load": False}
 _BAD = ("VLLMClientError", "GracefulHTTPError", "ValueError", "TypeError")
 """Names of the classes, in an error's ancestry, that say that the request is at fault."""
 
@@ -165,7 +165,7 @@ def _engine(arguments: JsonObject) -> Any:
     vllm: Any = import_module("vllm")
     own = launch.OWN if launch.for_the_processor() else {}
     asynchronous: Any = import_module("vllm.v1.engine.async_llm")
-    return asynchronous.AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**_QUIET, **own, **arguments))
+    return asynchronous.AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**(_QUIET | own | arguments)))
 
 
 def _guarded(pids: list[int]) -> subprocess.Popen[bytes]:
