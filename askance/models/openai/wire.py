@@ -11,6 +11,7 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -92,6 +93,15 @@ class Head:
         return [token.strip(b" \t").lower() for value in values for token in value.split(b",")] if values else []
 
 
+def is_address(host: str) -> bool:
+    """Whether `host` is one address, for which no connections race: asyncio may leave a cancelled one open."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 class Wire(asyncio.Protocol):
     """A connection, for one exchange at a time; on the loop that it was opened on."""
 
@@ -131,7 +141,7 @@ class Wire(asyncio.Protocol):
                     url.port or (443 if secure else 80),
                     ssl=context if secure else None,
                     server_hostname=request.extensions.get("sni_hostname", host) if secure else None,
-                    happy_eyeballs_delay=0.25,
+                    happy_eyeballs_delay=None if is_address(host) else 0.25,
                 )
         except TimeoutError as error:
             raise httpx2.ConnectTimeout(str(error) or "no connection in time", request=request) from error

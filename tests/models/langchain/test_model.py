@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator
-from importlib import import_module
+from collections.abc import Iterator
 from typing import Any
 
-import httpx2
 import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
@@ -92,23 +90,6 @@ def with_picture() -> ChatRequest:
 
 def chat_openai(endpoint: FakeEndpoint, **fields: Any) -> ChatOpenAI:
     return ChatOpenAI(model="fake-model", base_url=endpoint.url, api_key="-", max_retries=0, **fields)  # pyright: ignore[reportArgumentType]
-
-
-@pytest.fixture(autouse=True)
-async def no_open_clients(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """Closes what LangChain keeps open, and keeps by address, for as long as the process lives."""
-    opened: list[httpx2.AsyncClient] = []
-    start = httpx2.AsyncClient.__init__
-
-    def record(self: httpx2.AsyncClient, *args: Any, **kwargs: Any) -> None:
-        start(self, *args, **kwargs)
-        opened.append(self)
-
-    monkeypatch.setattr(httpx2.AsyncClient, "__init__", record)
-    yield
-    for client in opened:
-        await client.aclose()
-    import_module("langchain_openai.chat_models._client_utils")._cached_async_httpx_client.cache_clear()
 
 
 @pytest.fixture
