@@ -1,6 +1,6 @@
 """The chain over the pictures of a folder against an endpoint, as a process; prints how it ended as a line of JSON.
 
-python client.py FOLDER URL [--concurrency N] [--timeout SECONDS] [--images N] [--replay]
+python client.py FOLDER URL [--concurrency N] [--timeout SECONDS] [--images N] [--records NAME] [--replay]
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ async def main(given: argparse.Namespace) -> None:
     """Reads pictures of FOLDER/images once."""
     options = (given.folder / "options.txt").read_text(encoding="utf-8").splitlines()
     paths = sorted((given.folder / "images").iterdir())[: given.images]
-    with Store.open(given.folder / "cold", read_only=given.replay) as records:
+    with Store.open(given.folder / given.records, read_only=given.replay) as records:
         engine = Engine(
             records=records,
             mode="replay" if given.replay else "auto",
@@ -54,5 +54,6 @@ if __name__ == "__main__":
     parser.add_argument("--concurrency", type=int)
     parser.add_argument("--timeout", type=float, default=120.0)
     parser.add_argument("--images", type=int, help="how many pictures; by default all")
+    parser.add_argument("--records", default="cold", help="folder in FOLDER for the records")
     parser.add_argument("--replay", action="store_true", help="ask nothing")
     asyncio.run(main(parser.parse_args()))

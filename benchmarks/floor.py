@@ -1,13 +1,15 @@
 """The floor: what a careful person writes in an afternoon with `AsyncOpenAI` and diskcache, and no library around it.
 
     python floor.py FOLDER            answers from FOLDER/floor; a line of JSON a picture
+    python floor.py FOLDER --as-sent  answers from FOLDER/floor-as-sent
     python floor.py FOLDER --fill     puts made-up answers there first
     python floor.py FOLDER --at-once 32   asks what is not there, so many calls at once, and says how long it took
 
 It asks seven times a picture, as the chain does: four questions side by side, then a description, a statement out of
-all that the objects allow, and three of the options. It keeps replies as JSON text under a digest of the body in which
-the picture stands as the digest of its file, so a replay neither encodes a picture nor hashes one twice. It has no
-retries, no checks of what came back, no outcomes, and no way to find out why something was not on record.
+all that the objects allow, and three of the options. It keeps replies as JSON text under a digest of the request's
+body: with `--as-sent` of the body as it goes out, picture and all, which is what comes to mind first; without it, the
+picture stands there as the digest of its file, so that a replay neither encodes a picture nor hashes one twice. It has
+no retries, no checks of what came back, no outcomes, and no way to find out why something was not on record.
 """
 
 from __future__ import annotations
@@ -60,8 +62,9 @@ class Picture:
 class Asker:
     """Asks a model, or looks up what it said before."""
 
-    def __init__(self, folder: Path, *, fill: bool, at_once: int) -> None:
-        self.kept: Any = Cache(str(folder / "floor"), eviction_policy="none")
+    def __init__(self, folder: Path, *, as_sent: bool, fill: bool, at_once: int) -> None:
+        self.kept: Any = Cache(str(folder / ("floor-as-sent" if as_sent else "floor")), eviction_policy="none")
+        self.as_sent = as_sent
         self.fill = fill
         self.places = asyncio.Semaphore(at_once)
         self.calls = asyncio.Semaphore(at_once)
@@ -69,8 +72,11 @@ class Asker:
 
     async def ask(self, form: str, text: str, picture: Picture | None = None) -> JsonObject:
         """The JSON object that the model answers `text` with, beside `picture` if there is one."""
-        seen: list[JsonObject] = [{"type": "image", "sha256": picture.digest}] if picture else []
-        body = body_of(form, text, seen)
+        if self.as_sent:
+            body = body_of(form, text, sent(picture))
+        else:
+            seen: list[JsonObject] = [{"type": "image", "sha256": picture.digest}] if picture else []
+            body = body_of(form, text, seen)
         key = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
         kept = cast("str | None", self.kept.get(key))
         if kept is None:
@@ -81,13 +87,9 @@ class Asker:
 
     async def _reply(self, form: str, text: str, picture: Picture | None) -> str:
         self._client = self._client or AsyncOpenAI()
-        seen: list[JsonObject] = []
-        if picture:
-            url = f"data:image/jpeg;base64,{base64.b64encode(picture.data).decode()}"
-            seen = [{"type": "image_url", "image_url": {"url": url}}]
         create: Any = self._client.chat.completions.create
         async with self.calls:
-            completion: ChatCompletion = await create(**body_of(form, text, seen))
+            completion: ChatCompletion = await create(**body_of(form, text, sent(picture)))
         return completion.model_dump_json()
 
     async def read(self, path: Path, options: list[str]) -> JsonObject:
@@ -116,6 +118,14 @@ class Asker:
     async def _choose(self, description: str, statement: str, options: list[str]) -> JsonObject:
         text = f"{description}\n{statement}\nWhich three interpret the image best?\n{numbered(options)}"
         return await self.ask("answers", text)
+
+
+def sent(picture: Picture | None) -> list[JsonObject]:
+    """`picture` as it is sent, if there is one."""
+    if picture is None:
+        return []
+    url = f"data:image/jpeg;base64,{base64.b64encode(picture.data).decode()}"
+    return [{"type": "image_url", "image_url": {"url": url}}]
 
 
 def body_of(form: str, text: str, seen: list[JsonObject]) -> JsonObject:
@@ -163,9 +173,9 @@ def made_up(form: str, key: str) -> str:
     return json.dumps(reply)
 
 
-async def main(folder: Path, *, fill: bool, at_once: int) -> None:
+async def main(folder: Path, *, as_sent: bool, fill: bool, at_once: int) -> None:
     """Print a line for each picture in FOLDER/images, in the order of their names."""
-    asker = Asker(folder, fill=fill, at_once=at_once)
+    asker = Asker(folder, as_sent=as_sent, fill=fill, at_once=at_once)
     options = (folder / "options.txt").read_text(encoding="utf-8").splitlines()
     paths = sorted((folder / "images").iterdir())
     for line in await asyncio.gather(*(asker.read(path, options) for path in paths)):
@@ -173,9 +183,11 @@ async def main(folder: Path, *, fill: bool, at_once: int) -> None:
 
 
 if __name__ == "__main__":
-    place = sys.argv.index("--at-once") + 1 if "--at-once" in sys.argv else 0
+    words = sys.argv
+    place = words.index("--at-once") + 1 if "--at-once" in words else 0
+    at_once = int(words[place]) if place else AT_ONCE
     start, cpu = time.monotonic(), time.process_time()
-    asyncio.run(main(Path(sys.argv[1]), fill="--fill" in sys.argv, at_once=int(sys.argv[place]) if place else AT_ONCE))
+    asyncio.run(main(Path(words[1]), as_sent="--as-sent" in words, fill="--fill" in words, at_once=at_once))
     if place:
         used = {"seconds": time.monotonic() - start, "cpu": time.process_time() - cpu}
         print(json.dumps(used), file=sys.stderr)

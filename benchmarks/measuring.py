@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+UNUSUAL = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
+"""Variables that a user's machine does not set; bytecode is kept and lines are written as they are there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
@@ -19,6 +22,8 @@ class Contender:
     name: str
     command: Sequence[str]
     folder: Path
+    reads: Sequence[Path] = ()
+    """Folders whose files are read once before each run, so that none of the contenders waits for a disk."""
     prints_to: Path | None = None
     """File for what it prints; None throws it away."""
 
@@ -47,8 +52,9 @@ def in_turn(contenders: Sequence[Contender], *, runs: int) -> Mapping[str, list[
 
 def measure(contender: Contender) -> Run:
     """One run, the start of the interpreter and all imports included; stops the program if it fails."""
-    # Bytecode is written and read as on a user's machine, whatever is set here.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {name: value for name, value in os.environ.items() if name not in UNUSUAL}
+    for file in (file for folder in contender.reads for file in folder.rglob("*") if file.is_file()):
+        file.read_bytes()
     target = contender.prints_to or Path(os.devnull)
     with target.open("wb") as out:
         start = time.perf_counter()
@@ -80,6 +86,14 @@ def table(found: Mapping[str, list[Run]], *, against: str) -> str:
         spread = f"{middle:.2f} ({min(seconds):.2f} – {max(seconds):.2f})"
         lines.append(f"| {name} | {spread} | {middle / base:.2f} | {cpu:.2f} | {cpu / least:.2f} | {memory:.0f} |")
     return "\n".join(lines)
+
+
+def ratio(runs: Sequence[Run], others: Sequence[Run]) -> str:
+    """How `runs` compare with those of another contender in the same turns, in words."""
+    seconds = statistics.median(run.seconds for run in runs) / statistics.median(run.seconds for run in others)
+    in_turns = statistics.median(run.seconds / other.seconds for run, other in zip(runs, others, strict=True))
+    cpu = min(run.cpu for run in runs) / min(run.cpu for run in others)
+    return f"{seconds:.2f} by median seconds, {in_turns:.2f} by the median of each turn's ratio, {cpu:.2f} by least CPU"
 
 
 def python(*, tool: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Replay 1,168 pictures (8,176 calls) with `askance run`, beside the bare script in `floor.py`, in turn.
+"""Replay 1,168 pictures (8,176 calls) with `askance run`, beside both forms of the bare script in `floor.py`, in turn.
 
     python benchmarks/replay.py [--images N] [--runs N] [--folder FOLDER]
 
@@ -15,10 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measuring import Contender, in_turn, measure, python, table
+from measuring import Contender, in_turn, measure, python, ratio, table
 
 HERE = Path(__file__).resolve().parent
-ASKANCE, FLOOR = "askance run action-reason … --json --replay", "bare script, AsyncOpenAI and diskcache"
+ASKANCE = "askance run action-reason … --json --replay"
+FLOOR = "bare script, AsyncOpenAI and diskcache: key from the body as sent"
+CAREFUL = "the same script, each picture hashed once"
 
 
 def main() -> None:
@@ -31,11 +33,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (given.folder or Path(temporary)).resolve()  # contenders run in it
         prepare(folder, images=given.images)
-        contenders = [by_askance(folder), by_floor(folder)]
+        contenders = [by_askance(folder), by_floor(folder, FLOOR, "--as-sent"), by_floor(folder, CAREFUL)]
         found = in_turn(contenders, runs=given.runs)
         check(folder / "lines.jsonl", images=given.images)
     print(f"{given.images} pictures, {7 * given.images} calls, {given.runs} runs of each\n")
     print(table(found, against=FLOOR))
+    print(f"\nTo the last row: {ratio(found[ASKANCE], found[CAREFUL])}.")
 
 
 def prepare(folder: Path, *, images: int) -> None:
@@ -48,7 +51,8 @@ def prepare(folder: Path, *, images: int) -> None:
         sys.exit(f"{folder} is not empty and was not made for {images} pictures.")
     # In a process of its own: a child is charged for the memory that its parent holds when it starts.
     subprocess.run([python(), str(HERE / "workload.py"), str(folder), str(images)], check=True)
-    measure(by_floor(folder, "--fill"))
+    measure(by_floor(folder, FLOOR, "--as-sent", "--fill"))
+    measure(by_floor(folder, CAREFUL, "--fill"))
     made.write_text(str(images), encoding="utf-8")
 
 
@@ -57,13 +61,15 @@ def by_askance(folder: Path) -> Contender:
     words = ["run", "action-reason", "images", "--vlm", "bench", "--llm", "bench"]
     words += ["--options", "options.txt", "--json", "--replay"]
     command = [python(tool="askance"), *words]
-    return Contender(name=ASKANCE, command=command, folder=folder, prints_to=folder / "lines.jsonl")
+    seen = (folder / "images", folder / ".askance")
+    return Contender(name=ASKANCE, command=command, folder=folder, reads=seen, prints_to=folder / "lines.jsonl")
 
 
-def by_floor(folder: Path, *more: str) -> Contender:
+def by_floor(folder: Path, name: str, *more: str) -> Contender:
     """The bare script."""
     command = [python(), str(HERE / "floor.py"), str(folder), *more]
-    return Contender(name=FLOOR, command=command, folder=folder, prints_to=folder / "floor.jsonl")
+    seen = (folder / "images", folder / ("floor-as-sent" if "--as-sent" in more else "floor"))
+    return Contender(name=name, command=command, folder=folder, reads=seen, prints_to=folder / "floor.jsonl")
 
 
 def check(lines: Path, *, images: int) -> None:

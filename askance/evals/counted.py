@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from askance.chains.planned import LinkPlan
 from askance.models import Price
+from askance.models.encoders import embedding, scoring
 from askance.models.spending.spread import NOTHING
 
 if TYPE_CHECKING:
     from askance.chat import ModelId
 
-_HERE = frozenset({"bem", "clip", "scripted", "st"})
+_HERE = frozenset({"scripted", *embedding.PROVIDERS, *scoring.PROVIDERS})
 """Providers whose scores and vectors are worked out on this machine, at no price."""
 
 

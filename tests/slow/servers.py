@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .environments import HERE, unavailable
+from askance.models.vllm import leash
+
+from .environments import unavailable
 
 STARTS_WITHIN = 360.0
 STOPS_WITHIN = 30.0
@@ -97,7 +99,7 @@ def _running(
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ASKANCE_", "PYTEST_"))}
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, str(HERE / "leash.py"), *command],
+            [sys.executable, leash.__file__, *command],
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=subprocess.STDOUT,

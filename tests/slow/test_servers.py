@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from askance.models.vllm import leash
 from tests.slow import wording
 from tests.slow.conftest import KEY, Switch
-from tests.slow.environments import HERE
 from tests.slow.servers import Server
 
 pytestmark = pytest.mark.slow
@@ -51,8 +51,8 @@ def test_a_server_that_is_switched_off_is_gone_and_comes_back_at_its_address(vll
 def test_what_is_on_a_leash_ends_with_its_starter(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     endless = f"import pathlib, time\nwhile True: pathlib.Path({str(mark)!r}).write_text('alive'); time.sleep(0.1)"
-    leash = [sys.executable, str(HERE / "leash.py"), sys.executable, "-c", endless]
-    starter = f"import subprocess, time\nsubprocess.Popen({leash!r}, stdin=subprocess.PIPE)\ntime.sleep(60)"
+    leashed = [sys.executable, leash.__file__, sys.executable, "-c", endless]
+    starter = f"import subprocess, time\nsubprocess.Popen({leashed!r}, stdin=subprocess.PIPE)\ntime.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", starter])
     wait_for(mark)
     process.kill()

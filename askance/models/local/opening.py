@@ -43,8 +43,11 @@ def device_of(torch: Any, local: Local, *, dtype: str, spec: str) -> str:
         wanted = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         torch.zeros(1, device=wanted)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"There is no device {wanted!r} here for {spec!r}.", hint='Try `device = "cpu"`.') from error
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch built without CUDA asserts it
+        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        raise ConfigError(
+            f"The device {wanted!r} cannot be used for {spec!r}: {reason}.", hint='Try `device = "cpu"`.'
+        ) from error
     if wanted.startswith("cuda") and dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
         raise ConfigError(f"The device {wanted!r} does not compute in bfloat16.", hint='Set `dtype = "float16"`.')
     if local.bits is not None and not wanted.startswith(("cpu", "cuda")):

@@ -42,7 +42,7 @@ def test_the_device(devices: tuple[str, ...], local: Local, device: str) -> None
 
 
 REFUSED: dict[str, tuple[Any, Local, str]] = {
-    "not there": (torch_with("cpu"), Local(device="cuda"), "There is no device 'cuda' here for 'hf:m'."),
+    "not there": (torch_with("cpu"), Local(device="cuda"), "The device 'cuda' cannot be used for 'hf:m': "),
     "wrong dtype": (torch_with("cuda", bfloat16=False), Local(), "The device 'cuda' does not compute in bfloat16."),
     "bits": (torch_with("mps"), Local(bits=8), "into 8 bits on CUDA devices and processors alone, and this is 'mps'."),
 }

@@ -305,7 +305,7 @@ SPOILT: dict[str, tuple[dict[str, Any], Local, type[Exception], str]] = {
     "no text": ({"model_type": "clip"}, Local(), ConfigError, "of the kind 'clip', which writes no text"),
     "other shapes": ({"hidden_size": 40}, Local(), ConfigError, "cannot be loaded: "),
     "more layers": ({"num_hidden_layers": 5}, Local(), ConfigError, "its files lack 18 of its weights, such as"),
-    "no device": ({}, Local(device="cuda:7"), ConfigError, "There is no device 'cuda:7' here for"),
+    "no device": ({}, Local(device="cuda:7"), ConfigError, "The device 'cuda:7' cannot be used for"),
     "bits": (
         {},
         Local(device="meta", bits=4),
