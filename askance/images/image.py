@@ -28,7 +28,7 @@ Source: TypeAlias = "Image | Picture | Path | str | bytes | bytearray | memoryvi
 _LONGEST_LABEL = 200
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, repr=False)
 class Image:
     """A picture, known by the digest of its bytes.
 
@@ -215,7 +215,7 @@ class Image:
         return self._info or read_header(self.data)
 
     def prepare(self, policy: ImagePolicy = CLEAN) -> PreparedImage:
-        """The picture as `policy` sends it; made once per content and policy, and remembered while memory lasts.
+        """The picture as `policy` sends it; made once per content and policy for as long as this object is held.
 
         It may decode and encode for some milliseconds, and waits for another thread that prepares the same picture: on
         an event loop call it by `asyncio.to_thread`.
@@ -224,7 +224,7 @@ class Image:
             BadImage: a picture that cannot be sent.
         """
         with self._naming():
-            return MEMO.get((self.sha256, policy), lambda: prepare(self.data, policy))
+            return MEMO.get((self.sha256, policy), lambda: prepare(self.data, policy), holder=self)
 
     def check(self, policy: ImagePolicy = CLEAN) -> None:
         """Raise now what `prepare` would raise.

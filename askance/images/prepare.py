@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import ref
 
 from askance.images import pixels, png
 from askance.images.header import STRIPPERS, read_header
@@ -17,6 +18,8 @@ from askance.images.info import MEDIA_TYPES, ImageInfo, Unusable
 
 if TYPE_CHECKING:
     from askance.images.policy import ImagePolicy
+
+_Key: TypeAlias = "tuple[str, ImagePolicy]"
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,8 @@ class _Slot:
 
     lock: Lock = field(default_factory=Lock)
     made: PreparedImage | Unusable | None = None
+    holders: dict[int, ref[object]] = field(default_factory=dict[int, "ref[object]"])
+    """By identity: who may ask for it again."""
 
     @property
     def size(self) -> int:
@@ -102,41 +107,58 @@ class _Slot:
 
 
 class Memo:
-    """Prepared pictures by key, each made once, the least recently used forgotten first.
+    """Prepared pictures by key, each made once, for as long as somebody holds a picture that it was made for.
 
-    Threads that ask for the same key wait for the first of them; those that ask for another do not.
+    Of those that nobody holds any more the latest stay, for who reads the same file again. Where all together are too
+    many, the least recently used are forgotten. Threads that ask for the same key wait for the first of them; those
+    that ask for another do not.
     """
 
-    def __init__(self, max_bytes: int, *, max_count: int = 10_000) -> None:
+    def __init__(self, max_bytes: int, *, max_idle_bytes: int | None = None, max_count: int = 10_000) -> None:
         self.made = 0
         """How many were prepared so far."""
         self._max_bytes = max_bytes
+        self._max_idle_bytes = max_bytes if max_idle_bytes is None else max_idle_bytes
         self._max_count = max_count
-        self._bytes = 0
+        self._bytes = self._idle_bytes = 0
         self._lock = Lock()
-        self._slots: OrderedDict[tuple[str, ImagePolicy], _Slot] = OrderedDict()
+        self._slots: OrderedDict[_Key, _Slot] = OrderedDict()
+        self._idle: OrderedDict[_Key, int] = OrderedDict()
+        """Of what nobody holds: the sizes, what was let go of first in front."""
+        self._gone: deque[tuple[_Key, int]] = deque()
+        """Holders that are no more, since somebody last asked: they go at any instant, also while the lock is held."""
 
     def __len__(self) -> int:
         return len(self._slots)
 
-    def get(self, key: tuple[str, ImagePolicy], make: Callable[[], PreparedImage]) -> PreparedImage:
+    def get(self, key: _Key, make: Callable[[], PreparedImage], *, holder: object = None) -> PreparedImage:
         """What `make` gives, from the first time that it was called for `key`.
+
+        Args:
+            key: digest of the source bytes, and policy.
+            make: prepares the picture.
+            holder: may ask for it again as long as it lives; without one nobody is expected to.
 
         Raises:
             Unusable: what `make` raised; this, too, is remembered.
         """
         with self._lock:
+            self._let_go()
             slot = self._slots.setdefault(key, _Slot())
             self._slots.move_to_end(key)
+            self._idle_bytes -= self._idle.pop(key, 0)
+            if holder is not None and id(holder) not in slot.holders:
+                gone = key, id(holder)
+                slot.holders[id(holder)] = ref(holder, lambda _: self._gone.append(gone))
         with slot.lock:
             made = slot.made or self._fill(key, slot, make)
+        if holder is None:
+            self._gone.append((key, id(None)))
         if isinstance(made, Unusable):
             raise Unusable(made.reason, made.hint)
         return made
 
-    def _fill(
-        self, key: tuple[str, ImagePolicy], slot: _Slot, make: Callable[[], PreparedImage]
-    ) -> PreparedImage | Unusable:
+    def _fill(self, key: _Key, slot: _Slot, make: Callable[[], PreparedImage]) -> PreparedImage | Unusable:
         try:
             made = make()
         except Unusable as error:
@@ -146,14 +168,28 @@ class Memo:
             self.made += 1
             if self._slots.get(key) is slot:
                 self._bytes += slot.size
-            self._forget()
+            while self._slots and (self._bytes > self._max_bytes or len(self._slots) > self._max_count):
+                self._forget(next(iter(self._slots)))
         return made
 
-    def _forget(self) -> None:
-        while self._slots and (self._bytes > self._max_bytes or len(self._slots) > self._max_count):
-            _, slot = self._slots.popitem(last=False)
-            self._bytes -= slot.size
+    def _let_go(self) -> None:
+        """Notes what nobody holds any more, and forgets what nobody has held for long."""
+        while self._gone:
+            key, holder = self._gone.popleft()
+            slot = self._slots.get(key)
+            if slot is None:
+                continue
+            slot.holders.pop(holder, None)
+            if not slot.holders:
+                self._idle_bytes += slot.size - self._idle.pop(key, 0)
+                self._idle[key] = slot.size
+        while self._idle_bytes > self._max_idle_bytes:
+            self._forget(next(iter(self._idle)))
+
+    def _forget(self, key: _Key) -> None:
+        self._bytes -= self._slots.pop(key).size
+        self._idle_bytes -= self._idle.pop(key, 0)
 
 
-MEMO = Memo(128_000_000)
-"""The prepared pictures of this process, at most 128 MB of them."""
+MEMO = Memo(128_000_000, max_idle_bytes=16_000_000)
+"""The prepared pictures of this process: at most 128 MB of them, and 16 MB of those that nobody holds."""

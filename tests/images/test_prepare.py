@@ -202,6 +202,43 @@ def test_ten_thousand_pictures_do_not_stay() -> None:
     assert len(memo) == 0
 
 
+class Holder:
+    """Somebody who may ask again."""
+
+
+def test_what_is_held_stays_and_what_is_not_makes_room() -> None:
+    memo, held = Memo(10_000 * 7 // 3, max_idle_bytes=2_000 * 7 // 3), Holder()
+    memo.get(("held", CLEAN), lambda: prepared(5_000), holder=held)
+    for key in range(100):
+        memo.get((str(key), CLEAN), lambda: prepared(1_000), holder=Holder())
+    assert len(memo) == 1 + 2 + 1  # what is held, what was let go of last, and the one whose holder has just gone
+
+    memo.get(("held", CLEAN), lambda: prepared(5_000))
+    memo.get(("99", CLEAN), lambda: prepared(1_000))
+    assert memo.made == 101
+
+
+def test_a_picture_of_two_holders_stays_with_the_second() -> None:
+    memo, first, second = Memo(70_000, max_idle_bytes=0), Holder(), Holder()
+    for holder in (first, second, first):
+        memo.get(("a", CLEAN), lambda: prepared(1_000), holder=holder)
+    del first, holder
+    memo.get(("b", CLEAN), lambda: prepared(1_000), holder=Holder())
+    memo.get(("a", CLEAN), lambda: prepared(1_000), holder=second)
+    assert (memo.made, len(memo)) == (2, 1)
+
+    del second
+    memo.get(("a", CLEAN), lambda: prepared(1_000))
+    assert memo.made == 3
+
+
+def test_pictures_that_are_read_one_after_the_other_do_not_pile_up() -> None:
+    before = len(MEMO)
+    for number in range(40):
+        Image.from_bytes(samples.encoded(samples.photo(seed=number, size=(600, 600)), "BMP")).prepare(ORIGINAL)
+    assert len(MEMO) - before < 10
+
+
 def test_another_picture_does_not_wait() -> None:
     memo, started, release = Memo(10_000), threading.Event(), threading.Event()
 

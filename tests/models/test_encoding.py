@@ -8,9 +8,9 @@ from PIL import Image as Pillow
 
 from askance.chat import ImagePart
 from askance.errors import BadImage
-from askance.images import CLEAN, ORIGINAL, Image
+from askance.images import CLEAN, ORIGINAL, Image, PreparedImage
 from askance.models import encoding
-from askance.models.encoding import Encoded, EncodedImages, encode
+from askance.models.encoding import EncodedImages, encode
 
 
 def part(colour: int = 0) -> ImagePart:
@@ -22,7 +22,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Digests of the pictures that were encoded."""
     digests: list[str] = []
 
-    def counted(part: ImagePart) -> Encoded:
+    def counted(part: ImagePart) -> PreparedImage:
         digests.append(part.image.sha256)
         return encode(part)
 
@@ -35,7 +35,7 @@ def test_the_prepared_bytes_in_base64() -> None:
     encoded = encode(picture)
     prepared = picture.image.prepare(CLEAN)
     assert (b64decode(encoded.base64), encoded.media_type) == (prepared.data, prepared.media_type)
-    assert encoded.data_url == f"data:{prepared.media_type};base64,{encoded.base64}"
+    assert encoded.data_uri == f"data:{prepared.media_type};base64,{encoded.base64}"
 
 
 async def test_calls_side_by_side_share_the_work(made: list[str]) -> None:
@@ -51,11 +51,11 @@ async def test_another_policy_is_another_picture(made: list[str]) -> None:
     assert len(made) == 2
 
 
-async def test_the_oldest_are_dropped(made: list[str]) -> None:
-    images = EncodedImages(kept_bytes=2 * max(len(encode(part(colour)).base64) for colour in (1, 2, 3)))
-    for colour in (1, 2, 1, 3, 1, 2):
-        await images.encoder([part(colour)])
-    assert made == [part(colour).image.sha256 for colour in (1, 2, 3, 2)]
+async def test_a_picture_is_encoded_once_while_somebody_holds_it(made: list[str]) -> None:
+    images, picture = EncodedImages(), part()
+    for _ in range(3):
+        await images.encoder([picture])
+    assert len(made) == 1
 
 
 async def test_a_caller_that_gives_up_leaves_the_work_to_the_others(made: list[str]) -> None:

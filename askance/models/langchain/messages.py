@@ -77,7 +77,7 @@ def _block(part: Part, encode: Encoder) -> dict[str, Any]:
     encoded = encode(part)
     if part.detail != "auto":
         # The standard block has no place for it.
-        return {"type": "image_url", "image_url": {"url": encoded.data_url, "detail": part.detail}}
+        return {"type": "image_url", "image_url": {"url": encoded.data_uri, "detail": part.detail}}
     return {"type": "image", "base64": encoded.base64, "mime_type": encoded.media_type}
 
 

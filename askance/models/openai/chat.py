@@ -132,7 +132,7 @@ def _content(message: Message, encode: Encoder) -> str | list[JsonObject]:
 def _part(part: Part, encode: Encoder) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
-    picture = {"url": encode(part).data_url}
+    picture = {"url": encode(part).data_uri}
     if part.detail != "auto":
         picture["detail"] = part.detail
     return {"type": "image_url", "image_url": picture}

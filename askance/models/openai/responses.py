@@ -90,7 +90,7 @@ def _items(message: Message, encode: Encoder) -> Iterator[JsonObject]:
 def _part(part: Part, encode: Encoder) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
-    return {"type": "input_image", "image_url": encode(part).data_url, "detail": part.detail}
+    return {"type": "input_image", "image_url": encode(part).data_uri, "detail": part.detail}
 
 
 def _format(form: ResponseFormat) -> JsonObject:

@@ -15,8 +15,8 @@ from PIL import Image as Pillow
 
 from askance.chat import CallMeta, ChatResponse, ImagePart, Message, TextPart, ToolCall, Usage
 from askance.errors import MalformedReply, UnknownFinish, UsageError
-from askance.images import Image
-from askance.models.encoding import Encoded, encode
+from askance.images import Image, PreparedImage
+from askance.models.encoding import encode
 from askance.models.langchain.messages import from_langchain, from_response, to_langchain, to_response
 
 PICTURE = Image.from_bytes(Image.from_pil(Pillow.new("RGB", (2, 2))).prepare().data)
@@ -24,8 +24,8 @@ PICTURE = Image.from_bytes(Image.from_pil(Pillow.new("RGB", (2, 2))).prepare().d
 CALL: dict[str, Any] = {"name": "look", "args": {"x": 1}, "id": "c1", "type": "tool_call"}
 
 
-def fake(part: ImagePart) -> Encoded:
-    return Encoded("QUJD", "image/png")
+def fake(part: ImagePart) -> PreparedImage:
+    return PreparedImage(b"ABC", "image/png", 1, 1, "0" * 64)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_messages_there_and_back(message: Message) -> None:
 
 
 def address() -> str:
-    return encode(ImagePart(PICTURE)).data_url
+    return encode(ImagePart(PICTURE)).data_uri
 
 
 @pytest.mark.parametrize(

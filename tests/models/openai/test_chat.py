@@ -20,8 +20,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import ConfigError, MalformedReply
-from askance.images import Image
-from askance.models.encoding import Encoded
+from askance.images import Image, PreparedImage
 from askance.models.openai.chat import from_chat, is_strict, to_chat
 from tests.servers import chat_body, tool_call
 
@@ -35,8 +34,8 @@ CLOSED: dict[str, Any] = {
 }
 
 
-def encode(part: ImagePart) -> Encoded:
-    return Encoded("QUJD", "image/png")
+def encode(part: ImagePart) -> PreparedImage:
+    return PreparedImage(b"ABC", "image/png", 1, 1, "0" * 64)
 
 
 def body(*messages: Message, **fields: Any) -> dict[str, Any]:

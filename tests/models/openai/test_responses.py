@@ -19,8 +19,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import ConfigError, MalformedReply
-from askance.images import Image
-from askance.models.encoding import Encoded
+from askance.images import Image, PreparedImage
 from askance.models.openai.responses import from_responses, to_responses
 from tests.servers import responses_body
 
@@ -29,7 +28,7 @@ MODEL = ModelId("openai", "some-model", api="responses")
 
 def body(*messages: Message, **fields: Any) -> dict[str, Any]:
     request = ChatRequest(model=MODEL, messages=messages, **fields)
-    return to_responses(request, lambda part: Encoded("QUJD", "image/png"), model="some-model")
+    return to_responses(request, lambda part: PreparedImage(b"ABC", "image/png", 1, 1, "0" * 64), model="some-model")
 
 
 def user(text: str) -> Message:
