@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from askance.cli.alone import Process
-from askance.cli.eval import AsJson, TaskPlace
-from askance.cli.run import Local, Yes
+from askance.cli.eval import TaskPlace
+from askance.cli.options import AsJson, Budget, Concurrency, Local, Plan, Records, Replay, Yes
 
 
 def blame(
@@ -42,17 +42,11 @@ def blame(
         list[str] | None,
         typer.Option("--images", help="Where the run's images are, for chains that answer from the image itself."),
     ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
-    ] = False,
-    budget: Annotated[
-        str | None, typer.Option(help="The most that may be spent: 5.00 (dollars), 20000tokens, 100calls.")
-    ] = None,
-    replay: Annotated[bool, typer.Option("--replay", help="Use what is on record; nothing is asked.")] = False,
-    concurrency: Annotated[int | None, typer.Option(min=1, help="Calls to one endpoint at a time.")] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")
-    ] = None,
+    plan: Plan = False,
+    budget: Budget = None,
+    replay: Replay = False,
+    concurrency: Concurrency = None,
+    store: Records = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the results; by default the run's.")] = None,
     seed: Annotated[int, typer.Option(help="Of the intervals.")] = 0,
     task: TaskPlace = None,

@@ -9,13 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from askance.cli.options import Records
+
 app = typer.Typer(
     help="Answers on record: count, export, import, explain, verify.", no_args_is_help=True, rich_markup_mode=None
 )
-
-StorePath = Annotated[
-    Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
-]
 
 
 def opened(path: Path | None, *, read_only: bool = True) -> Any:
@@ -27,7 +25,7 @@ def opened(path: Path | None, *, read_only: bool = True) -> Any:
 
 
 @app.command()
-def stats(store: StorePath = None) -> None:
+def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
     from askance.cli.upkeep import paid
     from askance.models import Config
@@ -59,7 +57,7 @@ def export(
         list[str] | None,
         typer.Option("--images", help="Put the bytes of the images in this file or folder in as well."),
     ] = None,
-    store: StorePath = None,
+    store: Records = None,
 ) -> None:
     """Write records to a cassette, a JSONL file that replays on any machine."""
     from askance.replay import export_cassette
@@ -95,7 +93,7 @@ def import_(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Where both answer, take the cassette's answer.")
     ] = False,
-    store: StorePath = None,
+    store: Records = None,
 ) -> None:
     """Take the records of a cassette into the store; each line is checked."""
     from askance.errors import UsageError
@@ -123,7 +121,7 @@ def taken_in(counts: Any) -> str:
 def why(
     key: Annotated[str | None, typer.Argument(help="Key of a record, or its first digits.")] = None,
     last: Annotated[bool, typer.Option("--last", help="The newest record.")] = False,
-    store: StorePath = None,
+    store: Records = None,
 ) -> None:
     """Say why a request was not answered from the records: the nearest other one, and the first difference."""
     from askance.errors import UsageError
@@ -166,7 +164,7 @@ def _record(records: Any, key: str) -> Any:
 
 
 @app.command("verify")
-def verify_(store: StorePath = None) -> None:
+def verify_(store: Records = None) -> None:
     """Check that every record parses, matches its key and its schema; exit code 1 where one does not.
 
     The vectors that encoders keep beside the records are looked at as well.

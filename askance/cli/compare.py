@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from askance.cli.eval import AsJson, ConventionOption, TaskPlace
+from askance.cli.eval import ConventionOption, TaskPlace
+from askance.cli.options import AsJson
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell, warn_of_many
 
 if TYPE_CHECKING:

@@ -10,7 +10,26 @@ import typer
 
 from askance.cli.alone import Process
 from askance.cli.exits import HELP
-from askance.cli.run import Local, ModeName, Yes
+from askance.cli.options import (
+    AsJson,
+    Batch,
+    Budget,
+    Concurrency,
+    Llm,
+    Local,
+    Mode,
+    Plan,
+    Prompts,
+    Records,
+    Replay,
+    Retry,
+    Rpm,
+    Tpm,
+    Vlm,
+    Yes,
+    mode_of,
+    outcomes_of,
+)
 
 app = typer.Typer(
     help="Evaluations: tasks over data, their runs, and tables of runs.", no_args_is_help=True, rich_markup_mode=None
@@ -39,7 +58,6 @@ class FormatName(StrEnum):
     json = "json"
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 TaskPlace = Annotated[
     str | None, typer.Option("--task", help="Where the task is, if not where the run says: a name or a file.")
 ]
@@ -65,10 +83,8 @@ def run(
         typer.Argument(help="A name from `eval list`, or a file of your own: my_task.py, my_task.py@NAME, my.yaml."),
     ],
     data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None,
-    vlm: Annotated[
-        str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
-    ] = None,
-    llm: Annotated[str | None, typer.Option(help="The model that reads words; by default the VLM.")] = None,
+    vlm: Vlm = None,
+    llm: Llm = None,
     local: Local = False,
     yes: Yes = False,
     context: Annotated[
@@ -86,37 +102,17 @@ def run(
     ] = None,
     convention: ConventionOption = None,
     label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
-    ] = False,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="The most that the run may spend, all starts together: 5.00 (dollars), 20000tokens, 100calls."
-        ),
-    ] = None,
-    batch: Annotated[
-        bool,
-        typer.Option("--batch", help="Ask by the provider's batch interface: half the price, an answer within a day."),
-    ] = False,
-    replay: Annotated[bool, typer.Option("--replay", help="Short for --mode replay: nothing is asked.")] = False,
-    mode: Annotated[
-        ModeName | None, typer.Option(help="auto: answers on record, else ask. refresh asks always.")
-    ] = None,
-    retry: Annotated[
-        str | None, typer.Option(help="Ask again for answers on record that are: invalid,refused,filtered,truncated.")
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Calls to one endpoint at a time; by default as many as it takes well.")
-    ] = None,
-    rpm: Annotated[
-        float | None, typer.Option(help="Calls to one endpoint per minute; by default as many as it lets through.")
-    ] = None,
-    tpm: Annotated[float | None, typer.Option(help="Tokens per minute, in and out, likewise.")] = None,
-    prompts: Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")
-    ] = None,
+    plan: Plan = False,
+    budget: Budget = None,
+    batch: Batch = False,
+    replay: Replay = False,
+    mode: Mode = None,
+    retry: Retry = None,
+    concurrency: Concurrency = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
+    prompts: Prompts = None,
+    store: Records = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; by default runs/TASK-…, named by what decides the answers.")
     ] = None,
@@ -126,7 +122,6 @@ def run(
     if not task.partition("@")[0].lower().endswith(".py"):  # somebody's own code may compose with LangChain
         Process.of(context_).without_langchain()
     from askance.cli.evaluating import Evaluation, evaluate_by
-    from askance.cli.run import mode_of, outcomes_of
 
     asked = Evaluation(
         task=task,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.cli.eval import ConventionOption, app
-from askance.cli.run import ModeName
+from askance.cli.options import Concurrency, Mode, Prompts, Records, Replay, mode_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,15 +46,11 @@ def grid(
     budget: Annotated[
         str | None, typer.Option(help="The most that all runs together may spend: 5.00, 100calls.")
     ] = None,
-    replay: Annotated[bool, typer.Option("--replay", help="Short for --mode replay: nothing is asked.")] = False,
-    mode: Annotated[
-        ModeName | None, typer.Option(help="auto: answers on record, else ask. refresh asks always.")
-    ] = None,
-    concurrency: Annotated[int | None, typer.Option(min=1, help="Calls to one endpoint at a time.")] = None,
-    prompts: Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")
-    ] = None,
+    replay: Replay = False,
+    mode: Mode = None,
+    concurrency: Concurrency = None,
+    prompts: Prompts = None,
+    store: Records = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the tables.")] = Path("grid"),
     show: Annotated[
         bool, typer.Option("--show", help="Print the grid file, to begin your own with, and stop.")
@@ -68,7 +64,6 @@ def grid(
     from askance.cli.alone import Process
     from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
     from askance.cli.places import library, open_store
-    from askance.cli.run import mode_of
     from askance.cli.tally import Tally
     from askance.evals.catalog import find_task
     from askance.evals.grid import read_grid

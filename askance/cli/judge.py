@@ -10,19 +10,22 @@ import typer
 
 from askance.cli.alone import Process
 from askance.cli.exits import HELP
-from askance.cli.negatives import (
-    BudgetOption,
+from askance.cli.options import (
+    Budget,
     Concurrency,
+    InProtocol,
     Mode,
+    Plan,
     Prompts,
-    ProtocolOption,
+    Protocol,
+    Records,
     Replay,
     Retry,
     Rpm,
-    StorePath,
     Tpm,
+    mode_of,
+    outcomes_of,
 )
-from askance.cli.run import Protocol, mode_of, outcomes_of
 
 app = typer.Typer(help="Judges of free text: how far they can be trusted.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -66,19 +69,17 @@ def card(
     seed: Annotated[int, typer.Option(help="Of the bootstraps.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object; tasks take it as the card.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Also write the card as a page, with plots.")] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
-    ] = False,
+    plan: Plan = False,
     replay: Replay = False,
     mode: Mode = None,
     retry: Retry = None,
-    budget: BudgetOption = None,
+    budget: Budget = None,
     concurrency: Concurrency = None,
     rpm: Rpm = None,
     tpm: Tpm = None,
     prompts: Prompts = None,
-    protocol: ProtocolOption = Protocol.auto,
-    store: StorePath = None,
+    protocol: InProtocol = Protocol.auto,
+    store: Records = None,
 ) -> None:
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
     Process.of(context_).without_langchain()

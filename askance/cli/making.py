@@ -9,20 +9,24 @@ import typer
 
 from askance.cli.alone import Process
 from askance.cli.exits import HELP
-from askance.cli.negatives import (
-    BudgetOption,
+from askance.cli.negatives import JudgeName
+from askance.cli.options import (
+    AsJson,
+    Budget,
     Concurrency,
-    JudgeName,
+    InProtocol,
     Mode,
+    Plan,
     Prompts,
-    ProtocolOption,
+    Protocol,
+    Records,
     Replay,
     Retry,
     Rpm,
-    StorePath,
     Tpm,
+    mode_of,
+    outcomes_of,
 )
-from askance.cli.run import Protocol, mode_of, outcomes_of
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -59,20 +63,18 @@ def whoops(  # the options of a command
     ] = None,
     sheet_images: Annotated[int, typer.Option(min=1, help="Images of the sheet at most.")] = 100,
     seed: Annotated[int, typer.Option(help="Of what the sheet draws.")] = 0,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
-    ] = False,
+    plan: Plan = False,
     replay: Replay = False,
     mode: Mode = None,
     retry: Retry = None,
-    budget: BudgetOption = None,
+    budget: Budget = None,
     concurrency: Concurrency = None,
     rpm: Rpm = None,
     tpm: Tpm = None,
     prompts: Prompts = None,
-    protocol: ProtocolOption = Protocol.auto,
-    store: StorePath = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    protocol: InProtocol = Protocol.auto,
+    store: Records = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make questions about the images of WHOOPS! from their captions, as section 4.2 of its paper does.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+
+from askance.cli.options import Records
 
 if TYPE_CHECKING:
     from askance.models import Capabilities, Model
@@ -38,9 +39,7 @@ def check(
         bool, typer.Option("--refresh", help="Ask the endpoint, whatever is on record; the answer takes its place.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    store: Annotated[
-        Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
-    ] = None,
+    store: Records = None,
 ) -> None:
     """Say what an endpoint can do: what is on record, else ask it, with one tiny picture and one schema."""
     from contextlib import closing

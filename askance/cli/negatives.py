@@ -10,7 +10,22 @@ import typer
 
 from askance.cli.alone import Process
 from askance.cli.exits import HELP
-from askance.cli.run import ModeName, Protocol, mode_of, outcomes_of
+from askance.cli.options import (
+    AsJson,
+    Budget,
+    Concurrency,
+    InProtocol,
+    Mode,
+    Prompts,
+    Protocol,
+    Records,
+    Replay,
+    Retry,
+    Rpm,
+    Tpm,
+    mode_of,
+    outcomes_of,
+)
 
 app = typer.Typer(
     help="Hard negatives: write them for true statements, audit them, put them before people.",
@@ -33,28 +48,10 @@ class JudgeName(StrEnum):
     short = "short"
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 Sidecar = Annotated[
     Path | None,
     typer.Option(help="What is known of each negative; by default negatives.jsonl beside the file, where it is there."),
 ]
-Replay = Annotated[bool, typer.Option("--replay", help="Short for --mode replay: nothing is asked.")]
-Mode = Annotated[ModeName | None, typer.Option(help="auto: answers on record, else ask. refresh asks always.")]
-Retry = Annotated[
-    str | None, typer.Option(help="Ask again for answers on record that are: invalid,refused,filtered,truncated.")
-]
-BudgetOption = Annotated[
-    str | None,
-    typer.Option(help="The most that may be spent, all starts together: 5.00 (dollars), 20000tokens, 100calls."),
-]
-Concurrency = Annotated[
-    int | None, typer.Option(min=1, help="Calls to one endpoint at a time; by default as many as it takes well.")
-]
-Rpm = Annotated[float | None, typer.Option(help="Calls to one endpoint per minute.")]
-Tpm = Annotated[float | None, typer.Option(help="Tokens per minute, in and out, likewise.")]
-Prompts = Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")]
-ProtocolOption = Annotated[Protocol, typer.Option(help="paper asks in the text form of the paper.")]
-StorePath = Annotated[Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")]
 
 
 @app.command(epilog=HELP)
@@ -94,13 +91,13 @@ def generate(
     replay: Replay = False,
     mode: Mode = None,
     retry: Retry = None,
-    budget: BudgetOption = None,
+    budget: Budget = None,
     concurrency: Concurrency = None,
     rpm: Rpm = None,
     tpm: Tpm = None,
     prompts: Prompts = None,
-    protocol: ProtocolOption = Protocol.auto,
-    store: StorePath = None,
+    protocol: InProtocol = Protocol.auto,
+    store: Records = None,
     as_json: AsJson = False,
 ) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
@@ -157,13 +154,13 @@ def audit(
     replay: Replay = False,
     mode: Mode = None,
     retry: Retry = None,
-    budget: BudgetOption = None,
+    budget: Budget = None,
     concurrency: Concurrency = None,
     rpm: Rpm = None,
     tpm: Tpm = None,
     prompts: Prompts = None,
-    protocol: ProtocolOption = Protocol.auto,
-    store: StorePath = None,
+    protocol: InProtocol = Protocol.auto,
+    store: Records = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit negatives: are they wrong, do they change what they say, can they be told without the image?

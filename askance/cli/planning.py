@@ -87,7 +87,7 @@ def _notes(plan: Plan) -> Iterator[str]:
     if guessed:
         yield f"Lengths of answers are estimates, for nothing like them is on record: {', '.join(guessed)}."
     if plan.probes:
-        yield f"{_count(plan.probes, 'endpoint')} will be asked first what it can do, in a few small calls."
+        yield f"What {_count(plan.probes, 'endpoint')} can do is asked first, in a few small calls."
     if plan.elsewhere:
         yield f"Work that asks no model here is not counted: {', '.join(plan.elsewhere)}."
     if plan.unusable:

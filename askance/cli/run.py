@@ -9,6 +9,27 @@ from typing import Annotated
 import typer
 
 from askance.cli.alone import Process
+from askance.cli.options import (
+    Batch,
+    Budget,
+    Concurrency,
+    InProtocol,
+    Llm,
+    Local,
+    Mode,
+    Plan,
+    Prompts,
+    Protocol,
+    Records,
+    Replay,
+    Retry,
+    Rpm,
+    Tpm,
+    Vlm,
+    Yes,
+    mode_of,
+    outcomes_of,
+)
 
 
 class ChainName(StrEnum):
@@ -20,22 +41,6 @@ class ChainName(StrEnum):
     end_to_end = "end-to-end"
     explain = "explain"
     identify = "identify"
-
-
-class ModeName(StrEnum):
-    """How answers on record are used."""
-
-    live = "live"
-    auto = "auto"
-    replay = "replay"
-    refresh = "refresh"
-
-
-class Protocol(StrEnum):
-    """The form in which answers are asked for."""
-
-    auto = "auto"
-    paper = "paper"
 
 
 class Choose(StrEnum):
@@ -52,23 +57,12 @@ class PolicyName(StrEnum):
     original = "original"
 
 
-Local = Annotated[
-    bool,
-    typer.Option(
-        "--local", help="A small open model on this machine for roles that are given no other; asks before a download."
-    ),
-]
-Yes = Annotated[bool, typer.Option("--yes", help="Agree to the download of --local beforehand.")]
-
-
 def run(
     context_: typer.Context,
     chain: Annotated[ChainName, typer.Argument(help="What to find out of each image.", show_choices=True)],
     images: Annotated[list[str], typer.Argument(help="Files, folders and patterns.")],
-    vlm: Annotated[
-        str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
-    ] = None,
-    llm: Annotated[str | None, typer.Option(help="The model that reads words; by default the VLM.")] = None,
+    vlm: Vlm = None,
+    llm: Llm = None,
     local: Local = False,
     yes: Yes = False,
     options: Annotated[
@@ -99,42 +93,22 @@ def run(
         Path | None,
         typer.Option(help="Also write a page: every image with what was said of it, every prompt and reply."),
     ] = None,
-    replay: Annotated[bool, typer.Option("--replay", help="Short for --mode replay: nothing is asked.")] = False,
-    mode: Annotated[
-        ModeName | None, typer.Option(help="auto: answers on record, else ask. live and refresh ask always.")
-    ] = None,
-    retry: Annotated[
-        str | None, typer.Option(help="Ask again for answers on record that are: invalid,refused,filtered,truncated.")
-    ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
-    ] = False,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="The most that the run may spend, all starts together: 5.00 (dollars), 20000tokens, 100calls."
-        ),
-    ] = None,
-    batch: Annotated[
-        bool,
-        typer.Option("--batch", help="Ask by the provider's batch interface: half the price, an answer within a day."),
-    ] = False,
-    concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Calls to one endpoint at a time; by default as many as it takes well.")
-    ] = None,
-    rpm: Annotated[
-        float | None, typer.Option(help="Calls to one endpoint per minute; by default as many as it lets through.")
-    ] = None,
-    tpm: Annotated[float | None, typer.Option(help="Tokens per minute, in and out, likewise.")] = None,
-    prompts: Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")] = None,
-    protocol: Annotated[Protocol, typer.Option(help="paper asks in the text form of the paper.")] = Protocol.auto,
+    replay: Replay = False,
+    mode: Mode = None,
+    retry: Retry = None,
+    plan: Plan = False,
+    budget: Budget = None,
+    batch: Batch = False,
+    concurrency: Concurrency = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
+    prompts: Prompts = None,
+    protocol: InProtocol = Protocol.auto,
     image_policy: Annotated[
         PolicyName | None,
         typer.Option(help="clean takes metadata out of what is sent; original sends files as they are."),
     ] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of the records; by default .askance of the project.")
-    ] = None,
+    store: Records = None,
 ) -> None:
     """Read images: what is in them, what they say, what is odd, and which of the options they argue for."""
     process = Process.of(context_)
@@ -171,23 +145,3 @@ def run(
         store=store,
     )
     raise typer.Exit(run_job(job, ready=process.settled))
-
-
-def mode_of(replay: bool, mode: ModeName | None) -> str:
-    """The mode that two options name.
-
-    Raises:
-        UsageError: they contradict each other.
-    """
-    from askance.errors import UsageError
-
-    if replay and mode not in {None, ModeName.replay}:
-        raise UsageError(
-            f"--replay and --mode {mode.value if mode else ''} contradict each other.", hint="Leave one out."
-        )
-    return "replay" if replay else (mode or ModeName.auto).value
-
-
-def outcomes_of(names: str | None) -> frozenset[str]:
-    """Outcomes in a text with commas between them."""
-    return frozenset(name.strip() for name in names.split(",") if name.strip()) if names else frozenset()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.cli.cache import StorePath, app, opened
+from askance.cli.cache import app, opened
+from askance.cli.options import Records
 
 if TYPE_CHECKING:
     from askance.models import Config
@@ -39,7 +40,7 @@ def diff(
 def merge(
     other: Annotated[Path, typer.Argument(help="Folder of a store; it is only read.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Where both answer, take the other's answer.")] = False,
-    store: StorePath = None,
+    store: Records = None,
 ) -> None:
     """Take the records of another store into this one; each is checked."""
     from askance.cli.cache import taken_in
@@ -62,7 +63,7 @@ def prune(
         bool, typer.Option("--damaged", help="Records that cannot be read, or are not what they claim to be.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them, and take nothing out.")] = False,
-    store: StorePath = None,
+    store: Records = None,
 ) -> None:
     """Take records out for good: those that answer every description given."""
     from askance.evals import keys_used

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.cli.alone import Process
-from askance.cli.eval import AsJson, TaskPlace
+from askance.cli.eval import TaskPlace
 from askance.cli.exits import SOME
+from askance.cli.options import AsJson
 
 if TYPE_CHECKING:
     from askance.evals.watching import Look, Watcher

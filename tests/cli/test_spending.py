@@ -36,7 +36,7 @@ def test_a_plan_asks_nothing_and_leaves_nothing(
     assert done.out.startswith("3 images, 15 calls: 0 on record, 15 to be made.\n")
     assert "\nonline      $0.0" in done.out
     assert "\nby batch    $0.0" in done.out
-    assert "1 endpoint will be asked first what it can do, in a few small calls." in done.out
+    assert "What 1 endpoint can do is asked first, in a few small calls." in done.out
     assert sorted(own_place.rglob("*")) == before
 
 
