@@ -29,8 +29,8 @@ format: .venv/.ready-dev ## mend what ruff can mend
 	$(run) -m ruff check --fix
 	$(run) -m ruff format
 
-bench: .venv/.ready ## speed of a replay beside a bare script
-	$(run) benchmarks/replay.py
+bench: .venv/.ready ## the tables of docs/performance.md (twenty minutes, of a machine with nothing else to do)
+	$(run) benchmarks/tables.py
 
 clean: ## take away what was made here, records excepted
 	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist
