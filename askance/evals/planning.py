@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from askance.chat import key_of
 from askance.evals.evaluation import scoring_of
 from askance.evals.predicting import models_of, planned
 from askance.evals.rehearsing import Rehearsal
@@ -22,9 +24,10 @@ if TYPE_CHECKING:
     from askance.evals.tasks import Scoring, Task
     from askance.evals.values import Prediction
     from askance.models import Engine
+    from askance.nodes import Node
 
 JUDGE: Final = "judge"
-"""What the judges' line of a plan is called."""
+"""What the line of a judge is called in a plan; several are numbered."""
 
 
 Work: TypeAlias = "tuple[Task, Sequence[Turn]]"
@@ -33,8 +36,6 @@ Work: TypeAlias = "tuple[Task, Sequence[Turn]]"
 
 async def planned_run(task: Task, turns: Sequence[Turn], engine: Engine) -> Plan:
     """What `turns` would ask of the solver's models and of the scoring's judges; nothing is asked.
-
-    Several judges of one model count as so many of the first one.
 
     Args:
         task: whose run is planned.
@@ -48,7 +49,7 @@ async def planned_run(task: Task, turns: Sequence[Turn], engine: Engine) -> Plan
 
 
 async def with_judges(plan: Plan, work: Iterable[Work], engine: Engine) -> Plan:
-    """A plan, and what the judges of those runs would be asked; what several runs would ask counts once.
+    """A plan, and what the judges of those runs would be asked, a line each; what several runs would ask counts once.
 
     Args:
         plan: what the solvers of the runs ask.
@@ -68,22 +69,32 @@ async def with_judges(plan: Plan, work: Iterable[Work], engine: Engine) -> Plan:
                 await _rehearse(rehearsal, (task, turns), scoring)
     if not rehearsal.roles:
         return plan
-    links = tuple(replace(link, link=JUDGE) for link in rehearsal.plan(plan.images).links)
-    return replace(plan, links=(*plan.links, *links), probes=plan.probes + len(rehearsal.probed - solving))
+    links = [*rehearsal.plan(plan.images).links]
+    names = [JUDGE] if len(links) == 1 else [f"{JUDGE} {place}" for place in range(1, len(links) + 1)]
+    judges = tuple(replace(link, link=name) for link, name in zip(links, names, strict=True))
+    return replace(plan, links=(*plan.links, *judges), probes=plan.probes + len(rehearsal.probed - solving))
 
 
 async def _rehearse(rehearsal: Rehearsal, work: Work, scoring: Scoring) -> None:
     """Scores what is answered on record, and counts what waits for an answer."""
     task, turns = work
-    role = f"{JUDGE} {scoring.judges[0].model.id}"
-    for turn in turns:
-        with drawing(turn.epoch):
-            prediction = await solved(task.solver, turn.sample)
-        with rehearsal.role(role, scoring.judges[0]):
-            answer = await scored(Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction), scoring)
-        rehearsal.asked(role, answer.tried if answer.score is None else answer.score.calls)
-        if _waits(prediction):
-            rehearsal.behind(role, scoring.questions(turn.sample) * len(scoring.judges))
+    roles = {_role(judge) for judge in scoring.judges}
+    with ExitStack() as heard:
+        for judge in scoring.judges:
+            heard.enter_context(rehearsal.hearing(_role(judge), judge))
+        for turn in turns:
+            with drawing(turn.epoch):
+                prediction = await solved(task.solver, turn.sample)
+            await scored(Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction), scoring)
+            for role in roles if _waits(prediction) else ():
+                rehearsal.behind(role, scoring.questions(turn.sample))
+
+
+def _role(judge: Node[Any, Any]) -> str:
+    """What tells a judge from others: those that ask the same have one role."""
+    prompt = judge.prompts_in_use[0]  # the one that it was made with; others come with what it is asked
+    form = {"kind": type(judge).__qualname__, "model": judge.model.form(), "prompt": prompt.digest}
+    return key_of(JUDGE, form)
 
 
 def _waits(prediction: Prediction) -> bool:

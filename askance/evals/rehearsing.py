@@ -7,7 +7,7 @@ that is not there yet; those are counted with what calls like them took on recor
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -76,7 +76,7 @@ class Rehearsal:
     def stand_in(self, role: str, node: AnyNode) -> AnyNode:
         """A node that asks what `node` asks, in its role."""
         twin = copy.copy(node)  # what it learns here must not stay with the node itself
-        seen = self._seen[role] = _Seen(node)
+        seen = self._seen.setdefault(role, _Seen(node))
         kind = cast("type[Node[Any, Any]]", type(node))
 
         async def ask(given: Any, config: Any = None) -> Result[Any]:
@@ -92,19 +92,13 @@ class Rehearsal:
         return twin
 
     @contextmanager
-    def role(self, role: str, node: Node[Any, Any]) -> Generator[None]:
-        """Within it, what is asked counts for this role, whoever asks it; its calls are taken to be like the node's."""
-        self._seen.setdefault(role, _Seen(node))
-        token = _asking.set(role)
+    def hearing(self, role: str, node: Node[Any, Any]) -> Generator[None]:
+        """Within it, what `node` itself is asked counts for this role, whoever holds it."""
+        cast("Any", node).ask = self.stand_in(role, node).ask
         try:
             yield
         finally:
-            _asking.reset(token)
-
-    def asked(self, role: str, keys: Iterable[str]) -> None:
-        """Counts calls that a role has made: those that were not missing are on record."""
-        seen = self._seen[role]
-        seen.hits.update({*keys} - seen.missing)
+            vars(node).pop("ask", None)
 
     @contextmanager
     def walking(self, *models: Model) -> Generator[None]:
@@ -149,10 +143,18 @@ class Rehearsal:
     def plan(self, units: int) -> Plan:
         """The plan for so many of what is gone through."""
         nodes = [seen.node for seen in self._seen.values()]
-        records = nodes[0].model.engine.shelf.records
-        found = measure(records, {node.model.id for node in nodes})
-        links = tuple(_link(role, seen, found) for role, seen in self._seen.items())
+        found = _measured(nodes)
+        links = tuple(_link(role, seen, found[id(seen.node.model.engine)]) for role, seen in self._seen.items())
         return Plan(images=units, unusable=0, links=links, probes=len(self._probed), unit=self._unit)
+
+
+def _measured(nodes: Sequence[Node[Any, Any]]) -> Mapping[int, Mapping[Any, Measured]]:
+    """By engine, which has records of its own: what calls like those of its nodes took."""
+    engines = {id(node.model.engine): node.model.engine for node in nodes}
+    return {
+        name: measure(engine.shelf.records, {node.model.id for node in nodes if node.model.engine is engine})
+        for name, engine in engines.items()
+    }
 
 
 def _link(role: str, seen: _Seen, found: Mapping[Any, Measured]) -> LinkPlan:
