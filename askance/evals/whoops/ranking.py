@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from askance.chains import Chain
 from askance.evals.baselines import options_of
+from askance.evals.counted import Counted
+from askance.evals.solving import given_of
 from askance.evals.values import Prediction
 from askance.models import get_scorer
 
 if TYPE_CHECKING:
+    from askance.chains.planned import LinkPlan
     from askance.chat import JsonObject
     from askance.evals.values import Sample
     from askance.models import Engine, ScorerLike
@@ -24,6 +29,8 @@ class PairRanker:
 
     def __init__(self, scorer: ScorerLike, *, engine: Engine | None = None) -> None:
         self.scorer = get_scorer(scorer, engine=engine)
+        self.chain = Chain("given", target="description", steps=(), mode=self.scorer.engine.mode)
+        """Asks nothing, for nothing is said of a picture: what is made is scores alone."""
 
     @property
     def engine(self) -> Engine:
@@ -38,6 +45,28 @@ class PairRanker:
     def form(self) -> JsonObject:
         """Everything that decides the answers."""
         return {"ranks": "pairs", "scorer": self.scorer.form()}
+
+    def given(self, sample: Sample) -> Mapping[str, Any]:
+        """What is given to the chain that asks nothing."""
+        return given_of(sample)
+
+    async def beside(self, samples: Sequence[Sample], counted: set[str]) -> list[LinkPlan]:
+        """The scores that the rankings rest on; nothing is made.
+
+        Args:
+            samples: that are to be ranked.
+            counted: keys that were counted before, and those counted here afterwards.
+
+        Raises:
+            BadImage: the file of a picture cannot be read.
+        """
+        scores = Counted()
+        for sample in samples:
+            if sample.image is not None:
+                options = options_of(sample)
+                lacking = self.scorer.lacking(sample.image, options)
+                scores.add(self.scorer.keys(sample.image, options), lacking, counted)
+        return [scores.plan("scores", self.scorer.id)]
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable
         """The prediction for one sample.

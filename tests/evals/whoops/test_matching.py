@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
-from askance.evals import Run, evaluate
+from askance.evals import Run, Task, aevaluate, evaluate
+from askance.evals.planning import planned_run
+from askance.evals.predicting import Turn
 from askance.evals.rescoring import rescore
 from askance.evals.whoops.tasks import matching
 from askance.images import Image
@@ -58,6 +61,32 @@ def test_figures_of_a_scorer_by_hand(data: Path, tmp_path: Path) -> None:
     }
     assert (run.figures[0].samples, run.figures[0].clusters) == (125, 5)
     assert sum(len(texts) for _, texts in scorer.asked) == 50  # each caption of each picture once
+
+
+async def test_the_plan_counts_each_score_once(data: Path, tmp_path: Path) -> None:
+    records, scorer = MemoryStore(), ScriptedScorer(fit, identity="fits")
+    own = Engine(records=records)
+    task = matching(data=data, scorer=scorer, orders=2, engine=own)
+    before = await planned_run(task, turns(task), own)
+    asked = len(scorer.asked)
+    await aevaluate(replace(task, samples=task.samples[:50]), out=tmp_path / "run", engine=own)  # of one picture
+    after = await planned_run(task, turns(task), own)
+    found = [[(link.link, link.hits, link.known, link.below) for link in plan.links] for plan in (before, after)]
+
+    assert (asked, found) == (0, [[("scores", 0, 50, 0)], [("scores", 10, 40, 0)]])
+    assert (before.images, before.dollars.expected) == (250, 0)
+
+
+async def test_nothing_is_planned_in_a_replay(data: Path) -> None:
+    own = Engine(records=MemoryStore(), mode="replay")
+    task = matching(data=data, scorer=ScriptedScorer(fit, identity="fits"), engine=own)
+
+    with pytest.raises(UsageError, match=r"^`replay` asks nothing, so there is nothing to plan\."):
+        await planned_run(task, turns(task), own)
+
+
+def turns(task: Task) -> list[Turn]:
+    return [Turn(sample=sample, epoch=0) for sample in task.samples]
 
 
 def test_per_image_gives_each_image_its_weight(tmp_path: Path) -> None:
