@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from askance.errors import CallError, OverBudget
+from askance.errors import CallError, CallTimeout, MalformedReply, ModelError, OverBudget, RateLimited, Unreachable
 
 if TYPE_CHECKING:
     from askance.models import CallEvent
 
 NO_PRICE = "cost not known (no price is set)"
 
+_FAULTS: tuple[tuple[type[ModelError], str], ...] = (
+    (Unreachable, "connection"),
+    (CallTimeout, "no answer in time"),
+    (MalformedReply, "unreadable"),
+    (RateLimited, "asked to slow down"),
+)
+"""What a failed try is called where no status says it."""
+
 
 class Tally:
     """Counts calls as an observer of the engine; steps come from several threads."""
 
     def __init__(self) -> None:
-        self.made = self.replayed = self.shared = self.failed = self.probes = self.tokens = 0
+        self.made = self.replayed = self.shared = self.failed = self.probes = self.tokens = self.unrecorded = 0
         self.cost = 0.0
+        self.tries: Counter[str] = Counter()
+        """Tries that failed beyond those that `failed` counts as calls, by what was wrong."""
         self.unpriced: set[str] = set()
         """Models that were asked and have no price."""
+        self._last: dict[str, str] = {}
+        """What was wrong with the last try of each call that is under way, by key."""
         self._lock = threading.Lock()
 
     def __call__(self, event: CallEvent) -> None:
@@ -29,12 +43,31 @@ class Tally:
                 self.replayed += 1
             elif event.phase == "shared":
                 self.shared += 1
+            elif event.phase == "tried":
+                self._tried(event)
+            elif event.phase == "unrecorded":
+                self.unrecorded += 1
             elif event.phase in {"answered", "probed"}:
                 self._spent(event)
-            elif event.phase == "failed" and _was_made(event.error):
-                self.failed += 1
+            elif event.phase == "failed":
+                self._failed(event)
+
+    def _tried(self, event: CallEvent) -> None:
+        self._last.pop(event.key, None)
+        # What no other try can mend ends the call, or is how an endpoint says what it cannot do.
+        if isinstance(event.error, CallError) and event.error.retryable:
+            self._last[event.key] = fault = _fault(event.error)
+            self.tries[fault] += 1
+
+    def _failed(self, event: CallEvent) -> None:
+        fault = self._last.pop(event.key, None)
+        if _was_made(event.error):
+            self.failed += 1
+            if fault is not None:
+                self.tries[fault] -= 1
 
     def _spent(self, event: CallEvent) -> None:
+        self._last.pop(event.key, None)
         if event.phase == "probed":
             self.probes += 1
         else:
@@ -65,12 +98,27 @@ class Tally:
             parts.append(f"{self.shared:,} shared")
         if self.probes:
             parts.append(f"{self.probes} more to see what the endpoint can do")
+        parts.extend(self._tries())
         if self.failed:
             parts.append(f"{self.failed:,} failed")
         if self.made or self.probes:
             parts.append(f"{self.tokens:,} tokens")
             parts.append(NO_PRICE if self.unpriced else f"${self.cost:.4f}")
+        if self.unrecorded:
+            parts.append(f"{self.unrecorded:,} {'answer is' if self.unrecorded == 1 else 'answers are'} not on record")
         return " · ".join(parts)
+
+    def _tries(self) -> Iterator[str]:
+        count = self.tries.total()
+        if count:
+            faults = ", ".join(f"{count:,} × {fault}" for fault, count in sorted(self.tries.items()) if count)
+            yield f"{count:,} more {'try' if count == 1 else 'tries'} failed ({faults})"
+
+
+def _fault(error: CallError) -> str:
+    """What was wrong with a try, in a word or two."""
+    status = error.status if isinstance(error, ModelError) else None
+    return str(status) if status else next((name for kind, name in _FAULTS if isinstance(error, kind)), "server fault")
 
 
 def _was_made(error: BaseException | None) -> bool:

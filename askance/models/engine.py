@@ -191,7 +191,7 @@ def compose(settings: ModelSettings, backend: Backend, engine: Engine) -> Stack:
         # Nothing tells this model's requests from another's: they are neither recorded nor shared beyond it.
         alone = OnLiveLoop(SingleFlight(Watched(retrying, watch), Flights(), shared=watch.shared))
         return Stack(Walkable(alone, settings), watch, retrying, backend)
-    recorded = Recorded(retrying, engine.shelf)
+    recorded = Recorded(retrying, engine.shelf, unrecorded=watch.unrecorded)
     shared = SingleFlight(Watched(recorded, watch), engine.flights, shared=watch.shared)
     walkable = Walkable(OnLiveLoop(shared), settings)
     return Stack(Replay(walkable, engine.shelf, replayed=watch.replayed), watch, retrying, backend)

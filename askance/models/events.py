@@ -21,9 +21,9 @@ _log = logging.getLogger("askance")
 
 _NO_USAGE = Usage()
 
-Phase = Literal["replayed", "started", "tried", "answered", "shared", "failed", "probed"]
-"""From the record; sent for the first time; one try failed; the endpoint answered; an equal call's answer was taken; no
-answer; the endpoint was asked what it can do."""
+Phase = Literal["replayed", "started", "tried", "answered", "unrecorded", "shared", "failed", "probed"]
+"""From the record; sent for the first time; one try failed; the endpoint answered; its answer could not be put on
+record; an equal call's answer was taken; no answer; the endpoint was asked what it can do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,10 @@ class Watch:
     def answered(self, request: ChatRequest, response: ChatResponse, seconds: float) -> None:
         if self._observers:
             self._tell("answered", request.key, seconds=seconds, usage=response.usage)
+
+    def unrecorded(self, request: ChatRequest) -> None:
+        if self._observers:
+            self._tell("unrecorded", request.key)
 
     def failed(self, request: ChatRequest, error: BaseException, seconds: float) -> None:
         if self._observers:

@@ -60,6 +60,8 @@ class Shelf:
         """By key: the answer that is set aside."""
         self._asked_again: set[str] = set()
         """What this run has recorded anew."""
+        self._left: set[str] = set()
+        """What `live` has left on record as it was."""
         self._warned = False
         self._opening = Lock()
         self._scribe = Scribe(self._put_all)
@@ -209,6 +211,10 @@ class Shelf:
             self.renewed(request.key)
         return kept
 
+    def leaves(self, key: str) -> bool:
+        """Whether the record with this key was there already, and was not to be written over."""
+        return key in self._left
+
     def renewed(self, key: str) -> None:
         """Notes that the answer to `key` is of this run, so that it is not asked again in it."""
         self._asking_again.pop(key, None)
@@ -254,6 +260,8 @@ class Shelf:
                 return None
             record = make()
             known = self.mode == "live" and record.kind == "chat" and self.records.get(record.key) is not None
+            if known:
+                self._left.add(record.key)
         except Exception as error:  # noqa: BLE001
             self._warn(error)
             return None
@@ -340,9 +348,12 @@ class Recorded:
     It stands inside the single flight, so that an answer is written once and before anyone could ask for it again.
     """
 
-    def __init__(self, wrapped: ChatModel, shelf: Shelf) -> None:
+    def __init__(
+        self, wrapped: ChatModel, shelf: Shelf, *, unrecorded: Callable[[ChatRequest], None] | None = None
+    ) -> None:
         self._wrapped = wrapped
         self._shelf = shelf
+        self._unrecorded = unrecorded
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         old = self._shelf.old(request.key)
@@ -356,6 +367,8 @@ class Recorded:
             try:
                 response = await self._wrapped.generate(request)
                 stored = await self._shelf.keep(request, response)
+                if not stored and self._unrecorded is not None and not self._shelf.leaves(request.key):
+                    self._unrecorded(request)
             finally:
                 kept.reset(token)
                 for leave in places:

@@ -94,6 +94,18 @@ async def _answer(engine: Engine, request: ChatRequest, *replies: str | ChatResp
     return await get_model(ScriptedModel(replies or ["a cup"], identity="scripted"), engine=engine).generate(request)
 
 
+async def test_what_live_leaves_on_record_is_no_answer_that_could_not_be_recorded(
+    engine: Engines, ask: Ask, events: list[CallEvent]
+) -> None:
+    await _answer(engine(), ask())
+    again = await _answer(engine("live"), ask(), "a bowl")
+    assert (again.text, again.meta.stored, [event.phase for event in events]) == (
+        "a bowl",
+        False,
+        ["started", "answered"] * 2,
+    )
+
+
 @pytest.mark.parametrize("outcome", ["refused", "filtered", "truncated"])
 async def test_recorded_outcomes_are_asked_again_once_a_run(engine: Engines, ask: Ask, outcome: Outcome) -> None:
     await _answer(engine(), ask(), ANSWERS[outcome])
@@ -156,13 +168,14 @@ class Broken(MemoryStore):
     ids=["full disk", "read-only"],
 )
 async def test_an_answer_that_cannot_be_recorded_is_not_lost(
-    ask: Ask, records: MemoryStore, reason: str, caplog: pytest.LogCaptureFixture
+    ask: Ask, records: MemoryStore, reason: str, events: list[CallEvent], caplog: pytest.LogCaptureFixture
 ) -> None:
     script = ScriptedModel(["one", "two"], identity="scripted")
-    model = get_model(script, engine=Engine(records=records))
+    model = get_model(script, engine=Engine(records=records, observers=[events.append]))
     with caplog.at_level(logging.WARNING, "askance"):
         answers = [await model.generate(ask()), await model.generate(ask())]
     assert [(answer.text, answer.meta.stored) for answer in answers] == [("one", False), ("two", False)]
+    assert [event.phase for event in events] == ["started", "unrecorded", "answered"] * 2
     assert caplog.messages == [f"Answers are not recorded: {reason}. The run goes on."]
 
 
