@@ -78,16 +78,19 @@ async def with_judges(plan: Plan, work: Iterable[Work], engine: Engine) -> Plan:
 async def _rehearse(rehearsal: Rehearsal, work: Work, scoring: Scoring) -> None:
     """Scores what is answered on record, and counts what waits for an answer."""
     task, turns = work
-    roles = {_role(judge) for judge in scoring.judges}
+    roles = [_role(judge) for judge in scoring.judges]
     with ExitStack() as heard:
-        for judge in scoring.judges:
-            heard.enter_context(rehearsal.hearing(_role(judge), judge))
+        for role, judge in zip(roles, scoring.judges, strict=True):
+            heard.enter_context(rehearsal.hearing(role, judge))
         for turn in turns:
             with drawing(turn.epoch):
                 prediction = await solved(task.solver, turn.sample)
             await scored(Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction), scoring)
-            for role in roles if _waits(prediction) else ():
-                rehearsal.behind(role, scoring.questions(turn.sample))
+            if _waits(prediction):
+                counts = scoring.questions(turn.sample)
+                each = [counts] * len(roles) if isinstance(counts, int) else counts
+                for role, count in dict(sorted(zip(roles, each, strict=True))).items():  # of equal judges the most
+                    rehearsal.behind(role, count)
 
 
 def _role(judge: Node[Any, Any]) -> str:

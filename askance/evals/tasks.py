@@ -50,8 +50,8 @@ class Scoring:
     """Nodes that scoring asks: reached before the first sample is answered, and closed when the run ends."""
     closing: tuple[Closes, ...] = ()
     """What else it holds open until then, such as an embedder."""
-    questions: Callable[[Sample], int] = lambda _: 0
-    """How often each of the judges is asked about one answer to a sample, for the plan of a run."""
+    questions: Callable[[Sample], int | Sequence[int]] = lambda _: 0
+    """How often the judges are asked about one answer to a sample, each or one by one, for the plan of a run."""
 
 
 class Closes(Protocol):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.agents import Panel, canonical_judge, judge_references
 from askance.agents.judge import QUESTION
@@ -112,15 +113,22 @@ async def judged_score(
     )
 
 
-def nodes_of(judge: Judge) -> tuple[Node[Any, Any], ...]:
-    """The nodes that a judge asks, each once; none of one that is no node and no panel of such."""
-    members = judge.judges if isinstance(judge, Panel) else (judge,)
-    return tuple(dict.fromkeys(member for member in members if isinstance(member, Node)))
+def calls_of(judge: Judge) -> Mapping[Node[Any, Any], int]:
+    """The nodes that a judge asks, and in how many draws each for one verdict; of panels those of their members.
+
+    A judge that is neither a node nor a panel has none.
+    """
+    return Counter(node for node, _ in dict.fromkeys(_drawn(judge)))
 
 
-def draws_of(judge: Judge) -> int:
-    """How often each node of a judge is asked for one verdict."""
-    return judge.draws if isinstance(judge, Panel) else 1
+def _drawn(judge: Judge, draw: int = 0) -> Iterator[tuple[Node[Any, Any], int]]:
+    """Who is asked in which draw, as a panel has it."""
+    if isinstance(judge, Panel):
+        for each in range(draw * judge.draws, (draw + 1) * judge.draws):
+            for member in judge.judges:
+                yield from _drawn(member, each)
+    elif isinstance(judge, Node):
+        yield cast("Node[Any, Any]", judge), draw
 
 
 def references_of(sample: Sample) -> Sequence[str]:
@@ -148,15 +156,15 @@ def judged_scoring(
     Raises:
         UsageError: the card is another judge's.
     """
-    note = JudgeNote.of(judge, card)
+    note, calls = JudgeNote.of(judge, card), calls_of(judge)
 
     async def score(sample: Sample, value: Any) -> Score:
         asked = question if isinstance(question, str) else question(sample)
         return await judged_score(judge, references(sample), str(value), question=asked, note=note)
 
     return Scoring(
-        judges=nodes_of(judge),
-        questions=lambda sample: draws_of(judge) * len(references(sample)),
+        judges=tuple(calls),
+        questions=lambda sample: [count * len(references(sample)) for count in calls.values()],
         score=score,
         metrics=(
             mean(JUDGED, summary="says the same as one of its references"),

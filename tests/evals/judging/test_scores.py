@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from askance.evals.judging import (
     judged_scoring,
 )
 from askance.evals.scoring import scored
-from askance.models import Engine, ScriptedModel, get_model
+from askance.models import Counters, Engine, ScriptedModel, get_model
 from askance.replay import MemoryStore
 from askance.statistics import Judged, clustered_rogan_gladen, prediction_powered_mean, rogan_gladen
 from tests.judges import Scripted, erring
@@ -50,14 +51,19 @@ LABELS = [pair("a1", True), pair("a2", True), pair("b1", True), pair("b2", False
 
 
 class Held:
-    """A client that has to be closed."""
+    """A client that has to be closed, and counts what it is asked."""
 
     id = "held"
     capabilities = ENFORCED
     open = True
+    asked = 0
 
     async def generate(self, request: ChatRequest) -> ChatResponse:  # whatever is asked
+        self.asked += 1
         return ChatResponse(text=json.dumps({"verdict": "true"}))
+
+    async def counted(self) -> Counters:
+        return Counters(answers=self.asked)
 
     async def aclose(self) -> None:
         self.open = False
@@ -72,7 +78,34 @@ def test_a_judge_is_closed_when_the_run_ends(draws: int, tmp_path: Path) -> None
     run = evaluate(task, out=tmp_path / "run", engine=Engine(records=MemoryStore()))
 
     assert (run.figure(JUDGED).value, client.open) == (1, False)
-    assert scoring.questions(task.samples[0]) == draws
+    assert scoring.questions(task.samples[0]) == [draws]
+
+
+PANELS: dict[str, tuple[Callable[[Judge, Judge], Judge], list[int]]] = {
+    "one": (lambda judge, _: judge, [1]),
+    "a panel": (lambda one, other: judge_panel(one, other, draws=3), [3, 3]),
+    "a panel in another": (lambda one, other: judge_panel(judge_panel(one, draws=2), other, draws=2), [4, 2]),
+    "in two of them": (lambda one, _: judge_panel(judge_panel(one, draws=2), one, draws=2), [4]),
+}
+"""Judges of two models, and how often these are asked about one answer."""
+NOTHING = Counters().canonical()
+
+
+@pytest.mark.parametrize(("panel", "asked"), PANELS.values(), ids=PANELS)
+def test_every_judge_of_a_run_is_counted_and_closed(
+    panel: Callable[[Judge, Judge], Judge], asked: list[int], tmp_path: Path
+) -> None:
+    engine, clients = Engine(records=MemoryStore()), (Held(), Held())
+    models = [get_model(client, identity=str(place), engine=engine) for place, client in enumerate(clients)]
+    judges = [judge_equivalence(model, form="short") for model in models]
+    scoring = judged_scoring(panel(*judges))
+    task = Task(name="t", samples=[Sample(id="s", target="a")], solver=lambda _: "b", scoring=scoring)
+    run = evaluate(task, out=tmp_path / "run", engine=engine)
+
+    used = [client for client in clients if client.asked]
+    assert scoring.questions(task.samples[0]) == [client.asked for client in used] == asked
+    assert run.counters == {str(models[clients.index(each)].id): {**NOTHING, "answers": each.asked} for each in used}
+    assert not any(client.open for client in used)
 
 
 async def test_a_score_says_who_judged_and_what_is_known_of_it() -> None:
