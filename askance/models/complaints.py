@@ -10,8 +10,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import (
@@ -31,6 +29,7 @@ from askance.errors import (
     Truncated,
     Unreachable,
 )
+from askance.models.pacing.moments import http_date, seconds_until
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -228,18 +227,14 @@ def status_of(cause: BaseException) -> int | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the headers ask to wait, from `retry-after-ms` or either form of `retry-after`."""
+    """Seconds that the headers of a reply ask to wait, from `retry-after-ms` or either form of `retry-after`."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) / unit
         except (KeyError, ValueError):
             continue
         return seconds if 0 <= seconds < float("inf") else None
-    try:
-        moment = parsedate_to_datetime(headers["retry-after"])
-    except (KeyError, ValueError):
-        return None
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds()) if moment.tzinfo else None
+    return seconds_until(http_date(headers.get("retry-after")), headers)
 
 
 def _redirected(cause: BaseException) -> Complaint | None:

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+
+from askance.models.pacing.moments import seconds_until
 
 _NAMES = (
     "x-ratelimit-{part}-{unit}",
@@ -68,7 +70,7 @@ def _quota(headers: Mapping[str, str], unit: str) -> Quota | None:
     for name in _NAMES:
         said = [headers.get(name.format(part=part, unit=unit)) for part in ("limit", "remaining", "reset")]
         limit, remaining = _number(said[0]), _number(said[1])
-        reset = _duration(said[2])
+        reset = _duration(said[2], headers)
         if limit is not None and remaining is not None and reset is not None:
             return Quota(limit, remaining, reset)
     return None
@@ -82,8 +84,8 @@ def _number(text: str | None) -> float | None:
     return number if 0 <= number < 1e15 else None
 
 
-def _duration(text: str | None) -> float | None:
-    """Seconds in a number, in `1m30.5s` and its like, or until a moment in ISO form."""
+def _duration(text: str | None, headers: Mapping[str, str]) -> float | None:
+    """Seconds in a number, in `1m30.5s` and its like, or from a reply with `headers` to a moment in ISO form."""
     if not text or len(text) > 64:
         return None
     if (seconds := _number(text)) is not None:
@@ -91,7 +93,6 @@ def _duration(text: str | None) -> float | None:
     if found := _DURATION.fullmatch(text):
         return sum(float(part or 0) * unit for part, unit in zip(found.groups(), _SECONDS, strict=True))
     try:
-        moment = datetime.fromisoformat(text)
+        return seconds_until(datetime.fromisoformat(text), headers)
     except ValueError:
         return None
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds()) if moment.tzinfo else None

@@ -14,6 +14,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from askance.models.pacing.moments import LONGEST_PAUSE
+
 if TYPE_CHECKING:
     from askance.models.pacing.allowance import Allowance
 
@@ -37,8 +39,6 @@ _SETTLED = 0.3
 """Seconds after which a call that has not been rejected has been let through: a 429 comes at once."""
 _REST = 4.0
 """Calls left out after a 429 at a rate that is known well."""
-_LONGEST_PAUSE = 30.0
-"""Seconds, where the endpoint does not say how long."""
 _UNLIMITED = 1e4
 """Calls per second from which on there is no limit to speak of."""
 
@@ -117,7 +117,7 @@ class Pace:
     def pause(self, now: float, retry_after: float | None) -> float:
         """Seconds that a 429 asks for: longer with each in a row, also where the endpoint says 0."""
         doubling = 2.0 ** min(self._row(now), 10)
-        return min(doubling, _LONGEST_PAUSE) if retry_after is None else max(retry_after, min(doubling / 20, 1.0))
+        return min(doubling, LONGEST_PAUSE) if retry_after is None else max(retry_after, min(doubling / 20, 1.0))
 
     def slow(self, now: float, sent: float, retry_after: float | None) -> None:
         """Notes a 429 to a call that started at `sent`."""
