@@ -27,19 +27,22 @@ def opened(path: Path | None, *, read_only: bool = True) -> Any:
 @app.command()
 def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
+    from askance.cli.damaged import say_left_out
     from askance.cli.upkeep import paid
     from askance.models import Config
+    from askance.replay import Sound, visible, worth
     from askance.replay import stats as count
-    from askance.replay import visible, worth
 
     with opened(store) as records:
-        found = count(records)
-        print(visible(f"{records.name}: {found.records:,} records, {found.size / 1e6:.1f} MB"))
-        for title in ("kinds", "models", "outcomes", "days"):
-            for name, number in getattr(found, title).items():
-                print(visible(f"  {title:<10}{name or 'no date':<50}{number:>10,}"))
-        saved = worth(records, paid(Config.find()))
-        print(f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}.")
+        sound = Sound(records)
+        found, saved = count(sound), worth(sound, paid(Config.find()))
+    print(visible(f"{records.name}: {found.records:,} records, {found.size / 1e6:.1f} MB"))
+    for title in ("kinds", "models", "outcomes", "days"):
+        for name, number in getattr(found, title).items():
+            dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
+            print(visible(f"  {title:<10}{name or 'no date':<50}{number:>10,}{dollars}"))
+    print(f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}.")
+    raise typer.Exit(say_left_out(sound))
 
 
 def _besides(saved: Any) -> str:
@@ -60,14 +63,17 @@ def export(
     store: Records = None,
 ) -> None:
     """Write records to a cassette, a JSONL file that replays on any machine."""
-    from askance.replay import export_cassette
+    from askance.cli.damaged import say_left_out
+    from askance.replay import Sound, export_cassette
 
     with opened(store) as records:
         target: Any = sys.stdout if str(file) == "-" else file
+        sound = Sound(records, check=True)  # one damaged line, and no import takes any of the cassette
         count = export_cassette(
-            records, target, kind=_kind(kind), model=model, since=since, images=_pictures(images or [])
+            sound, target, kind=_kind(kind), model=model, since=since, images=_pictures(images or [])
         )
     print(f"{count:,} records written to {file}", file=sys.stderr)
+    raise typer.Exit(say_left_out(sound))
 
 
 def _kind(name: str | None) -> Any:
@@ -114,7 +120,8 @@ def taken_in(counts: Any) -> str:
         if conflicts
         else ""
     )
-    return f"{counts.new:,} new, {counts.same:,} known{end}."
+    damaged = f", {counts.damaged:,} damaged (left where they are)" if counts.damaged else ""
+    return f"{counts.new:,} new, {counts.same:,} known{end}{damaged}."
 
 
 @app.command()
@@ -124,14 +131,17 @@ def why(
     store: Records = None,
 ) -> None:
     """Say why a request was not answered from the records: the nearest other one, and the first difference."""
+    from askance.cli.damaged import say_left_out
     from askance.errors import UsageError
-    from askance.replay import explain_difference
+    from askance.replay import Sound, explain_difference
 
     if (key is None) == (not last):
         raise UsageError("Name one record.", hint="Give a key (`askance run … --json` prints them), or --last.")
     with opened(store) as records:
-        record = _newest(records) if key is None else _record(records, key)
-        print(explain_difference(record, records))
+        sound = Sound(records)
+        record = _newest(sound) if key is None else _record(records, key)
+        print(explain_difference(record, sound))
+    raise typer.Exit(say_left_out(sound))
 
 
 def _newest(records: Any) -> Any:

@@ -23,31 +23,40 @@ def diff(
     """Show what only one of two stores or cassettes has on record, or what they answer differently."""
     from collections import Counter
 
+    from askance.cli.damaged import say_left_out
+    from askance.replay import Sound, visible
     from askance.replay import diff as compare
-    from askance.replay import visible
 
     marks = {"first": "-", "second": "+", "both": "≠"}
     counts = Counter[str]()
     with _records(first) as one, _records(second) as other:
-        for change in compare(one, other):
+        sound = Sound(one), Sound(other)
+        for change in compare(*sound):
             counts[change.where] += 1
             record: Any = change.first or change.second
             print(visible(f"{marks[change.where]} {change.key[:12]}  {record.kind:<9}{record.model}"))
     print(f"{counts['first']:,} only in the first, {counts['second']:,} only in the second, {counts['both']:,} differ.")
+    raise typer.Exit(say_left_out(*sound))
 
 
 @app.command("merge")
 def merge(
     other: Annotated[Path, typer.Argument(help="Folder of a store; it is only read.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Where both answer, take the other's answer.")] = False,
+    skip_damaged: Annotated[
+        bool, typer.Option("--skip-damaged", help="Leave damaged records where they are, and take the others.")
+    ] = False,
     store: Records = None,
 ) -> None:
     """Take the records of another store into this one; each is checked."""
     from askance.cli.cache import taken_in
+    from askance.cli.exits import OK, SOME
     from askance.replay import merge as take_in
 
     with _records(other) as theirs, opened(store, read_only=False) as records:
-        print(taken_in(take_in(theirs, records, overwrite=overwrite)))
+        counts = take_in(theirs, records, overwrite=overwrite, skip_damaged=skip_damaged)
+    print(taken_in(counts))
+    raise typer.Exit(SOME if counts.damaged else OK)
 
 
 @app.command("prune")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from askance.replay.miss import Difference, differences, explain_difference, explain_miss
     from askance.replay.reading import MAX_LINE, read_cassette, read_pictures
     from askance.replay.selection import Stats, select, stats
+    from askance.replay.soundness import Sound
     from askance.replay.upkeep import Change, Pruned, Worth, diff, merge, prune, worth
     from askance.replay.verifying import Problem, verify
 
@@ -48,6 +49,7 @@ _HOMES = {
         "select",
         "stats",
     ),
+    "soundness": ("Sound",),
     "upkeep": (
         "Change",
         "Pruned",
@@ -80,6 +82,7 @@ __all__ = [
     "Record",
     "RecordKind",
     "Records",
+    "Sound",
     "Stats",
     "Store",
     "Worth",

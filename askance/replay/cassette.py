@@ -34,6 +34,8 @@ class ImportCounts:
     """Keys for which the store had another answer."""
     replaced: bool = False
     """Whether the cassette's answer took the place of the store's where they conflict."""
+    damaged: int = 0
+    """Records that were left out because they are damaged; an import leaves none out."""
 
 
 def export_cassette(

@@ -99,6 +99,8 @@ def explain_difference(record: Record, records: Records) -> str:
     if other is None:
         return f"{asked}; {records.name!r} holds no other {record.kind} record."
     found = list(differences(other.request, record.request))
+    if not found:
+        return f"{asked}.\n{_title(other.key, other.request)} asks the very same: one of the two is damaged."
     also = f" (and in {', '.join(more.what for more in found[1:])})" if found[1:] else ""
     diff = unified(found[0], recorded=other.key[:12], asked=record.key[:12])
     title = _title(other.key, other.request)

@@ -101,14 +101,16 @@ class Record:
         """
         try:
             kind, request, response, images = form["kind"], form["request"], form["response"], form.get("images", {})
-            if kind in KINDS and type(request) is dict and type(response) is dict and type(images) is dict:
+            at = form.get("at", "")
+            plain = type(request) is dict and type(response) is dict and type(images) is dict
+            if plain and kind in KINDS and type(at) is str:
                 return cls(
                     kind=kind,
                     key=form["key"],
                     request=cast("JsonObject", request),
                     response=cast("JsonObject", response),
                     images=cast("dict[str, JsonObject]", images),
-                    at=form.get("at", ""),
+                    at=at,
                 )
         except (AttributeError, KeyError, TypeError):
             pass

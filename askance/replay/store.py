@@ -254,11 +254,12 @@ class Store:
                 yield from page
                 last = page[-1][-1]
 
-    def _sound(self, kind: RecordKind | None) -> Iterator[Record]:
+    def _sound(self, kind: RecordKind | None, damaged: set[str]) -> Iterator[Record]:
         for row in self._rows(kind):
             try:
                 record = _record(row)
             except DamagedRecord:
+                damaged.add(cast("str", row[0]))
                 continue
             yield record
 
@@ -278,14 +279,19 @@ class Store:
         return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
 
 
-def sound(records: Records, kind: RecordKind | None = None) -> Iterator[Record]:
+def sound(records: Records, kind: RecordKind | None = None, *, damaged: set[str] | None = None) -> Iterator[Record]:
     """The records, or those of one kind, without rows that are damaged: for what only compares and counts.
+
+    Args:
+        records: a store, or another holder.
+        kind: None is every kind.
+        damaged: the keys of what is left out are added to it.
 
     Raises:
         StoreError: the store cannot be read at all.
     """
     if isinstance(records, Store):
-        return records._sound(kind)  # pyright: ignore[reportPrivateUsage]
+        return records._sound(kind, set() if damaged is None else damaged)  # pyright: ignore[reportPrivateUsage]
     return iter(records) if kind is None else records.of_kind(kind)
 
 
@@ -299,7 +305,7 @@ def _text(record: Record) -> str:
     text = record.to_json()
     if len(text) > MAX_VALUE // 4 and len(text.encode()) > MAX_VALUE - _ROOM:
         msg = f"The record {record.key[:12]!r} is longer than {MAX_VALUE} bytes."
-        raise StoreError(msg)
+        raise StoreError(msg, hint="Ask for less at once: fewer texts in a call, a shorter answer (`max_tokens`).")
     return text
 
 

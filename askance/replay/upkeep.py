@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from askance.errors import UsageError
+from askance.errors import DamagedRecord, StoreError, UsageError
 from askance.replay.cassette import ImportCounts, take_in
-from askance.replay.lines import check_form
-from askance.replay.records import Record, Records, check_key, plain_object
 from askance.replay.selection import moment, name_pattern
+from askance.replay.soundness import Sound
 from askance.replay.store import Store, sound
-from askance.replay.verifying import verify
+from askance.replay.verifying import check_record, verify
+
+if TYPE_CHECKING:
+    from askance.replay.records import Record, Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +52,39 @@ def diff(first: Records, second: Records) -> Iterator[Change]:
             one, other = next(ours, None), next(theirs, None)
 
 
-def merge(other: Records, into: Records, *, overwrite: bool = False) -> ImportCounts:
+_SKIP_HINT = (
+    "`askance cache merge --skip-damaged` takes the others in and leaves such records where they are; `askance cache "
+    "verify` names all of them."
+)
+
+
+def merge(other: Records, into: Records, *, overwrite: bool = False, skip_damaged: bool = False) -> ImportCounts:
     """Take the records of `other` into a store; where the two answer differently, its own stay unless `overwrite`.
 
-    Every record is checked before the first is written: a broken store changes nothing.
+    Every record is checked before the first is written: a broken store changes nothing, unless `skip_damaged` says
+    that what is sound of it is wanted all the same.
 
     Raises:
-        StoreError: a record of `other` is not what it claims to be, or one of the two cannot be read or written.
+        DamagedRecord: a record of `other` cannot be read, or is not what it claims to be.
+        StoreError: one of the two cannot be read or written.
     """
-    for record in other:
-        check_key(record)
-        check_form(plain_object(record.canonical()))
+    if skip_damaged:
+        theirs = Sound(other, check=True)
+        return replace(take_in(theirs, into, overwrite=overwrite), damaged=theirs.left_out)
+    try:
+        for record in other:
+            _refuse_damaged(record)
+    except DamagedRecord as error:
+        raise DamagedRecord(error.message, hint=_SKIP_HINT) from error
     return take_in(other, into, overwrite=overwrite)
+
+
+def _refuse_damaged(record: Record) -> None:
+    try:
+        check_record(record)
+    except StoreError as error:
+        msg = f"The record {record.key[:12]!r} is damaged: {error.message.rstrip('.')}."
+        raise DamagedRecord(msg, hint=_SKIP_HINT) from error
 
 
 @dataclass(frozen=True, slots=True)

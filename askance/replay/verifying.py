@@ -32,11 +32,16 @@ def verify(records: Records) -> Iterator[Problem]:
         try:
             record = records.get(key)
             if record is not None:
-                _check(record)
+                check_record(record)
         except StoreError as error:
             yield Problem(key, error.message)
 
 
-def _check(record: Record) -> None:
+def check_record(record: Record) -> None:
+    """Refuse a record that could be read and is not what it claims to be.
+
+    Raises:
+        StoreError: the key is not its request's, or its form does not fit the schema.
+    """
     check_key(record)
     check_form(plain_object(record.canonical()))

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from askance.chat import ChatResponse, Usage
-from askance.replay import Record, Store, export_cassette
+from askance.replay import MemoryStore, Record, Store, export_cassette, mounts
 from tests.cli.command import Command
 from tests.replay.samples import record, request
 
@@ -86,6 +88,73 @@ def test_the_worth_of_the_records_is_told(askance: Command, other: Path, own_pla
         '[models.four]\nspec = "openai:gpt-4o"\nprice = { input = 2, output = 8 }\n', encoding="utf-8"
     )
 
-    told = askance("cache", "stats").out.splitlines()[-1]
+    told = askance("cache", "stats").out.splitlines()
 
-    assert told == "  Each replay of all of it saves $10.0000, and what 2 answers without a known price cost."
+    assert told[-1] == "  Each replay of all of it saves $10.0000, and what 2 answers without a known price cost."
+    assert [line.split() for line in told if "models" in line] == [["models", "openai:gpt-4o", "3", "$10.0000"]]
+
+
+LEFT_OUT = (
+    "1 damaged record of {store!r} is left out: `askance cache verify --store {store}` names them, `askance cache "
+    "prune --damaged --store {store}` takes them out.\n"
+)
+
+
+@pytest.fixture
+def damaged(other: Path) -> Path:
+    """The store beside the project's, with a row that is no record."""
+    with closing(sqlite3.connect(other / "cache.db", isolation_level=None)) as file:
+        file.execute("UPDATE Cache SET value = '[]' WHERE key = ?", (record("both").key,))
+    return other
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (["stats", "--store", "STORE"], ": 2 records, 0.0 MB"),
+        (["why", "--last", "--store", "STORE"], "The nearest other one, "),
+        (["diff", "STORE", "STORE"], "0 only in the first, 0 only in the second, 0 differ."),
+        (["export", "all.jsonl", "--store", "STORE"], ""),
+    ],
+    ids=["stats", "why", "diff", "export"],
+)
+def test_what_is_sound_is_used_and_what_is_left_out_is_said(
+    askance: Command, damaged: Path, command: list[str], shown: str
+) -> None:
+    done = askance("cache", *[word.replace("STORE", str(damaged)) for word in command])
+
+    assert (done.code, shown in done.out) == (1, True)
+    assert done.err.endswith(LEFT_OUT.format(store=str(damaged)))
+
+
+def test_an_exported_cassette_holds_nothing_that_an_import_would_refuse(
+    askance: Command, damaged: Path, own_place: Path
+) -> None:
+    with closing(sqlite3.connect(damaged / "cache.db", isolation_level=None)) as file:
+        forged = record("new", model="llava").to_json().replace("new", "another")
+        file.execute("UPDATE Cache SET value = ? WHERE key = ?", (forged, record("new", model="llava").key))
+
+    done = askance("cache", "export", "all.jsonl", "--store", str(damaged))
+
+    assert (done.code, done.err.splitlines()[0]) == (1, "1 records written to all.jsonl")
+    assert done.err.splitlines()[1].startswith(f"2 damaged records of {str(damaged)!r} are left out: ")
+    assert list(MemoryStore.from_cassette(own_place / "all.jsonl")) == [record("asked twice", "a mug")]
+
+
+def test_a_damaged_store_is_taken_in_without_what_is_damaged(
+    askance: Command, damaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(f"27 1 0:1 / / rw - ext4 x rw\n31 27 0:4 / {damaged} rw - nfs4 server:/x rw\n", "utf-8")
+    monkeypatch.setattr(mounts, "MOUNTS", table)
+
+    refused = askance("cache", "merge", str(damaged))
+    done = askance("cache", "merge", str(damaged), "--skip-damaged")
+    told = askance("cache", "stats", "--store", str(damaged)).err
+
+    assert (refused.code, "--skip-damaged" in refused.err, "prune" in refused.err) == (3, True, False)
+    assert (done.code, done.out) == (
+        1,
+        "1 new, 0 known, 1 answered otherwise (kept as they were), 1 damaged (left where they are).\n",
+    )
+    assert f"`askance cache merge --skip-damaged {damaged}` takes the others into a store on a local disk" in told

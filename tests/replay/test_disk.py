@@ -265,7 +265,7 @@ def test_a_value_beyond_the_limit_is_not_read(folder: Path) -> None:
 
 def test_a_record_beyond_the_limit_is_not_kept(folder: Path) -> None:
     huge = record(answer="x" * (64 << 20))
-    with Store.open() as store, pytest.raises(StoreError, match=r"^The record '.*' is longer than 67108864 bytes\.$"):
+    with Store.open() as store, pytest.raises(StoreError, match=r"^The record '.*' is longer than 67108864 bytes\. "):
         store.put(huge)
 
 

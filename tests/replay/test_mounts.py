@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from askance.errors import StoreError
-from askance.replay import Store, merge, mounts
+from askance.errors import DamagedRecord, StoreError
+from askance.replay import ImportCounts, Store, merge, mounts
 from askance.replay.mounts import NETWORKS, network_of
 from tests.replay.samples import record
 
@@ -78,6 +80,21 @@ def test_the_way_out_of_a_network_works(far: Path) -> None:
     assert (
         sorted(path.name for path in far.iterdir()) == [".gitignore", "cache.db"] or not (far / ".gitignore").exists()
     )
+
+
+def test_what_is_sound_in_a_damaged_store_on_a_network_comes_out(far: Path) -> None:
+    with closing(sqlite3.connect(far / "cache.db", isolation_level=None)) as file:
+        for key in ("1" * 64, "2" * 64):
+            file.execute(
+                "INSERT INTO Cache (key, raw, store_time, size, mode, value, tag) VALUES (?, 1, 0, 0, 1, ?, 'chat')",
+                (key, "[]" if key[0] == "1" else record("other").to_json().replace(record("other").key, key)),
+            )
+    with Store.open() as near, Store.open(far, read_only=True) as other:
+        with pytest.raises(DamagedRecord, match=r"`askance cache merge --skip-damaged` takes the others in"):
+            merge(other, near)
+        assert len(near) == 0
+        assert merge(other, near, skip_damaged=True) == ImportCounts(new=1, damaged=2)
+        assert list(near) == [record()]
 
 
 def test_a_store_on_a_network_that_was_not_closed_is_not_guessed_at(far: Path) -> None:

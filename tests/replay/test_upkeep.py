@@ -82,7 +82,7 @@ def test_a_merge_with_a_broken_store_changes_nothing(store: Store) -> None:
     good = record("new")
     bad = Record(kind="chat", key=good.key, request=record("other").request, response=good.response)
 
-    with pytest.raises(StoreError, match=r"^The key '.*' is not that of the request beside it"):
+    with pytest.raises(StoreError, match=r"^The record '.*' is damaged: The key '.*' is not that of"):
         merge(MemoryStore([record("also new"), bad]), store)
 
     assert len(store) == len(RECORDS)
