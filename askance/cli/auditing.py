@@ -7,8 +7,9 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from askance.agents import judge_equivalence
 from askance.cli.exits import OK, SOME
@@ -42,6 +43,7 @@ from askance.replay import visible
 if TYPE_CHECKING:
     from askance.agents import JudgeForm
     from askance.evals.negatives import Audit, OptionSet
+    from askance.models import Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,10 +92,12 @@ def audit_by(asked: Auditing, calls: Calls) -> int:
 
 
 async def _audited(asked: Auditing, shared: Asking, *, sets: Sequence[OptionSet], rules: Rules) -> Audit:
-    def model(name: str | None) -> Any:
+    @cache  # one that is named twice is one model
+    def model(name: str | None) -> Model | None:
         return None if name is None else get_model(name, engine=shared.engine, config=shared.config)
 
-    judging, blind = model(asked.judge), model(asked.blind)
+    judging = model(asked.judge or shared.local())
+    blind = model(asked.blind or shared.local())
     embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=shared.engine)
     if judging is not None:
         await judging.rung()
@@ -116,7 +120,7 @@ async def _audited(asked: Auditing, shared: Asking, *, sets: Sequence[OptionSet]
             seed=asked.seed,
         )
     finally:
-        for each in (judging, blind, embedder):
+        for each in dict.fromkeys((judging, blind, embedder)):
             if each is not None:
                 await each.aclose()
 

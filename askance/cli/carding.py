@@ -53,9 +53,10 @@ def card_by(asked: Carding, calls: Calls) -> int:
 
     Raises:
         BadData: the label file cannot be used.
-        UsageError: the run was judged by somebody else, or the page could not be written.
+        UsageError: no judge is named, the run was judged by somebody else, or the page could not be written.
         CannotStart: a model cannot be asked at all.
     """
+    _check_judge(asked.judge, local=calls.local)
     _check_file(asked.html, plan=asked.plan)
     labels, run = read_labels(asked.labels), None if asked.run is None else Run.open(asked.run)
     with asking(calls, plan=asked.plan, name="judge") as shared:
@@ -87,6 +88,23 @@ def card_by(asked: Carding, calls: Calls) -> int:
     return SOME if unscored else OK
 
 
+def _check_judge(judge: Sequence[str], *, local: bool) -> None:
+    """Sees to it that somebody judges, and that nobody takes `--local` for one more judge of a panel.
+
+    Raises:
+        UsageError: nobody judges, or both kinds of judges are named.
+    """
+    if not judge and not local:
+        raise UsageError(
+            "No judge is named.", hint="On this machine: --local. An API: --judge openai:gpt-4o; several are a panel."
+        )
+    if judge and local:
+        raise UsageError(
+            "`--local` stands for the judge where none is named, and --judge names one.",
+            hint="Leave one out. An open model beside others on a panel: --judge hf:FOLDER.",
+        )
+
+
 def _check_file(html: Path | None, *, plan: bool) -> None:
     """Refuses a page that could not be written, before anything is asked.
 
@@ -108,8 +126,9 @@ def _write(out: Path, card: JudgeCard, rate: CorrectedRate | None) -> None:
 
 
 def _judges(asked: Carding, shared: Asking) -> list[EquivalenceJudge]:
-    """The judges that the command line names."""
-    models = [get_model(spec, engine=shared.engine, config=shared.config) for spec in asked.judge]
+    """The judges that the command line names, or the one of `--local`."""
+    named = [*asked.judge] or [name for name in (shared.local(),) if name is not None]
+    models = [get_model(spec, engine=shared.engine, config=shared.config) for spec in named]
     return [judge_equivalence(model, form=asked.form, prompts=shared.prompts) for model in models]
 
 

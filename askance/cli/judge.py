@@ -14,6 +14,7 @@ from askance.cli.options import (
     Budget,
     Concurrency,
     InProtocol,
+    Local,
     Mode,
     Plan,
     Prompts,
@@ -23,6 +24,7 @@ from askance.cli.options import (
     Retry,
     Rpm,
     Tpm,
+    Yes,
     mode_of,
     outcomes_of,
 )
@@ -52,9 +54,11 @@ def card(
         ),
     ],
     judge: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(help="The judge: a spec such as openai:gpt-4o, or a name from askance.toml; several are a panel."),
-    ],
+    ] = None,
+    local: Local = False,
+    yes: Yes = False,
     form: Annotated[
         FormName, typer.Option(help="rubric compares first and may be unclear; short asks True or False.")
     ] = FormName.rubric,
@@ -88,7 +92,7 @@ def card(
 
     asked = Carding(
         labels=labels,
-        judge=judge,
+        judge=judge or [],
         form=form.value,
         draws=draws,
         swaps=swaps,
@@ -109,5 +113,7 @@ def card(
         prompts=prompts,
         paper=protocol is Protocol.paper,
         store=store,
+        local=local,
+        yes=yes,
     )
     raise typer.Exit(card_by(asked, calls))

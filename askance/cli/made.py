@@ -84,16 +84,16 @@ def make_by(asked: Making, calls: Calls) -> int:
 
 def _maker(asked: Making, shared: Asking) -> QuestionMaker:
     """What asks; a model that is named twice is one."""
-    llm = asked.llm or shared.config.llm
+    llm = asked.llm or shared.local() or shared.config.llm
     if llm is None:
         raise UsageError(
             "No model is named that writes the questions.",
-            hint="Give --llm openai:gpt-4o, or set `llm` in askance.toml.",
+            hint="On this machine: --local. An API: --llm openai:gpt-4o. Or set `llm` in askance.toml.",
         )
     known: dict[str, Model] = {}
 
     def model(name: str | None) -> Model:
-        wanted = name or llm
+        wanted = name or shared.local() or llm
         if wanted not in known:
             known[wanted] = get_model(wanted, engine=shared.engine, config=shared.config)
         return known[wanted]

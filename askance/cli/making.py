@@ -15,6 +15,7 @@ from askance.cli.options import (
     Budget,
     Concurrency,
     InProtocol,
+    Local,
     Mode,
     Plan,
     Prompts,
@@ -24,6 +25,7 @@ from askance.cli.options import (
     Retry,
     Rpm,
     Tpm,
+    Yes,
     mode_of,
     outcomes_of,
 )
@@ -52,6 +54,8 @@ def whoops(  # the options of a command
     reader: Annotated[str | None, typer.Option(help="Answers them from the caption; by default the LLM.")] = None,
     blind: Annotated[str | None, typer.Option(help="Answers them without anything; by default the LLM.")] = None,
     judge: Annotated[str | None, typer.Option(help="Holds two answers against each other; by default the LLM.")] = None,
+    local: Local = False,
+    yes: Yes = False,
     judge_form: Annotated[JudgeName, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
         JudgeName.rubric
     ),
@@ -111,5 +115,7 @@ def whoops(  # the options of a command
         prompts=prompts,
         paper=protocol is Protocol.paper,
         store=store,
+        local=local,
+        yes=yes,
     )
     raise typer.Exit(make_by(asked, calls))

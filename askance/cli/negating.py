@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,8 @@ class Calls:
     prompts: Path | None
     paper: bool
     store: Path | None
+    local: bool
+    yes: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,8 @@ class Asking:
     config: Config
     prompts: PromptLibrary
     tally: Tally
+    local: Callable[[], str | None]
+    """The spec of the model of `--local`, None without it; for roles that are given no other, since it may download."""
 
 
 @contextmanager
@@ -89,7 +94,16 @@ def asking(
             protocol="paper" if calls.paper else None,
             observers=[tally],
         )
-        yield Asking(engine=engine, config=config, prompts=library(calls.prompts, config), tally=tally)
+        prompts, local = library(calls.prompts, config), cache(lambda: _local(calls, config, plan=plan))
+        yield Asking(engine=engine, config=config, prompts=prompts, tally=tally, local=local)
+
+
+def _local(calls: Calls, config: Config, *, plan: bool) -> str | None:
+    if not calls.local:
+        return None
+    from askance.cli.default_local import local_model
+
+    return local_model(config, yes=calls.yes, asks=not plan and calls.mode != "replay")
 
 
 def read_statements(
@@ -116,12 +130,7 @@ def generate_by(
 ) -> int:
     """Writes the negatives; returns the exit code."""
     with asking(calls, out / LEDGER) as shared, progress() as told:
-        name = llm or shared.config.llm
-        if name is None and recipe.kinds != ("random",):
-            raise UsageError(
-                "No model is named that writes the negatives.",
-                hint="Give --llm openai:gpt-4o, or set `llm` in askance.toml; --kinds random asks none.",
-            )
+        name = _writer(llm, shared, recipe)
         model = None if name is None else get_model(name, engine=shared.engine, config=shared.config)
         try:
             written = asyncio.run(agenerate(sources, model, out=out, recipe=recipe, prompts=shared.prompts, told=told))
@@ -130,6 +139,23 @@ def generate_by(
             return INTERRUPTED
     _say_written(written, shared.tally, as_json=as_json)
     return OK if written.complete else SOME
+
+
+def _writer(llm: str | None, shared: Asking, recipe: Recipe) -> str | None:
+    """The name of the model that writes; None where none is named and none is asked.
+
+    Raises:
+        UsageError: one is needed, and none is named.
+    """
+    drawn = recipe.kinds == ("random",)
+    name = llm or (None if drawn else shared.local()) or shared.config.llm
+    if name is None and not drawn:
+        raise UsageError(
+            "No model is named that writes the negatives.",
+            hint="On this machine: --local. An API: --llm openai:gpt-4o. Or set `llm` in askance.toml; --kinds random "
+            "asks none.",
+        )
+    return name
 
 
 def _say_written(written: Written, tally: Tally, *, as_json: bool) -> None:

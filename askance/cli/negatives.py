@@ -15,6 +15,7 @@ from askance.cli.options import (
     Budget,
     Concurrency,
     InProtocol,
+    Local,
     Mode,
     Prompts,
     Protocol,
@@ -23,6 +24,7 @@ from askance.cli.options import (
     Retry,
     Rpm,
     Tpm,
+    Yes,
     mode_of,
     outcomes_of,
 )
@@ -68,6 +70,8 @@ def generate(
         str | None,
         typer.Option(help="The model that writes: a spec such as openai:gpt-4o, or a name; random needs none."),
     ] = None,
+    local: Local = False,
+    yes: Yes = False,
     domain: Annotated[
         DomainName | None,
         typer.Option(
@@ -119,6 +123,8 @@ def generate(
         prompts=prompts,
         paper=protocol is Protocol.paper,
         store=store,
+        local=local,
+        yes=yes,
     )
     raise typer.Exit(generate_by(sources, llm, out=out, recipe=recipe, calls=calls, as_json=as_json))
 
@@ -137,6 +143,15 @@ def audit(
     blind: Annotated[
         str | None, typer.Option(help="A model that chooses among the options without knowing the image.")
     ] = None,
+    local: Annotated[
+        bool,
+        typer.Option(
+            "--local",
+            help="A small open model on this machine judges, and chooses blindly, where no other does; "
+            "asks before a download.",
+        ),
+    ] = False,
+    yes: Yes = False,
     orders: Annotated[int, typer.Option(min=1, help="Orders of the options in which it is asked.")] = 4,
     embedder: Annotated[
         str | None, typer.Option(help="How similar a negative is to its source: st:FOLDER, a sentence encoder.")
@@ -197,6 +212,8 @@ def audit(
         prompts=prompts,
         paper=protocol is Protocol.paper,
         store=store,
+        local=local,
+        yes=yes,
     )
     raise typer.Exit(audit_by(asked, calls))
 

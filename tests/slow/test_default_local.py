@@ -102,7 +102,7 @@ def test_where_there_is_no_hub_a_folder_can_be_brought(run: Run, place: Place, t
 
     assert [each.code for each in (nothing, forbidden, planned)] == [2, 2, 2]
     assert "No hub gives out" in words(nothing)
-    assert '`--vlm hf:FOLDER`, or `local = "FOLDER"` in askance.toml' in words(nothing)
+    assert '`hf:FOLDER` as a model, or `local = "FOLDER"` in askance.toml' in words(nothing)
     assert "`HF_HUB_OFFLINE` forbids its download" in words(forbidden)
     assert "A run without `--replay` and `--plan` downloads it." in words(planned)
     assert len(brought.lines) == 1
@@ -113,6 +113,35 @@ def test_evaluations_and_blame_take_it_too(run: Run, place: Place) -> None:
 
     assert [each.code for each in ran] == [2, 2]
     assert "→ Add `--yes`." in words(ran[0])
+
+
+TEXTS: dict[str, str] = {
+    "true.json": '{"1.jpg": ["I should fly because it is fast"]}',
+    "options.json": '{"1.jpg": [["I should fly as it is fast"], ["I should walk", "I should fly as it is fast"]]}',
+    "labels.csv": "reference,candidate,verdict\nIt snows.,There is snow.,true\nIt snows.,It rains.,false\n",
+    "weird/whoops_dataset.csv": 'image_id,crowd_captions\nw,"[""A robot walks in the snow.""]"\n',
+}
+WRITERS: dict[str, tuple[str, ...]] = {
+    "negatives": ("negatives", "generate", "true.json", "--kinds", "action", "--out", "hard"),
+    "audit": ("negatives", "audit", "options.json", "--no-wording", "--orders", "1"),
+    "judge": ("judge", "card", "--labels", "labels.csv", "--draws", "1", "--form", "short"),
+    "questions": ("data", "make-questions", "whoops", "weird", "--out", "made", "--count", "1"),
+}
+
+
+@pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
+def test_what_asks_about_words_takes_it_too(run: Run, place: Place, tiny: Path, command: tuple[str, ...]) -> None:
+    (place.folder / "weird").mkdir()
+    for name, text in TEXTS.items():
+        (place.folder / name).write_text(text, encoding="utf-8")
+    unasked = run(*command, "--local")
+    (place.folder / "models").symlink_to(tiny)
+    (place.folder / "askance.toml").write_text('local = "models/idefics3"\n', encoding="utf-8")
+    asked, again = run(*command, "--local"), run(*command, "--local", "--replay")
+
+    assert (unasked.code, "→ Add `--yes`." in words(unasked)) == (2, True)
+    assert " made · 0 replayed · " in asked.err
+    assert (again.code, again.out) == (asked.code, asked.out)
 
 
 def test_without_torch_nothing_is_downloaded(place: Place, tiny: Path) -> None:

@@ -53,7 +53,7 @@ def bring(name: str) -> str:
     """How a model comes to a machine without a hub."""
     return (
         f"Where there is a network: `hf download {name} --local-dir FOLDER`. Bring the folder here, and name it: "
-        '`--vlm hf:FOLDER`, or `local = "FOLDER"` in askance.toml for `--local`.'
+        '`hf:FOLDER` as a model, or `local = "FOLDER"` in askance.toml for `--local`.'
     )
 
 
