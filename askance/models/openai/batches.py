@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from askance.chat import JsonObject
+    from askance.models.secrets import Secrets
     from askance.models.settings import ModelSettings
 
 MARK = "askance_part"
@@ -80,11 +81,13 @@ class BatchApi:
     Args:
         client: made with `max_retries=0`.
         asked: for messages.
+        secrets: what is blanked out of replies and files, before anything of them is read or written.
     """
 
-    def __init__(self, client: AsyncOpenAI, asked: Asked) -> None:
+    def __init__(self, client: AsyncOpenAI, asked: Asked, *, secrets: Secrets) -> None:
         self._client = client
         self.asked = asked
+        self._secrets = secrets
 
     async def check(self) -> None:
         """Makes sure that there is a batch interface.
@@ -144,7 +147,7 @@ class BatchApi:
         await self._json(self._client.batches.with_streaming_response.cancel(batch))
 
     async def download(self, file: str, to: Path) -> None:
-        """Writes an output or error file to the disk.
+        """Writes an output or error file to the disk, without the key that the endpoint may repeat in it.
 
         Raises:
             MalformedReply: it is too large, or breaks off.
@@ -152,7 +155,7 @@ class BatchApi:
         size = 0
         with translated(self.asked), to.open("wb") as target:
             async with self._client.files.with_streaming_response.content(file, timeout=_patient()) as response:
-                async for chunk in response.iter_bytes():
+                async for chunk in self._secrets.stream(response.iter_bytes()):
                     size += len(chunk)
                     if size > LARGEST_FILE:
                         raise MalformedReply(f"The file {file!r} is larger than {LARGEST_FILE >> 30} GB.")
@@ -194,7 +197,7 @@ class BatchApi:
                     if len(data) > LARGEST_PAGE:
                         break
         try:
-            return mapping(parsed(bytes(data)), "body")
+            return mapping(parsed(self._secrets.blanked(bytes(data))), "body")
         except MalformedReply as error:
             raise error_of(Complaint(kind=MalformedReply, words=error.message), self.asked) from error
 
@@ -208,7 +211,8 @@ def batch_api(settings: ModelSettings) -> BatchApi:
     """
     from openai import DefaultAsyncHttpxClient
 
-    bound = bounding(secrets_of(settings))
+    secrets = secrets_of(settings)
+    bound = bounding(secrets)
 
     async def bounded(response: Any) -> None:
         # Files are larger than any other reply, and go to the disk.
@@ -223,7 +227,7 @@ def batch_api(settings: ModelSettings) -> BatchApi:
         event_hooks={"response": [bounded]},
     )
     asked = Asked(where=shown(str(client.base_url)), model=settings.id.model, key_variable=key_variable(settings))
-    return BatchApi(client.copy(http_client=http), asked)
+    return BatchApi(client.copy(http_client=http), asked, secrets=secrets)
 
 
 def _patient() -> Any:

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 from askance.errors import AuthError, ConfigError
 from askance.models.openai.lanes import lanes
-from askance.models.openai.replies import PACKINGS, Secrets, bounding
+from askance.models.openai.replies import PACKINGS, bounding
+from askance.models.secrets import Secrets
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Timeout
@@ -129,8 +130,7 @@ def secrets_of(settings: ModelSettings) -> Secrets:
     """What the client sends to be let in, so that it can be kept out of what comes back."""
     variables = (AZURE_VARIABLES if settings.azure is not None else ()) + (key_variable(settings) or "",)
     named = [value.removeprefix("env:") for value in settings.headers.values() if value.startswith("env:")]
-    # The longest first: one may be the beginning of another.
-    return Secrets(sorted({os.environ.get(name, "") for name in (*variables, *named)}, key=len, reverse=True))
+    return Secrets({os.environ.get(name, "") for name in (*variables, *named)})
 
 
 def resolved(headers: Mapping[str, str]) -> dict[str, str]:

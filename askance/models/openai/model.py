@@ -15,10 +15,11 @@ from askance.models.openai.again import Again
 from askance.models.openai.chat import from_chat, to_chat
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
 from askance.models.openai.habits import Habits
-from askance.models.openai.replies import LARGEST_REPLY, TOO_LARGE, Secrets
+from askance.models.openai.replies import LARGEST_REPLY, TOO_LARGE
 from askance.models.openai.responses import from_responses, to_responses
 from askance.models.pacing.allowance import hand_on
 from askance.models.reading import clean_text, items, mapping, part_of
+from askance.models.secrets import Secrets
 from askance.models.settings import ModelSettings
 from askance.models.vendor_errors import Asked, error_of, shown, translated
 

@@ -7,9 +7,8 @@ unpacked no further than the limit, and cleared of the key, which a server may r
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from askance.errors import MalformedReply
 
 if TYPE_CHECKING:
     from httpx2 import AsyncByteStream, Response
+
+    from askance.models.secrets import Secrets
 
 LARGEST_REPLY = 50 * 2**20
 """Bytes of a reply, unpacked."""
@@ -27,30 +28,10 @@ LARGEST_COMPLAINT = 64 * 2**10
 PACKINGS = "gzip, deflate"
 """What a reply may be packed by: both can be unpacked in steps."""
 
-SHORTEST_SECRET = 8
-"""Characters; to blank out less would blank out words."""
-
-BLANK = "[key]"
-"""What stands where a server repeats a key."""
-
 TOO_LARGE = f"it is larger than {LARGEST_REPLY >> 20} MB"
 
 _GZIP_OR_ZLIB = 47
 """Tells the two apart by their first bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Secrets:
-    """What must not come back out of a reply; shows nowhere itself, not even among the locals of a traceback."""
-
-    values: Collection[str] = field(default=(), repr=False)
-
-    def blanked(self, data: bytes) -> bytes:
-        """`data` with every secret in it blanked out."""
-        for secret in self.values:
-            if len(secret) >= SHORTEST_SECRET:
-                data = data.replace(secret.encode(), BLANK.encode())
-        return data
 
 
 def bounding(secrets: Secrets) -> Callable[[Response], Awaitable[None]]:
@@ -110,7 +91,7 @@ async def _complaint(stream: AsyncByteStream, packing: str, secrets: Secrets) ->
             data += chunk
             if len(data) > LARGEST_COMPLAINT:
                 break
-    yield secrets.blanked(data[:LARGEST_COMPLAINT])
+    yield secrets.blanked(data)[:LARGEST_COMPLAINT]
 
 
 async def _unpacked(stream: AsyncByteStream, packing: str, most: int) -> AsyncIterator[bytes]:
