@@ -23,7 +23,7 @@ from askance.evals.blaming import Blaming
 from askance.evals.catalog import definition_of
 from askance.evals.replacing import from_run, from_truth
 from askance.evals.run import Run
-from askance.models import Config, Engine, get_model
+from askance.models import Config, Counters, Engine, get_model
 from askance.replay import visible
 
 if TYPE_CHECKING:
@@ -101,8 +101,10 @@ def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
         return INTERRUPTED
     finally:
         bar.close()
-    print(json.dumps(blame.form()) if asked.as_json else visible("\n".join(blame_text(blame))))
-    print(tally, file=sys.stderr)
+    counters = {"counters": dict(blame.counters)} if blame.counters else {}
+    print(json.dumps({**blame.form(), **counters}) if asked.as_json else visible("\n".join(blame_text(blame))))
+    counted = (f"{visible(name)}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
+    print("\n".join([str(tally), *counted]), file=sys.stderr)
     if blame.trials:
         print(f"The trials are in {asked.out or asked.folder}.", file=sys.stderr)
     if blame.left:

@@ -80,8 +80,8 @@ class Cases:
         self.run = run
         self.solver = solver_of(run, definition, engine=engine, models=models or {})
         self.chain = self.solver.chain
-        self._scoring = definition.scored(engine, run.configuration["options"])
-        self._metric = _metric(self._scoring, metric)
+        self.scoring = definition.scored(engine, run.configuration["options"])
+        self._metric = _metric(self.scoring, metric)
         self.replacement = replacement or dropping(self.chain)
         self._above = above(self.chain)
         self._links = _links(self._above.get(self.chain.target, ()), links, chain=self.chain.get_name())
@@ -94,7 +94,7 @@ class Cases:
 
     def _worths(self) -> Iterator[tuple[tuple[str, int], tuple[float, float]]]:
         for answer in self.run.answers:
-            was, right = self._worth(answer.score), self._worth(bounds_of(answer.sample, self._scoring)[1])
+            was, right = self._worth(answer.score), self._worth(bounds_of(answer.sample, self.scoring)[1])
             if was is not None and right is not None and self._short(was, right):
                 yield (answer.sample.id, answer.epoch), (was, right)
 
@@ -152,8 +152,8 @@ class Cases:
 
     async def trial(self, line: Mapping[str, Any]) -> Trial:
         was = self._answers[line["id"], line["epoch"]]
-        now = await scored(replace(was, prediction=Prediction.from_form(line), score=None), self._scoring)
-        worth, right = self._worth(now.score), self._worth(bounds_of(was.sample, self._scoring)[1])
+        now = await scored(replace(was, prediction=Prediction.from_form(line), score=None), self.scoring)
+        worth, right = self._worth(now.score), self._worth(bounds_of(was.sample, self.scoring)[1])
         return Trial(
             answer=was,
             link=line["link"],

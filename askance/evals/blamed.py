@@ -122,6 +122,8 @@ class Blame:
     left: int = 0
     """Trials that the budget had nothing left for."""
     seed: int = 0
+    counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What models computed for the trials, all starts added up: by model, as a run has it in `run.json`."""
 
     @cached_property
     def by_answer(self) -> Mapping[tuple[str, int], Mapping[Link, Trial]]:

@@ -7,8 +7,9 @@ what is on record is not asked again. The results are kept in the run's folder: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,13 +18,14 @@ from askance import chains
 from askance.chains.stream import in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.blame_cases import Case, Cases
-from askance.evals.blame_files import LINES, SUMMARY, held, read_lines, save, write_line
+from askance.evals.blame_files import LINES, SUMMARY, add_counts, held, read_lines, save, write_line
 from askance.evals.predicting import models_of
 from askance.evals.run_folder import write_lines
 from askance.evals.solving import plain, solved
 from askance.evals.under_way import stop_if_hopeless
 from askance.models import drawing, run_sync
 from askance.models.capabilities import endpoint_key
+from askance.models.counting import Counting
 from askance.models.described import described_model
 
 if TYPE_CHECKING:
@@ -95,10 +97,25 @@ class Blaming:
             todo = [case for case in self.cases if case.key not in made]
             if told is not None:
                 told(len(made), len(made) + len(todo))
-            left = await self._make(todo, made, folder / LINES, told=told) if todo else 0
-            blame = self.cases.summed([await self.cases.trial(line) for line in made.values()], left=left, seed=seed)
+            async with self._counting(folder / SUMMARY) as counters:
+                left = await self._make(todo, made, folder / LINES, told=told) if todo else 0
+                trials = [await self.cases.trial(line) for line in made.values()]
+            blame = replace(self.cases.summed(trials, left=left, seed=seed), counters=counters)
             save(folder / SUMMARY, blame, self._run)
         return blame
+
+    @asynccontextmanager
+    async def _counting(self, file: Path) -> AsyncGenerator[dict[str, Any]]:
+        """Keeps what models and judges compute within it, however it ends, and gives it with what they did before."""
+        scoring, total = self.cases.scoring, dict[str, Any]()
+        judges = list(dict.fromkeys(judge.model for judge in scoring.judges))
+        counting = await Counting.begun([*models_of(self._solver), *judges])
+        try:
+            yield total
+        finally:
+            for each in (*judges, *scoring.closing):
+                await each.aclose()
+            total |= add_counts(file, self.cases.replacement.name, self._run, counts=await counting.so_far())
 
     async def _make(self, todo: Sequence[Case], made: dict[str, JsonObject], file: Path, *, told: Told | None) -> int:
         """Makes trials and writes each down; how many the budget had nothing left for."""

@@ -89,6 +89,18 @@ def test_the_second_time_nothing_is_asked_and_a_replay_says_the_same(askance: Co
     assert (again.out, replayed.out, len(endpoint.requests)) == (TABLE, TABLE, before)
 
 
+def test_what_a_model_computed_is_said_and_kept(askance: Command, endpoint: FakeEndpoint) -> None:
+    command = ("blame", "run", "--vlm", f"vllm:fake-model@{endpoint.url}")
+    before = len(endpoint.requests)
+    done = askance(*command)
+    again = askance(*command, "--json")
+    (counted,) = json.loads(Path("run/blame.json").read_text(encoding="utf-8"))["counters"].values()
+
+    assert counted["models"] == again.lines[0]["counters"]
+    assert [each["answers"] for each in counted["models"].values()] == [len(endpoint.requests) - before]
+    assert f"{next(iter(counted['models']))}: {len(endpoint.requests) - before} answers" in done.err
+
+
 def test_a_plan_asks_nothing_and_writes_nothing(askance: Command, endpoint: FakeEndpoint) -> None:
     before, files = len(endpoint.requests), sorted(Path("run").iterdir())
 

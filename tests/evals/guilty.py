@@ -71,6 +71,7 @@ def liar(
     of: Collection[str] = ("00", "01", "02", "03"),
     asked: list[str] | None = None,
     records: Records | None = None,
+    script: type[ScriptedModel] = ScriptedModel,
 ) -> Model:
     """A model that lies in `link` about the pictures `of`; a lie is passed on, and who believes one chooses wrong."""
     numbers = {Image.from_path(path).sha256: path.stem for path in folder.glob("*.png")}
@@ -84,7 +85,7 @@ def liar(
             asked.append(name)
         return json.dumps(said(name, found[0], part.text, lies=lies))
 
-    return model_of(ScriptedModel(reply, capabilities=ENFORCED, identity=f"liar in {link} of {sorted(of)}"), records)
+    return model_of(script(reply, capabilities=ENFORCED, identity=f"liar in {link} of {sorted(of)}"), records)
 
 
 def said(name: str, number: str, text: str, *, lies: bool) -> dict[str, Any]:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from askance.agents import judge_equivalence
 from askance.chains import Link
 from askance.errors import StoreError, UsageError
 from askance.evals import Definition, Run, evaluate, rescore
-from askance.evals.blame_files import kept_blames
+from askance.evals.blame_files import kept_blames, read_summary
 from askance.evals.blamed import Blame
 from askance.evals.blaming import Blaming, ablame
+from askance.evals.judging import judged_scoring
 from askance.evals.replacing import Replacement, from_run, from_truth
 from askance.evals.run_folder import RunFolder
-from askance.models import Engine, Model
+from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.models.spending.budget import Budget
 from askance.models.spending.budgeted import Purse
 from askance.models.spending.ledger import Ledger
 from askance.replay import MemoryStore
 from tests.evals.guilty import guilty, liar, run_of
 from tests.evals.odd import chooser, odd, write_pictures
+from tests.scripted import ENFORCED
 
 LINKS: tuple[Link, ...] = ("objects", "scene_text", "narration", "unusual", "description", "statement")
 LIED = ("01", "03")
@@ -202,6 +207,82 @@ async def test_another_folder_may_hold_the_results(lied: tuple[Run, Model], tmp_
 
     assert sorted(lied[0].path.iterdir()) == before
     assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == ["blame.json", "blame.jsonl"]
+
+
+class CountingModel(ScriptedModel):
+    """A model that counts what it answers."""
+
+    async def counted(self) -> Counters:
+        return Counters(answers=len(self.requests))
+
+
+def answers_of(counters: Mapping[str, Any]) -> dict[str, int]:
+    return {name: each["answers"] for name, each in counters.items()}
+
+
+class Stopped(Heard):
+    """Stops the trials after the first."""
+
+    def __call__(self, done: int, of: int) -> None:
+        if done:
+            raise InterruptedError
+
+
+async def test_what_models_computed_is_kept_over_all_starts(pictures: Path, honest: Run, tmp_path: Path) -> None:
+    asked: list[str] = []
+    model = liar(pictures, "unusual", of=LIED, asked=asked, script=CountingModel)
+    lied = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run"), model
+    asked.clear()
+    with pytest.raises(InterruptedError):
+        await blamed(lied, told=Stopped(), links=["objects"])
+    stopped = answers_of(read_summary(lied[0].path).counted("dropped", lied[0]))
+    before = len(asked)
+    whole, again = await blamed(lied), await blamed(lied)
+    other = await blamed(lied, replacement=from_run(honest))
+
+    name = str(model.id)
+    assert stopped == {name: before}
+    assert 0 < before < answers_of(whole.counters)[name] < len(asked)
+    assert whole.counters == again.counters == read_summary(lied[0].path).counted("dropped", lied[0])
+    assert answers_of(whole.counters)[name] + answers_of(other.counters)[name] == len(asked)
+
+
+async def test_what_was_computed_for_another_run_does_not_count(pictures: Path, tmp_path: Path) -> None:
+    runs: list[Run] = []
+    for link in ("unusual", "narration"):
+        asked: list[str] = []
+        model = liar(pictures, link, of=LIED, asked=asked, script=CountingModel)
+        runs.append(evaluate(guilty(data=pictures, vlm=model), out=tmp_path / link))
+        asked.clear()
+        blame = await blamed((runs[-1], model), out=tmp_path / "out")
+        assert answers_of(blame.counters) == {str(model.id): len(asked)}
+
+    kept = read_summary(tmp_path / "out")
+    assert [bool(kept.counted("dropped", run)) for run in runs] == [False, True]
+
+
+async def test_judges_of_trials_are_counted_and_closed(pictures: Path, tmp_path: Path) -> None:
+    client = CountingJudge(lambda _: '{"verdict": "false"}', capabilities=ENFORCED)
+    judge = judge_equivalence(get_model(client, engine=Engine(records=MemoryStore())), form="short")
+    scoring = judged_scoring(judge, references=lambda _: ["tea"])
+    model = liar(pictures, "unusual")
+    run = evaluate(replace(guilty(data=pictures, vlm=model), scoring=scoring), out=tmp_path / "run")
+    before, client.open = len(client.requests), True
+
+    blame = await ablame(run, replace(guilty, scoring=scoring), engine=model.engine, models={"vlm": model})
+
+    assert (len(blame.trials), client.open) == (24, False)
+    assert answers_of(blame.counters) == {str(judge.model.id): len(client.requests) - before}
+    assert len(client.requests) > before
+
+
+class CountingJudge(CountingModel):
+    """A judge that has to be closed."""
+
+    open = True
+
+    async def aclose(self) -> None:
+        self.open = False
 
 
 async def test_a_budget_stops_it_and_a_larger_one_goes_on(lied: tuple[Run, Model], tmp_path: Path) -> None:
