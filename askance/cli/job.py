@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,13 +132,16 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
         batches = _batches(folder, records, configuration) if job.batch else None
         ready()
         running = Running(chain, models, folder=folder, show=show, batches=batches)
+        write_page = partial(_write_page, job, chain, models[0].engine.shelf.records, show=show, folder=folder)
         try:
             code = asyncio.run(running.run(pictures, options))
-            _write_page(job, chain, models[0].engine.shelf.records, show=show, folder=folder)
-            return code
         except KeyboardInterrupt:
             running.interrupted()
+            write_page(interrupted=True)
             return INTERRUPTED
+        else:
+            write_page()
+            return code
         finally:
             show.close()
             if folder is not None:
@@ -179,14 +183,17 @@ def _show(job: Job, *, total: int, tally: Tally) -> Show:
     return KeepingShow(total, as_json=job.as_json, tally=tally)
 
 
-def _write_page(job: Job, chain: Chain, records: Records, *, show: Show, folder: RunFolder | None) -> None:
+def _write_page(
+    job: Job, chain: Chain, records: Records, *, show: Show, folder: RunFolder | None, interrupted: bool = False
+) -> None:
     if job.html is None:
         return
-    from askance.cli.paged import KeepingShow, write_readings
+    from askance.cli.paged import KeepingShow, write_interrupted, write_readings
 
     if isinstance(show, KeepingShow):
         place = None if folder is None else folder.path
-        write_readings(job.html, show, name=job.chain, chain=chain, records=records, folder=place)
+        write = write_interrupted if interrupted else write_readings
+        write(job.html, show, name=job.chain, chain=chain, records=records, folder=place)
 
 
 def _folder(path: Path, configuration: JsonObject) -> RunFolder:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askance.cli.exits import complain
 from askance.cli.showing import Show
-from askance.errors import UsageError
+from askance.errors import AskanceError, UsageError
 from askance.evals.report import thumbnails, wanted_by
 from askance.evals.report.readings import Read, part_of_readings, readings_page
 from askance.evals.report.writing import write_page
@@ -56,9 +57,18 @@ def check_page(out: Path, *, mode: str, plan: bool) -> None:
 
 
 def write_readings(
-    out: Path, show: KeepingShow, *, name: str, chain: Chain, records: Records, folder: Path | None
+    out: Path,
+    show: KeepingShow,
+    *,
+    name: str,
+    chain: Chain,
+    records: Records,
+    folder: Path | None,
+    interrupted: bool = False,
 ) -> None:
     """Writes the page of what was read, in place of one that is there, and says where it is on stderr.
+
+    Where nothing was read there is no page, which is said too.
 
     Args:
         out: the file.
@@ -67,11 +77,15 @@ def write_readings(
         chain: that read them.
         records: where the answers are.
         folder: the run's folder, which may have answers of its own; None where it has none.
+        interrupted: whether that, and not the budget, is why pictures were not read.
 
     Raises:
-        OSError: it cannot be written.
+        StoreError: it cannot be written.
     """
     read = show.read
+    if not read:
+        print(visible(f"No picture was read, so no page is written to {out}."), file=sys.stderr)
+        return
     solver = ChainSolver(chain)
     configuration = {"task": f"askance run {name}", "chain": name, "solver": solver.form()}
     kept = MemoryStore(_records(_keys(read), records, folder))
@@ -79,13 +93,33 @@ def write_readings(
     pictures = thumbnails(wanted_by([part]), [Path(each.line["image"]) for each in read])
     title = f"{name} · {len(read):,} {'picture' if len(read) == 1 else 'pictures'}"
     left = show.total - len(read)
-    notes = [f"{left:,} more pictures had no budget left."] if left else []
+    notes = [_left(left, interrupted=interrupted)] if left else []
     size = write_page(
         out,
         lambda _: readings_page(part, title=title, prompts=solver.prompts, pictures=pictures, notes=notes),
         pictures=pictures,
     )
-    print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
+    some = f" of {len(read):,} of {show.total:,} pictures" if left else ""
+    print(visible(f"The page{some} is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
+
+
+def write_interrupted(
+    out: Path, show: KeepingShow, *, name: str, chain: Chain, records: Records, folder: Path | None
+) -> None:
+    """Writes the page of a run that was interrupted, as `write_readings` does; what is in the way is only said."""
+    try:
+        write_readings(out, show, name=name, chain=chain, records=records, folder=folder, interrupted=True)
+    except AskanceError as error:
+        complain(error)
+    except Exception as error:  # noqa: BLE001  # the command ends as interrupted, whatever becomes of its page
+        complain(AskanceError(f"The page {str(out)!r} cannot be made: {type(error).__name__}: {error}."))
+
+
+def _left(count: int, *, interrupted: bool) -> str:
+    pictures, were = ("picture", "was") if count == 1 else ("pictures", "were")
+    if interrupted:
+        return f"{count:,} more {pictures} {were} not read when the run was interrupted."
+    return f"{count:,} more {pictures} had no budget left."
 
 
 def _keys(read: Iterable[Read]) -> set[str]:

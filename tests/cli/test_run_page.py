@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.command import Command, link_of, telling
+from tests.cli.command import Command, Done, finish, link_of, picture_of, start, telling
 from tests.evals.report.runs import HOSTILE, Parsed
-from tests.servers import FakeEndpoint, Seen
+from tests.replies import SILENT
+from tests.servers import Answer, FakeEndpoint, Seen
 
 PAGE = Path("page.html")
 
@@ -85,6 +87,87 @@ def test_a_page_that_is_there_is_replaced_whole(askance: Command, vlm: str, ads:
 
     assert len(rows(page())) == 1
     assert not Path("page.html.part").exists()
+
+
+def interrupted(ads: list[str], *more: str, answered: int = 1) -> Done:
+    """A run of one call a picture that is interrupted when so many are answered and the next one hangs."""
+    seen_so_far: list[str] = []
+
+    def hangs(seen: Seen) -> Answer:
+        picture = picture_of(seen)
+        if picture and picture not in seen_so_far:
+            seen_so_far.append(picture)
+        return SILENT if picture in seen_so_far[answered:] else telling(seen)
+
+    with FakeEndpoint(hangs) as endpoint:
+        spec = f"openai:m@{endpoint.url}"
+        process = start("run", "verbalize", *ads, "--context", "IN", "--vlm", spec, "--concurrency", "1", *more)
+        if answered:
+            assert process.stdout is not None
+            process.stdout.readline()
+        else:
+            endpoint.wait(2)
+        process.send_signal(signal.SIGINT)
+        return finish(process)
+
+
+@pytest.mark.parametrize("more", [[], ["--out", "run"]], ids=["records", "folder"])
+def test_an_interrupted_run_writes_what_was_read(ads: list[str], more: list[str]) -> None:
+    done = interrupted(ads, "--json", "--html", "page.html", *more)
+
+    assert done.code == 130
+    assert done.err.splitlines()[-2:] == [
+        "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
+        f"The page of 1 of 3 pictures is in page.html ({PAGE.stat().st_size / 1e6:.1f} MB).",
+    ]
+    parsed = page()
+    assert [(row["id"], row["result"]) for row in rows(parsed)] == [(ads[0], "answered")]
+    assert len(parsed.data("d-0-0")["calls"]) == 1
+    assert "2 more pictures were not read when the run was interrupted." in parsed.text
+
+
+def test_an_interrupted_run_that_read_nothing_leaves_the_page_that_is_there(ads: list[str]) -> None:
+    PAGE.write_text("old", encoding="utf-8")
+
+    done = interrupted(ads, "--html", "page.html", answered=0)
+
+    assert (done.code, PAGE.read_text(encoding="utf-8")) == (130, "old")
+    assert done.err.endswith("\nNo picture was read, so no page is written to page.html.\n")
+
+
+def test_a_page_that_cannot_be_written_changes_no_interruption(ads: list[str]) -> None:
+    Path("file").write_text("no folder", encoding="utf-8")
+
+    done = interrupted(ads, "--json", "--html", "file/page.html")
+
+    assert done.code == 130
+    assert "\nInterrupted. The same command goes on" in done.err
+    assert "\naskance: 'file/page.html' cannot be written: " in done.err
+
+
+@pytest.mark.parametrize(
+    ("calls", "end", "note"),
+    [
+        (3, "The page of 2 of 3 pictures is in page.html (", "1 more picture had no budget left."),
+        (2, "The page of 1 of 3 pictures is in page.html (", "2 more pictures had no budget left."),
+    ],
+    ids=["one left", "two left"],
+)
+def test_a_used_up_budget_leaves_a_page_of_what_was_read(
+    askance: Command, vlm: str, ads: list[str], calls: int, end: str, note: str
+) -> None:
+    done = askance("run", "verbalize", *ads, "--context", "IN", "--vlm", vlm, "--budget", f"{calls}calls", "--html",
+                   "page.html")  # fmt: skip
+
+    assert (done.code, done.err.splitlines()[-1][: len(end)]) == (1, end)
+    assert note in page().text
+
+
+def test_a_budget_for_nothing_makes_no_page(askance: Command, vlm: str, ads: list[str]) -> None:
+    done = askance("run", "verbalize", *ads, "--vlm", vlm, "--budget", "1calls", "--html", "page.html")
+
+    assert (done.code, PAGE.exists()) == (1, False)
+    assert done.err.endswith("\nNo picture was read, so no page is written to page.html.\n")
 
 
 def test_what_means_harm_is_text(askance: Command, ads: list[str]) -> None:
