@@ -91,8 +91,13 @@ class Plan:
         return sum((link.output for link in self.links), NOTHING)
 
     @property
-    def dollars(self) -> Spread:
-        """US dollars online for the calls that have a known price; see `unpriced` for the others."""
+    def dollars(self) -> Spread | None:
+        """US dollars online for the calls that have a known price; see `unpriced` for the others.
+
+        None where calls are to be made and none of them has a known price: that is not known, not nothing.
+        """
+        if self.calls and all(link.price is None for link in self.links if link.calls):
+            return None
         return sum((link.dollars for link in self.links if link.dollars is not None), NOTHING)
 
     @property

@@ -35,7 +35,7 @@ def plan_form(plan: Plan, engine: Engine) -> JsonObject:
         "hits": plan.hits,
         "calls": plan.calls,
         "tokens": {"input": _form(plan.input, 0), "output": _form(plan.output, 0)},
-        "dollars": _form(plan.dollars, 6),
+        "dollars": None if plan.dollars is None else _form(plan.dollars, 6),
         "batch_dollars": None if batch is None else _form(batch, 6),
         "unpriced": dict(plan.unpriced),
         "prices": list(plan.price_dates),
@@ -48,7 +48,7 @@ def plan_form(plan: Plan, engine: Engine) -> JsonObject:
 def left_text(plan: Plan) -> str:
     """What is left to do, and what that would cost."""
     parts = [_count(plan.images, plan.unit), _count(plan.calls, "call")]
-    if plan.calls and not all(link.price is None for link in plan.links if link.calls):
+    if plan.calls and plan.dollars is not None:
         parts.append(f"about {_dollars(plan.dollars)}")
     unpriced = [f"no price is known for {model}" for model in plan.unpriced]
     return f"Left: {', '.join([*parts, *unpriced])}."
@@ -70,7 +70,7 @@ def _row(link: str, model: str, width: int, counts: tuple[int, int, Spread, Spre
 
 
 def _costs(plan: Plan) -> Iterator[str]:
-    if all(link.price is None for link in plan.links if link.calls):
+    if plan.dollars is None:
         yield "cost        not known"
         return
     yield f"online      {_dollars(plan.dollars)}"

@@ -225,6 +225,15 @@ def test_dollars_online_and_by_batch_and_what_has_no_price() -> None:
     assert replace(planned, links=planned.links[1:]).batch_dollars is None
 
 
+@pytest.mark.parametrize(("known", "dollars"), [(10, None), (0, Spread())], ids=["calls to make", "all on record"])
+def test_what_has_no_price_costs_nobody_knows_what(known: int, dollars: Spread | None) -> None:
+    nothing = Spread() if not known else Spread(1, 1, 1)
+    link = replace(link_plan("c", None), known=known, input=nothing, output=nothing)
+    planned = Plan(images=1, unusable=0, links=(link,), probes=0)
+
+    assert (planned.dollars, planned.batch_dollars) == (dollars, None)
+
+
 @pytest.mark.parametrize(
     ("pace", "seconds"),
     [

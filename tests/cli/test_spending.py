@@ -48,7 +48,7 @@ def test_a_plan_counts_what_is_on_record(askance: Command, vlm: str, ads: list[s
     (planned,) = done.lines
     assert (planned["images"], planned["hits"], planned["calls"], planned["probes"]) == (3, 5, 10, 0)
     assert planned["unpriced"] == {vlm: 10}
-    assert (planned["dollars"]["expected"], planned["batch_dollars"]) == (0, None)
+    assert (planned["dollars"], planned["batch_dollars"]) == (None, None)
     assert planned["seconds"] == 10.0
     assert all(link["measured"] for link in planned["links"].values())
 
@@ -58,6 +58,21 @@ def test_what_has_no_price_is_not_free(askance: Command, vlm: str, ads: list[str
 
     assert "\ncost        not known\n" in done.out
     assert f"No price is known for {vlm}, its 15 calls come on top: set `price` in askance.toml." in done.out
+
+
+def test_of_two_models_the_sum_is_of_the_one_that_has_a_price(
+    askance: Command, endpoint: FakeEndpoint, priced: str, ads: list[str], options: str
+) -> None:
+    llm = f"openai:another@{endpoint.url}"
+    run = ["run", "action-reason", *ads, "--options", options, "--vlm", priced, "--llm", llm, "--plan"]
+    told, (planned,) = askance(*run).out, askance(*run, "--json").lines
+
+    links = [link["dollars"]["expected"] for link in planned["links"].values() if link["dollars"]]
+    assert planned["dollars"]["expected"] == pytest.approx(sum(links), abs=1e-5)
+    assert 0 < len(links) < len(planned["links"])
+    assert planned["unpriced"].keys() == {llm}
+    assert "\nonline      $0.0" in told
+    assert f"No price is known for {llm}, its " in told
 
 
 def test_a_run_stops_before_its_budget_is_passed_and_a_larger_one_goes_on(
