@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NO_PRICE = "cost not known (no price is set)"
 
 _FAULTS: tuple[tuple[type[ModelError], str], ...] = (
-    (Unreachable, "connection"),
+    (Unreachable, "no connection"),
     (CallTimeout, "no answer in time"),
     (MalformedReply, "unreadable"),
     (RateLimited, "asked to slow down"),

@@ -48,7 +48,7 @@ def of_tries(*faults: AskanceError, end: AskanceError | None = None) -> str:
     [
         ([BUSY], "1 more try failed (1 × 503)"),
         ([SLOWER, BUSY, SLOWER, NO_JSON], "4 more tries failed (2 × 429, 1 × 503, 1 × unreadable)"),
-        ([Unreachable("Gone.")] * 2, "2 more tries failed (2 × connection)"),
+        ([Unreachable("Gone.")] * 2, "2 more tries failed (2 × no connection)"),
         ([CallTimeout("Late.")], "1 more try failed (1 × no answer in time)"),
         ([CallTimeout("Late.", status=408)], "1 more try failed (1 × 408)"),
         ([RateLimited("Slow down.")], "1 more try failed (1 × asked to slow down)"),

@@ -10,8 +10,8 @@ import io
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from PIL import Image as Pillow
 
 from askance.chains import action_reason
 from askance.chains.line import line_of
+from askance.chat import OUTCOMES
 from askance.images import Image
 from askance.models import Engine, RetryPolicy, get_model
 from askance.replay import Mode, Store
@@ -110,6 +111,53 @@ def invented(store: Path, endpoint: FakeEndpoint) -> set[str]:
 def asked_twice(endpoint: FakeEndpoint) -> int:
     """Calls beyond the first of each question."""
     return sum(count - 1 for count in Counter(map(digest, endpoint.bodies)).values())
+
+
+async def ended_well(
+    run: Run,
+    endpoint: FakeEndpoint,
+    lines: Sequence[JsonObject],
+    *,
+    twice: int,
+    outcome: str | None = "answered",
+    also: Set[str] = frozenset(),
+    kept: bool = True,
+) -> None:
+    """Checks what holds of a run after every fault.
+
+    Every picture has an outcome, no answer is made up, nothing that was answered is lost, and no more was paid for
+    twice than was under way when the fault came.
+
+    Args:
+        run: as it was asked for.
+        endpoint: what it asked.
+        lines: what came out of it.
+        twice: calls that may have been paid for twice, at most.
+        outcome: of each picture; None is one of several, which the caller checks.
+        also: texts that the endpoint said besides the usual ones.
+        kept: whether there was room for all answers on the disk.
+    """
+    assert [line["image"] for line in lines] == [picture(number).name for number in range(run.pictures)]
+    assert set(outcomes(lines)) <= ({*OUTCOMES} if outcome is None else {outcome})
+    assert {link["outcome"] for line in lines for link in line["links"].values()} <= {*OUTCOMES}
+    assert invented(run.store, endpoint) <= also
+    assert asked_twice(endpoint) <= twice
+    asked = len(endpoint.requests)
+    if kept:
+        again = await replace(run, mode="replay").lines()
+        assert [found(line) for line in again] == [found(line) for line in lines]
+    assert len(endpoint.requests) == asked
+
+
+def found(line: JsonObject) -> JsonObject:
+    """What a line holds of answers: all that a replay must find again."""
+    if line["outcome"] == "answered":
+        return {**line, "meta": None}
+    answered = {name: link for name, link in line["links"].items() if link["calls"]}
+    return {
+        "links": answered,
+        **{name: line[name] for name in ("image", "sha256", "verbalization", "statement", "answers")},
+    }
 
 
 def command(run: Run) -> list[str]:

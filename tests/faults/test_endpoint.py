@@ -6,76 +6,33 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 import pytest
 
-from askance.models import RetryPolicy
+from askance.models import RetryPolicy, recording
+from askance.models.pacing import moments
+from askance.models.pacing.room import DEFAULT_CONCURRENCY
+from askance.replay import Mode
 from tests import replies
-from tests.faults.run import CALLS, Run, answer, asked_twice, digest, invented, outcomes, stable
+from tests.faults.passing import PASSING, Fault, Passing, faulty, slow_down_until
+from tests.faults.run import CALLS, Run, answer, asked_twice, ended_well, outcomes
 from tests.servers import Answer, FakeEndpoint, JsonObject, Reply, Seen, chat_body, error
 
-Fault = Callable[[JsonObject], Answer]
 
-
-def faulty(fault: Fault, *, every: int = 3) -> Callable[[Seen], Answer]:
-    """Answers; the first time that it is asked every third question, it does `fault`."""
-    seen: set[str] = set()
-
-    def reply(request: Seen) -> Answer:
-        body = request.json
-        mark = digest(body)
-        if mark not in seen:
-            seen.add(mark)
-            if len(seen) % every == 0:
-                return fault(body)
-        return answer(body)
-
-    return reply
-
-
-def slow_down(headers: dict[str, str]) -> Fault:
-    return lambda _: error(429, "Slow down.", headers=headers)
-
-
-PASSING: dict[str, Fault] = {
-    "429 with Retry-After": slow_down({"retry-after": "1"}),
-    "429 without": slow_down({}),
-    "429 in milliseconds": slow_down({"retry-after-ms": "20"}),
-    "500": lambda _: error(500, "It broke."),
-    "503": lambda _: replies.OVERLOADED,
-    "408": lambda _: error(408, "Too slow."),
-    "409": lambda _: error(409, "Conflict."),
-    "425": lambda _: error(425, "Too early."),
-    "reset before": lambda _: replies.RESET,
-    "reset in mid-body": lambda body: Reply(body=chat_body(answer(body)), cut=40, reset=True),
-    "cut in mid-body": lambda body: Reply(body=chat_body(answer(body)), cut=40),
-    "truncated JSON": lambda _: replies.CUT_JSON,
-    "no JSON": lambda _: Reply(body="<html>Welcome</html>", headers={"content-type": "text/html"}),
-    "nothing": lambda _: Reply(),
-    "wrong shape": lambda _: Reply(body={"choices": {"message": "a cup"}}),
-    "another wrong shape": lambda _: Reply(body='["a cup"]'),
-    "no choices": lambda _: Reply(body={**chat_body(), "choices": []}),
-    "an error in a reply of status 200": lambda _: Reply(body={"error": {"message": "Down.", "code": 502}}),
-}
-
-SLOW = {"429 with Retry-After", "429 without"}
-"""Those that ask for pauses of seconds, so that a few must do."""
-
-
-@pytest.mark.parametrize("name", PASSING)
-async def test_what_passes_costs_nothing_but_time(tmp_path: Path, name: str) -> None:
-    every = 10 if name in SLOW else 3
-    with FakeEndpoint(faulty(PASSING[name], every=every)) as endpoint:
+@pytest.mark.parametrize("passing", PASSING.values(), ids=PASSING)
+async def test_what_passes_costs_nothing_but_time(tmp_path: Path, passing: Passing) -> None:
+    every = 10 if passing.slow else 3
+    with FakeEndpoint(faulty(passing.fault, every=every)) as endpoint:
         run = Run(url=endpoint.url, store=tmp_path)
         lines = await run.lines()
     tries = [one for line in lines for tries in line["meta"]["tries"].values() for one in tries]
     faults = sum(one["error"] is not None for one in tries)
-    assert (outcomes(lines), faults) == (["answered"] * 4, 4 * CALLS // every)
-    assert (asked_twice(endpoint), invented(tmp_path, endpoint)) == (faults, set())
-    assert stable(await Run(url=run.url, store=tmp_path, mode="replay").lines()) == stable(lines)
+    assert asked_twice(endpoint) == faults == 4 * CALLS // every
+    await ended_well(run, endpoint, lines, twice=faults)
 
 
 HANGING: dict[str, Fault] = {
@@ -87,9 +44,10 @@ HANGING: dict[str, Fault] = {
 @pytest.mark.parametrize("fault", HANGING.values(), ids=HANGING)
 async def test_what_hangs_is_cut_off_and_asked_again(tmp_path: Path, fault: Fault) -> None:
     with FakeEndpoint(faulty(fault, every=9)) as endpoint:
-        lines = await Run(url=endpoint.url, store=tmp_path, timeout=2.0).lines()
-    assert outcomes(lines) == ["answered"] * 4
-    assert (asked_twice(endpoint) >= 3, invented(tmp_path, endpoint)) == (True, set())
+        run = Run(url=endpoint.url, store=tmp_path, timeout=2.0)
+        lines = await run.lines()
+    assert asked_twice(endpoint) >= 3
+    await ended_well(run, endpoint, lines, twice=2 * 3)
 
 
 @pytest.mark.parametrize(
@@ -110,11 +68,12 @@ async def test_what_lasts_is_an_outcome_and_is_not_asked_again(tmp_path: Path, r
         return reply if name == "unusual" else answer(body)
 
     with FakeEndpoint(script) as endpoint:
-        lines = await Run(url=endpoint.url, store=tmp_path).lines()
+        run = Run(url=endpoint.url, store=tmp_path)
+        lines = await run.lines()
     links = [{name: link["outcome"] for name, link in line["links"].items()} for line in lines]
     assert [(each["unusual"], each["answers"]) for each in links] == [(outcome, "skipped")] * 4
     assert {each[link] for each in links for link in ("objects", "scene_text", "narration")} == {"answered"}
-    assert asked_twice(endpoint) == 0
+    await ended_well(run, endpoint, lines, twice=0, outcome="skipped", also={"A cu", ""})
 
 
 async def test_an_answer_of_the_wrong_shape_is_asked_again_with_what_was_wrong(tmp_path: Path) -> None:
@@ -123,31 +82,37 @@ async def test_an_answer_of_the_wrong_shape_is_asked_again_with_what_was_wrong(t
         return answer(body) if asked_again else '{"colour": "red"}'
 
     with FakeEndpoint(faulty(red, every=5)) as endpoint:
-        lines = await Run(url=endpoint.url, store=tmp_path).lines()
-    assert outcomes(lines) == ["answered"] * 4
+        run = Run(url=endpoint.url, store=tmp_path)
+        lines = await run.lines()
     assert len(endpoint.requests) > 4 * CALLS
+    await ended_well(run, endpoint, lines, twice=0, also={'{"colour": "red"}'})
 
 
 async def test_the_id_of_another_reply_confuses_nobody(tmp_path: Path) -> None:
     numbers = itertools.count()
     with FakeEndpoint(lambda seen: {**chat_body(answer(seen.json)), "id": f"chat-{next(numbers) // 5}"}) as endpoint:
-        lines = await Run(url=endpoint.url, store=tmp_path).lines()
-    assert (outcomes(lines), invented(tmp_path, endpoint)) == (["answered"] * 4, set())
+        run = Run(url=endpoint.url, store=tmp_path)
+        lines = await run.lines()
+    await ended_well(run, endpoint, lines, twice=0)
 
 
 async def test_bursts_of_faults_are_outlived(tmp_path: Path) -> None:
-    numbers = itertools.count()
+    numbers, failed = itertools.count(), list[Seen]()
 
     def bursts(seen: Seen) -> Answer:
-        return error(503, "Overloaded.") if next(numbers) % 20 >= 10 else answer(seen.json)
+        if next(numbers) % 20 < 10:
+            return answer(seen.json)
+        failed.append(seen)
+        return error(503, "Overloaded.")
 
     with FakeEndpoint(bursts) as endpoint:
-        lines = await Run(url=endpoint.url, store=tmp_path).lines()
-    assert (outcomes(lines), invented(tmp_path, endpoint)) == (["answered"] * 4, set())
+        run = Run(url=endpoint.url, store=tmp_path)
+        lines = await run.lines()
+    await ended_well(run, endpoint, lines, twice=len(failed))
 
 
-async def _restarted(store: Path, seconds: float, policy: RetryPolicy) -> tuple[list[JsonObject], FakeEndpoint]:
-    """The lines of a run whose endpoint is away for `seconds` in the middle."""
+async def _outlives_a_restart(store: Path, seconds: float, policy: RetryPolicy) -> None:
+    """Checks a run whose endpoint is away for `seconds` in the middle."""
     with FakeEndpoint(lambda seen: answer(seen.json), delay=0.02) as endpoint:
 
         def restart() -> None:
@@ -158,21 +123,19 @@ async def _restarted(store: Path, seconds: float, policy: RetryPolicy) -> tuple[
 
         thread = threading.Thread(target=restart)
         thread.start()
-        lines = await Run(url=endpoint.url, store=store, pictures=10, policy=policy).lines()
+        run = Run(url=endpoint.url, store=store, pictures=10, policy=policy)
+        lines = await run.lines()
         await asyncio.to_thread(thread.join)
-    return lines, endpoint
+    await ended_well(run, endpoint, lines, twice=DEFAULT_CONCURRENCY)  # those that were under way
 
 
 async def test_a_restart_of_the_server_loses_nothing(tmp_path: Path) -> None:
-    lines, endpoint = await _restarted(tmp_path, 1.5, RetryPolicy(tries=2, first_wait=0.05))
-    assert (outcomes(lines), invented(tmp_path, endpoint)) == (["answered"] * 10, set())
-    assert asked_twice(endpoint) <= 16, "those that were under way"
+    await _outlives_a_restart(tmp_path, 1.5, RetryPolicy(tries=2, first_wait=0.05))
 
 
 @pytest.mark.slow
 async def test_a_long_restart_of_the_server_loses_nothing(tmp_path: Path) -> None:
-    lines, endpoint = await _restarted(tmp_path, 20, RetryPolicy())
-    assert (outcomes(lines), invented(tmp_path, endpoint)) == (["answered"] * 10, set())
+    await _outlives_a_restart(tmp_path, 20, RetryPolicy())
 
 
 async def test_a_server_that_does_not_come_back_leaves_every_picture_an_outcome(tmp_path: Path) -> None:
@@ -183,14 +146,32 @@ async def test_a_server_that_does_not_come_back_leaves_every_picture_an_outcome(
         endpoint.down()
         lines = await reading
         endpoint.up()
-    assert len(lines) == 10
-    assert {link["outcome"] for line in lines for link in line["links"].values()} <= {"answered", "failed", "skipped"}
-    assert invented(tmp_path, endpoint) == set()
+    assert set(outcomes(lines)) <= {"answered", "failed", "skipped"} != {"answered"}
+    await ended_well(run, endpoint, lines, twice=DEFAULT_CONCURRENCY, outcome=None)
 
 
-async def test_a_jump_of_the_clock_harms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    jumps: Any = itertools.cycle([0.0, 4e9, 1e9, 2e9])
+@pytest.fixture
+def jumping(monkeypatch: pytest.MonkeyPatch) -> Iterator[float]:
+    """A clock of the wall that says another century whenever it is read."""
+    jumps = itertools.cycle([0.0, 4e9, 1e9, 2e9])
+
+    class Jumping(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return cls.fromtimestamp(next(jumps), tz)
+
     monkeypatch.setattr(time, "time", lambda: next(jumps))
-    with FakeEndpoint(faulty(slow_down({"retry-after-ms": "20"}))) as endpoint:
-        lines = await asyncio.wait_for(Run(url=endpoint.url, store=tmp_path).lines(), 30)
-    assert (outcomes(lines), invented(tmp_path, endpoint)) == (["answered"] * 4, set())
+    for module in (moments, recording):
+        monkeypatch.setattr(module, "datetime", Jumping)
+    return jumps
+
+
+@pytest.mark.usefixtures("jumping")
+@pytest.mark.parametrize(
+    ("clock", "mode"), [(0, "auto"), (3600, "auto"), (-3600, "refresh")], ids=["as it was", "ahead", "behind"]
+)
+async def test_a_jump_of_the_clock_harms_nothing(tmp_path: Path, clock: float, mode: Mode) -> None:
+    with FakeEndpoint(faulty(slow_down_until(clock=clock), every=10)) as endpoint:
+        run = Run(url=endpoint.url, store=tmp_path, mode=mode)
+        lines = await asyncio.wait_for(run.lines(), 30)
+    await ended_well(run, endpoint, lines, twice=4 * CALLS // 10)

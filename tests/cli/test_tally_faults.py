@@ -1,0 +1,87 @@
+"""What `askance run` says at its end after faults: what came of the pictures, and every request that was made."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command, Done, link_of, start, telling
+from tests.faults.passing import PASSING, Passing, faulty
+from tests.faults.run import asked_twice
+from tests.servers import Answer, FakeEndpoint, JsonObject, Seen, error
+
+CALLS = 5
+"""Calls that `askance run verbalize` makes for a picture."""
+PRICE = "cost not known (no price is set)"
+PROBE = "1 more to see what the endpoint can do"
+
+
+def tokens(answers: int) -> str:
+    return f"{18 * answers} tokens"
+
+
+def run(askance: Command, script: Callable[[Seen], Answer], *more: str) -> tuple[Done, FakeEndpoint]:
+    with FakeEndpoint(script) as endpoint:
+        done = askance("run", "verbalize", "ads", "--vlm", f"openai:m@{endpoint.url}", "--json", *more)
+    return done, endpoint
+
+
+@pytest.mark.usefixtures("ads")
+@pytest.mark.parametrize("passing", PASSING.values(), ids=PASSING)
+def test_faults_that_pass_are_counted(askance: Command, passing: Passing) -> None:
+    done, endpoint = run(askance, faulty(passing.fault, every=5, text=telling))
+
+    assert (done.code, asked_twice(endpoint)) == (0, 3)
+    assert done.err == (
+        "3 of 3 images: 3 answered\n"
+        f"15 calls made · 0 replayed · {PROBE} · 3 more tries failed (3 × {passing.said}) · {tokens(16)} · {PRICE}\n"
+    )
+
+
+@pytest.mark.usefixtures("ads")
+def test_faults_of_several_kinds_are_told_apart(askance: Command) -> None:
+    kinds = [PASSING[name].fault for name in ("503", "truncated JSON", "500", "408", "503")]
+
+    def fault(body: JsonObject) -> Answer:
+        return kinds.pop()(body)
+
+    done, endpoint = run(askance, faulty(fault, text=telling))
+
+    assert len(endpoint.requests) == 15 + 1 + 5
+    assert done.err.splitlines()[-1] == (
+        f"15 calls made · 0 replayed · {PROBE} · 5 more tries failed (1 × 408, 1 × 500, 2 × 503, 1 × unreadable) · "
+        f"{tokens(16)} · {PRICE}"
+    )
+
+
+@pytest.mark.usefixtures("ads")
+@pytest.mark.parametrize(("status", "tries"), [(400, 1), (500, 5)], ids=["rejected", "broken for good"])
+def test_calls_that_fail_are_counted_beside_their_tries(askance: Command, status: int, tries: int) -> None:
+    done, endpoint = run(askance, lambda seen: error(status, "No.") if link_of(seen) == "scene_text" else telling(seen))
+
+    failed = f"{3 * (tries - 1)} more tries failed ({3 * (tries - 1)} × {status}) · " if tries > 1 else ""
+    assert (done.code, len(endpoint.requests)) == (1, 9 + 1 + 3 * tries)
+    assert done.err.splitlines()[-2:] == [
+        "3 of 3 images: 3 skipped",
+        f"9 calls made · 0 replayed · {PROBE} · {failed}3 failed · {tokens(10)} · {PRICE}",
+    ]
+
+
+@pytest.mark.usefixtures("ads")
+def test_what_a_killed_run_had_answered_is_replayed(askance: Command, own_place: Path) -> None:
+    with FakeEndpoint(telling, delay=0.05) as endpoint:
+        command = ("run", "verbalize", "ads", "--vlm", f"openai:m@{endpoint.url}", "--json", "--concurrency", "2")
+        with start(*command, cwd=own_place) as process:
+            endpoint.wait(8, timeout=60)
+            process.send_signal(signal.SIGKILL)
+        asked = len(endpoint.requests)
+        done = askance(*command)
+
+    made = len(endpoint.requests) - asked
+    assert asked_twice(endpoint) <= 2, "those that were under way"
+    assert done.err == (
+        f"3 of 3 images: 3 answered\n{made} calls made · {3 * CALLS - made} replayed · {tokens(made)} · {PRICE}\n"
+    )
