@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -143,9 +143,14 @@ _NO_MODEL = re.compile(
 )
 
 
-def read(cause: BaseException) -> Complaint | None:
-    """What `cause` says, or None where neither its class nor a status tells."""
-    if (elsewhere := _redirected(cause)) is not None:
+def read(cause: BaseException, *, clear: Callable[[str], str] = str) -> Complaint | None:
+    """What `cause` says, or None where neither its class nor a status tells.
+
+    Args:
+        cause: what a vendor's client raised.
+        clear: takes out of its words what may not be repeated, before they are cut.
+    """
+    if (elsewhere := _redirected(cause, clear)) is not None:
         return elsewhere
     status = status_of(cause)
     named = next((CLASSES[kind.__name__] for kind in type(cause).__mro__ if kind.__name__ in CLASSES), None)
@@ -160,9 +165,9 @@ def read(cause: BaseException) -> Complaint | None:
     return Complaint(
         kind=kind,
         status=status,
-        words=_root(cause) if issubclass(kind, Unreachable) else _words(cause, body),
-        code=str(body.get("code") or body.get("type") or ""),
-        param=str(body.get("param") or ""),
+        words=_root(cause, clear) if issubclass(kind, Unreachable) else _words(cause, body, clear),
+        code=clear(str(body.get("code") or body.get("type") or "")),
+        param=clear(str(body.get("param") or "")),
         retry_after=retry_after(headers_of(cause)),
     )
 
@@ -237,12 +242,12 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return seconds_until(http_date(headers.get("retry-after")), headers)
 
 
-def _redirected(cause: BaseException) -> Complaint | None:
+def _redirected(cause: BaseException, clear: Callable[[str], str]) -> Complaint | None:
     """What an endpoint says that sends the request on to another address, which nobody follows."""
     status: object = getattr(getattr(cause, "response", None), "status_code", None)
     if not isinstance(status, int) or not 300 <= status < 400:
         return None
-    target = headers_of(cause).get("location", "")
+    target = clear(headers_of(cause).get("location", ""))
     return Complaint(
         kind=BadRequest, status=status, words=f"it sends us on to {clean(target)!r}, which is not followed"
     )
@@ -265,7 +270,7 @@ def _error_object(body: object) -> Mapping[str, Any]:
     return {"message": inner} if isinstance(inner, str) else form
 
 
-def _words(cause: BaseException, error: Mapping[str, Any]) -> str:
+def _words(cause: BaseException, error: Mapping[str, Any], clear: Callable[[str], str]) -> str:
     """The server's own words, without HTML."""
     said: object = error.get("message") or error.get("detail")
     if isinstance(said, list):
@@ -273,7 +278,7 @@ def _words(cause: BaseException, error: Mapping[str, Any]) -> str:
     if not said:
         body: object = getattr(cause, "body", None)
         said = body if isinstance(body, str) else "" if body is not None else str(cause)
-    text = str(said).strip()
+    text = clear(str(said)).strip()
     return "" if text.startswith("<") else clean(text)
 
 
@@ -282,7 +287,7 @@ def _item(item: Any) -> str:
     return str(cast("JsonObject", item).get("msg", item)) if isinstance(item, dict) else str(item)
 
 
-def _root(cause: BaseException) -> str:
+def _root(cause: BaseException, clear: Callable[[str], str]) -> str:
     """What broke the connection, from the innermost exception that says it."""
     said, link = "", cause
     while link is not None:
@@ -290,4 +295,4 @@ def _root(cause: BaseException) -> str:
             return os.strerror(link.errno)
         said = (link.strerror if isinstance(link, OSError) else None) or str(link) or said
         link = link.__cause__ or link.__context__
-    return clean(said).rstrip(".")
+    return clean(clear(said)).rstrip(".")

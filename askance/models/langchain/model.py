@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any, cast
 from langsmith import run_helpers
 
 from askance.chat import ModelId
-from askance.errors import AskanceError, AuthError, BadRequest, ConfigError, MissingExtra, ModelError
+from askance.errors import AskanceError, AuthError, BadRequest, CallError, ConfigError, MissingExtra, ModelError
 from askance.models.complaints import clean, read
 from askance.models.encoding import EncodedImages
 from askance.models.langchain.identity import identity_of
 from askance.models.langchain.messages import to_langchain, to_response
 from askance.models.langchain.out import as_langchain
+from askance.models.langchain.secrets import Unseen, cleared, secrets_in, shows, unseen
 from askance.models.openai.chat import extras, from_chat, response_format
-from askance.models.openai.client import NO_KEY, resolved
+from askance.models.openai.client import NO_KEY, resolved, secrets_of
+from askance.models.secrets import Secrets
 from askance.models.vendor_errors import Asked, error_of
 
 if TYPE_CHECKING:
@@ -61,12 +63,16 @@ class LangChainModel:
     Args:
         chat_model: any `BaseChatModel`; the object itself is not changed.
         identity: name under which its answers are filed; None is what its settings tell, if they do.
+        secrets: what is blanked out of replies and complaints, beside the secrets that the model itself keeps.
     """
 
-    def __init__(self, chat_model: BaseChatModel, identity: str | None = None) -> None:
+    def __init__(
+        self, chat_model: BaseChatModel, identity: str | None = None, *, secrets: Secrets | None = None
+    ) -> None:
         name = type(chat_model).__name__
         self.id = ModelId("langchain", identity, name=identity) if identity else identity_of(chat_model)
-        self._chat_model = chat_model.model_copy(update={"cache": False})
+        self._secrets = secrets_in(chat_model) | (secrets or Secrets())
+        self._chat_model = chat_model.model_copy(update={"cache": False, **unseen(chat_model, self._secrets)})
         self._asked = Asked(
             where=self.id.endpoint if self.id is not None and self.id.endpoint else name,
             model=str(getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None) or name),
@@ -90,11 +96,15 @@ class LangChainModel:
         if request.sampling.stop:
             arguments["stop"] = list(request.sampling.stop)
         try:
-            return to_response(await _alone(runnable, messages, arguments))
+            return to_response(cleared(await _alone(runnable, messages, arguments), self._secrets))
         except AskanceError:
             raise
         except Exception as cause:  # noqa: BLE001  # a stranger's class may raise anything
-            return self._recovered(cause, request)
+            found = self._found(cause, request)
+        # Raised out here, it does not bring along what was handled there.
+        if isinstance(found, CallError):
+            raise found
+        return found
 
     def __repr__(self) -> str:
         return f"LangChainModel({type(self._chat_model).__name__})"
@@ -148,25 +158,35 @@ class LangChainModel:
     def _unsupported(self, what: str) -> BadRequest:
         return BadRequest(f"{type(self._chat_model).__name__} takes no {what.replace('_', ' ')}.")
 
-    def _recovered(self, cause: Exception, request: ChatRequest) -> ChatResponse:
-        """The answer that an exception carries; else the error that it stands for.
-
-        Raises:
-            CallError: there is no answer in it.
-        """
+    def _found(self, cause: Exception, request: ChatRequest) -> ChatResponse | CallError:
+        """The answer that an exception carries; else the error that it stands for."""
         completion = getattr(cause, "completion", None)
-        if completion is not None:
+        if completion is None:
+            return self._error(cause, request)
+        try:
             # The SDK's reader of structured answers raises on one that was cut off or filtered.
-            return from_chat(completion.model_dump())
-        complaint = read(cause)
+            return from_chat(self._secrets.cleared(completion.model_dump()))
+        except CallError as error:
+            error.__context__ = None
+            return error
+
+    def _error(self, cause: Exception, request: ChatRequest) -> CallError:
+        """The error that `cause` stands for; `cause` is chained where nothing of a secret is in it."""
+        complaint = read(cause, clear=self._secrets.cleared)
         if complaint is not None:
             error = error_of(complaint, replace(self._asked, images=bool(request.images)))
-            raise error from (None if isinstance(error, AuthError) else cause)
-        words = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
-        failure = f"{self._asked.where} failed: {clean(words)}."
+        else:
+            words = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+            error = self._failure(clean(self._secrets.cleared(words)), cause, request)
+        if not isinstance(error, AuthError) and not shows(cause, self._secrets, frames=complaint is None):
+            error.__cause__ = cause
+        return error
+
+    def _failure(self, words: str, cause: Exception, request: ChatRequest) -> CallError:
+        failure, name = f"{self._asked.where} failed: {words}.", type(self._chat_model).__name__
         if request.response is not None and isinstance(cause, (NotImplementedError, TypeError)):
-            raise BadRequest(failure) from cause
-        raise ModelError(failure) from cause
+            return BadRequest(failure, hint=f"{name} may take no response format: ask in the text form of the paper.")
+        return ModelError(failure, hint=f"Ask {name} by itself: what it raises there, it raises here.")
 
 
 def from_settings(settings: ModelSettings) -> LangChainModel:
@@ -185,15 +205,15 @@ def from_settings(settings: ModelSettings) -> LangChainModel:
         ) from error
     arguments: JsonObject = {"cache": False, "max_retries": 0}
     if settings.headers:
-        arguments["default_headers"] = resolved(settings.headers)
+        arguments["default_headers"] = Unseen(resolved(settings.headers))
     if settings.id.endpoint is not None:
         arguments["base_url"] = settings.id.endpoint
         # LangChain would send the provider's key to any address.
         arguments["api_key"] = NO_KEY
     variable = settings.key_variable
     if variable is not None and not os.environ.get(variable):
-        raise AuthError(f"There is no key for {str(settings.id)!r}: set {variable}.")
-    return LangChainModel(_made(init_chat_model, settings, arguments))
+        raise AuthError(f"There is no key for {str(settings.id)!r}.", hint=f"Set {variable}.")
+    return LangChainModel(_made(init_chat_model, settings, arguments), secrets=secrets_of(settings))
 
 
 def _made(make: Any, settings: ModelSettings, arguments: JsonObject) -> BaseChatModel:
@@ -201,7 +221,9 @@ def _made(make: Any, settings: ModelSettings, arguments: JsonObject) -> BaseChat
     try:
         made = cast("BaseChatModel", make(settings.id.model, **{**arguments, **_key(settings)}))
     except ImportError as error:
-        raise MissingExtra(f"{clean(str(error)).rstrip('.')}.") from error
+        # LangChain's words name the package, and end with how to install it.
+        words, _, way_out = clean(str(error)).rstrip(".").partition(". ")
+        raise MissingExtra(f"{words}.", hint=f"{way_out or 'Install the package of the provider'}.") from error
     except Exception as cause:  # noqa: BLE001
         unknown = _unknown(cause) & arguments.keys() & OPTIONAL
         if not unknown:
@@ -225,12 +247,15 @@ def _unknown(cause: Exception) -> set[str]:
 
 
 def _refusal(cause: Exception, settings: ModelSettings) -> AskanceError:
-    words = str(cause)
+    words = secrets_of(settings).cleared(str(cause))
     if "api_key" in words.lower().replace(" ", "_") or "credentials" in words.lower():
         return AuthError(
             f"There is no key for {str(settings.id)!r}.", hint="Set the variable that its provider's package names."
         )
-    return ConfigError(f"LangChain makes no model of {str(settings.id)!r}: {clean(words)}")
+    return ConfigError(
+        f"LangChain makes no model of {str(settings.id)!r}: {clean(words).rstrip('.')}.",
+        hint="Write langchain:PROVIDER:MODEL, with a provider that LangChain knows, such as langchain:ollama:llava.",
+    )
 
 
 def _no_tracing() -> AbstractContextManager[None]:

@@ -328,7 +328,7 @@ async def test_a_named_variable_holds_the_key(endpoint: FakeEndpoint, monkeypatc
         pytest.param(
             spec("openai:gpt-4o", key_variable="MY_KEY"),
             AuthError,
-            "There is no key for 'langchain:openai:gpt-4o': set MY_KEY.",
+            "There is no key for 'langchain:openai:gpt-4o'. Set MY_KEY.",
             id="named variable",
         ),
         pytest.param(
