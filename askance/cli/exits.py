@@ -17,6 +17,9 @@ CANNOT_START = 3
 INTERRUPTED = 130
 """Ctrl-C."""
 
+LOG_VARIABLE = "ASKANCE_LOG"
+"""Variable of the environment that has each try that failed said, and each pause: with the value `debug`."""
+
 HELP = (
     "Exit codes: 0 all answered · 1 some have no answer · 2 the command, a file or a setting is wrong · "
     "3 cannot start · 130 interrupted."
@@ -61,10 +64,20 @@ def _fitted(text: str, *, indent: int) -> str:
 
 
 def hear_warnings() -> None:
-    """Has what askance warns of while it works said on stderr as its errors are."""
-    import logging
+    """Has what askance warns of while it works said on stderr as its errors are; more of it by `LOG_VARIABLE`.
 
+    Raises:
+        UsageError: the variable holds what is no level.
+    """
+    import logging
+    import os
+
+    from askance.errors import UsageError
     from askance.replay import visible
+
+    asked = os.environ.get(LOG_VARIABLE, "")
+    if asked not in {"", "debug"}:
+        raise UsageError(f"{LOG_VARIABLE} is {asked!r}.", hint="Set it to `debug`, or to nothing.")
 
     class Speaker(logging.Handler):
         """Says a warning on whatever stderr is at the time: a progress bar may stand there."""
@@ -73,5 +86,8 @@ def hear_warnings() -> None:
             print(f"askance: {visible(record.getMessage())}", file=sys.stderr)
 
     log = logging.getLogger("askance")
-    log.handlers[:] = [Speaker(logging.WARNING)]
+    level = logging.DEBUG if asked else logging.WARNING
+    log.handlers[:] = [Speaker(level)]
+    if asked:
+        log.setLevel(level)
     log.propagate = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.seam import ChatModel
+
+_log = logging.getLogger("askance")
 
 
 class Journal:
@@ -83,6 +86,7 @@ class Attempt:
         except Exception as error:
             note = Try(at, time.monotonic() - start, f"{type(error).__name__}: {error}")
             notes.tries.append(note)
+            _log.debug("%s: try %d, %.1f s: %s", request.model, len(notes.tries), note.seconds, note.error)
             if self._failed is not None:
                 self._failed(request, note, error)
             raise

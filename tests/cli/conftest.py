@@ -27,9 +27,10 @@ def askance(capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
         return Done(ended.value.code, out, err)
 
     log = logging.getLogger("askance")
-    handlers, propagate = log.handlers[:], log.propagate
+    handlers, propagate, level = log.handlers[:], log.propagate, log.level
     yield run
     log.handlers[:], log.propagate = handlers, propagate
+    log.setLevel(level)
 
 
 @pytest.fixture

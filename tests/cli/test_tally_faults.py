@@ -58,6 +58,29 @@ def test_faults_of_several_kinds_are_told_apart(askance: Command) -> None:
 
 
 @pytest.mark.usefixtures("ads")
+def test_each_try_that_failed_is_said_where_the_log_is_wanted(
+    askance: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASKANCE_LOG", "debug")
+    done, endpoint = run(askance, faulty(PASSING["503"].fault, every=16, text=telling))
+    line, *counts = done.err.splitlines()
+    assert len(counts) == 2
+    assert line == (
+        f"askance: openai:m@{endpoint.url}: try 1, 0.0 s: ServerFault: {endpoint.url} failed (status 503): The server is "
+        "overloaded. Try again later; the server's log may say more."
+    )
+
+
+def test_another_level_of_the_log_is_refused(askance: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASKANCE_LOG", "loud")
+    done = askance("run", "verbalize", "ads", "--vlm", "openai:m@http://localhost:1/v1")
+    assert (done.code, done.err) == (
+        2,
+        "askance: ASKANCE_LOG is 'loud'.\n  → Set it to `debug`, or to nothing.\n",
+    )
+
+
+@pytest.mark.usefixtures("ads")
 @pytest.mark.parametrize(("status", "tries"), [(400, 1), (500, 5)], ids=["rejected", "broken for good"])
 def test_calls_that_fail_are_counted_beside_their_tries(askance: Command, status: int, tries: int) -> None:
     done, endpoint = run(askance, lambda seen: error(status, "No.") if link_of(seen) == "scene_text" else telling(seen))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import cast
 
@@ -165,3 +166,16 @@ async def test_cancelling_ends_the_waiting_between_tries(engine: Engines, ask: A
 
 def test_a_call_error_starts_without_tries() -> None:
     assert CallError("Alas.").tries == ()
+
+
+async def test_the_log_says_why_a_call_is_slow(engine: Engines, ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
+    faults = [ServerFault("Busy."), RateLimited("Slow down.", retry_after=0.2), Unreachable("Gone.")]
+    model = get_model(ScriptedModel([*faults, "a cup"]), engine=engine())
+    with caplog.at_level(logging.DEBUG, "askance"):
+        await model.generate(ask())
+    assert caplog.messages == [
+        "scripted: try 1, 0.0 s: ServerFault: Busy.",
+        "scripted: try 2, 0.0 s: RateLimited: Slow down.",
+        "scripted: no call starts for 0.2 s",
+        "scripted: try 3, 0.0 s: Unreachable: Gone.",
+    ]

@@ -7,6 +7,7 @@ call's tries. Neither does an endpoint that stopped answering anybody, as one th
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.loop import PerLoop
     from askance.models.seam import ChatModel
+
+_log = logging.getLogger("askance")
 
 OUTAGE = 120.0
 """Seconds that an endpoint that has answered before may answer nobody, before calls give up."""
@@ -126,6 +129,7 @@ class Limited:
                 if notes.late(endpoint.pace.pause(now, error.retry_after)):
                     raise
                 endpoint.pace.slow(now, sent, error.retry_after)
+                _log.debug("%s: no call starts for %.1f s", request.model, endpoint.pace.wait(now))
             except ModelError as error:
                 notes.free += endpoint.failed(sent, error)
                 raise
