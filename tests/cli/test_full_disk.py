@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,17 +9,7 @@ import pytest
 from askance.evals import evaluate
 from tests.cli.command import Command
 from tests.evals.odd import chooser, odd, write_pictures
-
-
-@contextmanager
-def room(size: int) -> Generator[None]:
-    """No file may grow beyond so many bytes, as on a disk that is full."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+from tests.faults.run import room
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Command, Done, link_of, start, telling
+from tests.cli.command import Command, Done, draw, link_of, start, telling
 from tests.faults.passing import PASSING, Passing, faulty
-from tests.faults.run import asked_twice
+from tests.faults.run import asked_twice, room
 from tests.servers import Answer, FakeEndpoint, JsonObject, Seen, error
 
 CALLS = 5
@@ -66,8 +66,8 @@ def test_each_try_that_failed_is_said_where_the_log_is_wanted(
     line, *counts = done.err.splitlines()
     assert len(counts) == 2
     assert line == (
-        f"askance: openai:m@{endpoint.url}: try 1, 0.0 s: ServerFault: {endpoint.url} failed (status 503): The server is "
-        "overloaded. Try again later; the server's log may say more."
+        f"askance: openai:m@{endpoint.url}: try 1, 0.0 s: ServerFault: {endpoint.url} failed (status 503): The server "
+        "is overloaded. Try again later; the server's log may say more."
     )
 
 
@@ -108,3 +108,21 @@ def test_what_a_killed_run_had_answered_is_replayed(askance: Command, own_place:
     assert done.err == (
         f"3 of 3 images: 3 answered\n{made} calls made · {3 * CALLS - made} replayed · {tokens(made)} · {PRICE}\n"
     )
+
+
+def test_answers_that_are_not_on_record_are_counted(askance: Command, own_place: Path) -> None:
+    draw(own_place / "ads", *(f"{number}.png" for number in range(20)))
+    with FakeEndpoint(telling) as endpoint:
+        command = ("run", "verbalize", "ads", "--vlm", f"openai:m@{endpoint.url}", "--json")
+        with room(250_000):
+            first = askance(*command)
+        made = len(endpoint.requests)
+        again = askance(*command)
+
+    lost = len(endpoint.requests) - made
+    assert 0 < lost < 20 * CALLS
+    assert first.err.splitlines()[1:] == [
+        "20 of 20 images: 20 answered",
+        f"100 calls made · 0 replayed · {PROBE} · 1,818 tokens · {PRICE} · {lost} answers are not on record",
+    ]
+    assert (first.code, first.err.count("askance: Answers are not recorded"), again.stable) == (0, 1, first.stable)

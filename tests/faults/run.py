@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import resource
 import sys
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Generator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -158,6 +160,17 @@ def found(line: JsonObject) -> JsonObject:
         "links": answered,
         **{name: line[name] for name in ("image", "sha256", "verbalization", "statement", "answers")},
     }
+
+
+@contextmanager
+def room(size: int) -> Generator[None]:
+    """No file may grow beyond so many bytes, as on a disk that is full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def command(run: Run) -> list[str]:

@@ -7,12 +7,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from askance.replay import Store
-from tests.faults.run import CALLS, Run, answer, asked_twice, outcomes
+from tests.faults.run import CALLS, Run, answer, asked_twice, ended_well, room
 from tests.servers import FakeEndpoint
 
 
@@ -30,19 +31,32 @@ def small(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-async def test_a_full_disk_loses_no_answer_and_leaves_the_store_readable(
-    small: Path, caplog: pytest.LogCaptureFixture
+async def loses_nothing(
+    store: Path, full: AbstractContextManager[None], caplog: pytest.LogCaptureFixture, *, mended: bool
 ) -> None:
-    store = small / "store"
+    """Checks a run whose records have no room after a while, and the same run once more, with room or without."""
     with FakeEndpoint(lambda seen: answer(seen.json)) as endpoint, caplog.at_level(logging.WARNING, logger="askance"):
-        lines = await Run(url=endpoint.url, store=store, pictures=30).lines()
-        assert outcomes(lines) == ["answered"] * 30
-        assert "database or disk is full" in caplog.text
+        run = Run(url=endpoint.url, store=store, pictures=30)
+        with full:
+            lines = await run.lines()
+        await ended_well(run, endpoint, lines, twice=0, kept=False)
         assert caplog.text.count("Answers are not recorded") == 1
         with Store.open(store, read_only=True) as records:
             kept = sum(1 for _ in records.of_kind("chat"))
         assert 0 < kept < 30 * CALLS
         made = len(endpoint.requests)
-        again = await Run(url=endpoint.url, store=store, pictures=30).lines()
-    assert outcomes(again) == ["answered"] * 30
-    assert len(endpoint.requests) - made == asked_twice(endpoint) <= 30 * CALLS - kept
+        again = await run.lines()
+    assert len(endpoint.requests) - made == asked_twice(endpoint)
+    await ended_well(run, endpoint, again, twice=30 * CALLS - kept, kept=mended)
+
+
+async def test_a_full_disk_loses_no_answer_and_leaves_the_store_readable(
+    small: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await loses_nothing(small / "store", nullcontext(), caplog, mended=False)
+    assert "database or disk is full" in caplog.text
+
+
+async def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    await loses_nothing(tmp_path / "store", room(300_000), caplog, mended=True)
+    assert "disk I/O error" in caplog.text
