@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +71,8 @@ def audit_by(asked: Auditing, calls: Calls) -> int:
     sets = read_negatives(asked.file, sidecar=asked.sidecar)
     rules = Rules() if asked.rules is None else read_rules(asked.rules)
     with asking(calls) as shared:
-        audit = asyncio.run(_audited(asked, shared, sets=sets, rules=rules))
+        named = replace(asked, judge=asked.judge or shared.local(), blind=asked.blind or shared.local())
+        audit = asyncio.run(_audited(named, shared, sets=sets, rules=rules))
     form = audit_form(audit)
     if asked.report is not None:
         replaced(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
@@ -96,8 +97,7 @@ async def _audited(asked: Auditing, shared: Asking, *, sets: Sequence[OptionSet]
     def model(name: str | None) -> Model | None:
         return None if name is None else get_model(name, engine=shared.engine, config=shared.config)
 
-    judging = model(asked.judge or shared.local())
-    blind = model(asked.blind or shared.local())
+    judging, blind = model(asked.judge), model(asked.blind)
     embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=shared.engine)
     if judging is not None:
         await judging.rung()

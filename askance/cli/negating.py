@@ -129,11 +129,13 @@ def generate_by(
     sources: Sequence[Source], llm: str | None, *, out: Path, recipe: Recipe, calls: Calls, as_json: bool
 ) -> int:
     """Writes the negatives; returns the exit code."""
-    with asking(calls, out / LEDGER) as shared, progress() as told:
+    with asking(calls, out / LEDGER) as shared:
         name = _writer(llm, shared, recipe)
         model = None if name is None else get_model(name, engine=shared.engine, config=shared.config)
         try:
-            written = asyncio.run(agenerate(sources, model, out=out, recipe=recipe, prompts=shared.prompts, told=told))
+            with progress() as told:
+                making = agenerate(sources, model, out=out, recipe=recipe, prompts=shared.prompts, told=told)
+                written = asyncio.run(making)
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
             return INTERRUPTED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -94,6 +95,21 @@ class Place:
             check=False,
         )
         return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def begin_by(
+        self, python: Path, words: Sequence[str], variables: Mapping[str, str], *, terminal: int
+    ) -> subprocess.Popen[str]:
+        """As `run_by`, on a terminal, and still under way; it heeds Ctrl-C even where the tests ignore it."""
+        return subprocess.Popen(
+            [str(python.with_name("askance")), *words],
+            cwd=self.folder,
+            env={**_environment(), **variables},
+            stdin=terminal,
+            stdout=subprocess.DEVNULL,
+            stderr=terminal,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # before any thread
+        )
 
     def keys(self) -> set[str]:
         """The calls on record."""

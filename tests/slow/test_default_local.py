@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,6 +145,29 @@ def test_what_asks_about_words_takes_it_too(run: Run, place: Place, tiny: Path, 
     assert (unasked.code, "→ Add `--yes`." in words(unasked)) == (2, True)
     assert " made · 0 replayed · " in asked.err
     assert (again.code, again.out) == (asked.code, asked.out)
+
+
+@pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
+def test_ctrl_c_at_the_question_ends_it_at_once(
+    place: Place, hf_python: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (place.folder / "weird").mkdir()
+    for name, text in TEXTS.items():
+        (place.folder / name).write_text(text, encoding="utf-8")
+    hub = {"HF_HOME": str(tmp_path / "hub"), "HF_ENDPOINT": "http://127.0.0.1:9", "TERM": "xterm-256color"}
+    master, slave = pty.openpty()
+    process = place.begin_by(hf_python, (*command, "--local"), hub, terminal=slave)
+    os.close(slave)
+    shown = b""
+    while b"[y/N] " not in shown:
+        shown += os.read(master, 65536)
+    process.send_signal(signal.SIGINT)
+
+    try:
+        assert (process.wait(timeout=20), b"\x1b" in shown) == (130, False)  # no bar is drawn over the question
+    finally:
+        process.kill()
+        os.close(master)
 
 
 def test_without_torch_nothing_is_downloaded(place: Place, tiny: Path) -> None:
