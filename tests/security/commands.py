@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from zipfile import ZipFile, is_zipfile
 
 from tests.scripted import OPTIONS, PICTURE
 
@@ -102,8 +103,15 @@ class Project:
     def leaks(self) -> Iterator[str]:
         """Each place in which a secret stands."""
         texts = [("said", text.encode()) for text in self.said]
-        files = [(str(path), path.read_bytes()) for path in self.folder.rglob("*") if path.is_file()]
-        for place, content in (*texts, *files):
+        for place, content in (*texts, *self._files()):
             for name, secret in SECRETS.items():
                 if secret.encode() in content:
                     yield f"{name} in {place}"
+
+    def _files(self) -> Iterator[tuple[str, bytes]]:
+        """Every file, and what is packed in it, by name."""
+        for path in (path for path in self.folder.rglob("*") if path.is_file()):
+            yield str(path), path.read_bytes()
+            if is_zipfile(path):
+                with ZipFile(path) as pack:
+                    yield from ((f"{name} in {path}", pack.read(name)) for name in pack.namelist())

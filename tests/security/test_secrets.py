@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from traceback import TracebackException
 
 import pytest
 
@@ -125,27 +126,34 @@ def test_a_crash_shows_no_secret_even_with_its_locals(own_place: Path) -> None:
     assert list(project.leaks()) == []
 
 
+SPECS = {"openai": "openai:fake-model", "langchain": "langchain:openai:fake-model"}
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 @pytest.mark.parametrize("reply", FAILURES.values(), ids=FAILURES)
 async def test_no_error_holds_a_secret(
-    reply: Callable[[Seen], Reply], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    reply: Callable[[Seen], Reply], spec: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "askance")
     monkeypatch.setenv("MARKED_KEY", KEY)
     monkeypatch.setenv("MARKED_HEADER", HEADER)
     with FakeEndpoint(reply) as endpoint:
         model = get_model(
-            f"openai:fake-model@{endpoint.url}",
+            f"{spec}@{endpoint.url}",
             engine=Engine(records=MemoryStore(), policy=RetryPolicy(tries=1)),
             key_variable="MARKED_KEY",
             headers={"X-Team-Secret": "env:MARKED_HEADER"},
         )
         with pytest.raises(CallError) as caught:
             await model.generate(model.request([Message("user", (TextPart("Look."),))]))
+        assert KEY in sent(endpoint.requests[-1])
+        assert HEADER in sent(endpoint.requests[-1])
         await model.aclose()
 
-    said = [caplog.text]
-    link: BaseException | None = caught.value
-    while link is not None:
-        said += [str(link), repr(link), repr(vars(link))]
-        link = link.__cause__
+    said = [caplog.text, "".join(TracebackException.from_exception(caught.value, capture_locals=True).format())]
+    left: list[BaseException | None] = [caught.value]
+    while left:
+        if (link := left.pop()) is not None:
+            said += [str(link), repr(link), repr(vars(link))]
+            left += [link.__cause__, link.__context__]
     assert [text for text in said if KEY in text or HEADER in text] == []
