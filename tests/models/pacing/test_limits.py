@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from askance.chat import ChatRequest, ChatResponse
+from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.errors import RateLimited, ServerFault, Unreachable, UsageError
 from askance.models import Engine, RetryPolicy, ScriptedModel, get_model
 from askance.models.pacing.allowance import hand_on
@@ -102,6 +102,19 @@ async def test_a_given_rate_is_kept(engine: Engines, ask: Ask) -> None:
     model = get_model(ScriptedModel(reply), engine=engine(rpm=60 * 50))
     await asyncio.gather(*(model.generate(ask(draw=draw)) for draw in range(10)))
     assert starts[-1] - starts[0] > 6 / 50, "nine intervals, less what makes up for a late timer"
+
+
+async def test_a_given_rate_of_tokens_is_kept(engine: Engines, ask: Ask) -> None:
+    starts: list[float] = []
+
+    def reply(_: ChatRequest) -> ChatResponse:
+        starts.append(time.monotonic())
+        return ChatResponse(text="a cup", usage=Usage(input=400, output=100))
+
+    model = get_model(ScriptedModel(reply), engine=engine(tpm=60 * 10_000))
+    for draw in range(16):
+        await model.generate(ask(draw=draw))
+    assert starts[-1] - starts[0] > 13 / 20, "fifteen intervals of 500 tokens at 10,000 a second, less a late timer's"
 
 
 async def test_the_headers_of_a_reply_reach_the_pace(engine: Engines, ask: Ask) -> None:
