@@ -29,6 +29,20 @@ key_variable = "MARKED_KEY"
 headers = {{ "X-Team-Secret" = "env:MARKED_HEADER" }}
 """
 
+ASKANCE = ("-m", "askance")
+QUICKLY = (
+    "-c",
+    """
+from dataclasses import replace
+from askance.cli import main
+from askance.models.batch import batches
+from tests.batch_client import QUICK
+batches.BatchPolicy = lambda: replace(QUICK, max_wait=9.0)
+main()
+""",
+)
+"""How Python begins the command; the second one looks at batches without delay, and waits after faults."""
+
 
 @dataclass
 class Project:
@@ -49,7 +63,7 @@ class Project:
 
     def askance(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         """Runs the command to its end."""
-        return self.run("-m", "askance", *arguments, timeout=timeout)
+        return self.run(*ASKANCE, *arguments, timeout=timeout)
 
     def read(self, *more: str, out: str = "out") -> subprocess.CompletedProcess[str]:
         """Runs the whole chain over the picture."""
@@ -68,10 +82,10 @@ class Project:
         self.said += (done.stdout, done.stderr)
         return done
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, first: tuple[str, ...] = ASKANCE) -> subprocess.Popen[str]:
         """Starts the command and leaves it running."""
         return subprocess.Popen(
-            [sys.executable, "-m", "askance", *arguments],
+            [sys.executable, *first, *arguments],
             cwd=self.folder,
             env=self.env,
             stdout=subprocess.PIPE,

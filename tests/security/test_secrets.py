@@ -16,7 +16,8 @@ from askance.chat import Message, TextPart
 from askance.errors import CallError
 from askance.models import Engine, RetryPolicy, get_model
 from askance.replay import MemoryStore
-from tests.security.commands import HEADER, KEY, Project
+from tests.batch_server import BatchServer, Step, When
+from tests.security.commands import HEADER, KEY, QUICKLY, SETTINGS, Project
 from tests.servers import FakeEndpoint, Reply, Seen, chat_body, default_text, error
 
 
@@ -70,9 +71,17 @@ def test_a_run_that_fails_leaves_no_secret(own_place: Path) -> None:
     assert list(project.leaks()) == []
 
 
-def test_a_run_that_is_killed_leaves_no_secret(own_place: Path) -> None:
-    with FakeEndpoint(lambda seen: None if len(endpoint.requests) < 4 else Reply(delay=60.0)) as endpoint:
-        project = Project.make(own_place, endpoint.url)
+SPECS = {"openai": "openai:fake-model", "langchain": "langchain:openai:fake-model"}
+
+
+def settings_of(spec: str) -> str:
+    return SETTINGS.replace(SPECS["openai"], spec)
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_a_run_that_is_killed_leaves_no_secret(own_place: Path, spec: str) -> None:
+    with FakeEndpoint(lambda seen: chatty(seen) if len(endpoint.requests) < 4 else Reply(delay=60.0)) as endpoint:
+        project = Project.make(own_place, endpoint.url, settings_of(spec))
         process = project.start("run", "action-reason", "ad.jpg", "--options", "options.json", "--out", "out")
         while len(endpoint.requests) < 5 and process.poll() is None:
             time.sleep(0.05)
@@ -81,6 +90,31 @@ def test_a_run_that_is_killed_leaves_no_secret(own_place: Path) -> None:
 
     assert process.returncode == -9
     assert (own_place / "store" / "cache.db").exists()
+    assert list(project.leaks()) == []
+
+
+def test_batches_that_are_killed_leave_no_secret(own_place: Path, tmp_path: Path) -> None:
+    """Killed while a file of answers that has broken off lies on the disk."""
+    echo = f"Bearer {KEY} and {HEADER}\n"
+    broken: list[Reply] = []
+
+    def fault(step: Step, when: When) -> Reply | None:
+        if (step, when) != ("content", "after"):
+            return None
+        broken.append(Reply(body=echo * 100, cut=50 * len(echo)))
+        return broken[-1]
+
+    with BatchServer(tmp_path / "endpoint", fault=fault) as server:
+        project = Project.make(own_place, server.url)
+        process = project.start("run", "verbalize", "ad.jpg", "--out", "out", "--batch", first=QUICKLY)
+        while not any(file.stat().st_size for file in own_place.rglob("*.answers")) and process.poll() is None:
+            time.sleep(0.02)
+        process.kill()
+        project.said.append(process.communicate(timeout=60)[0])
+
+    (file,) = own_place.rglob("*.answers")
+    assert (process.returncode, broken != []) == (-9, True)
+    assert file.read_bytes().startswith(b"Bearer [key] and [key]\n" * 49)
     assert list(project.leaks()) == []
 
 
@@ -115,18 +149,16 @@ raise SystemError("the end", model, engine, reading)
 """
 
 
-def test_a_crash_shows_no_secret_even_with_its_locals(own_place: Path) -> None:
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_a_crash_shows_no_secret_even_with_its_locals(own_place: Path, spec: str) -> None:
     failures = iter((FAILURES["wrong key"], FAILURES["rejected"]))
     with FakeEndpoint(lambda seen: next(failures)(seen) if "seed" in seen.json else chatty(seen)) as endpoint:
-        done = (project := Project.make(own_place, endpoint.url)).run("-c", CRASH)
+        done = (project := Project.make(own_place, endpoint.url, settings_of(spec))).run("-c", CRASH)
 
     found = re.findall(r"^(?:askance\.errors\.)?(\w+): ", done.stderr, re.MULTILINE)
     assert {"RuntimeError", "AuthError", "BadRequest", "SystemError"} <= set(found)
     assert "a reader of scene text fails" in done.stdout
     assert list(project.leaks()) == []
-
-
-SPECS = {"openai": "openai:fake-model", "langchain": "langchain:openai:fake-model"}
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
