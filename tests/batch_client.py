@@ -53,6 +53,7 @@ class Run:
             it is written, `torn` in the middle, `after` it; or `put` for the answer that is about to be recorded.
         policy: of the batches.
         budget: that the run is held to, in the ledger `budget.db`.
+        folder: name of the folder for the batches.
     """
 
     url: str
@@ -63,6 +64,7 @@ class Run:
     engine: JsonObject = field(default_factory=dict[str, Any])
     settings: JsonObject = field(default_factory=dict[str, Any])
     budget: Budget | None = None
+    folder: str = "batches"
 
     def chain(self, *, store: str = "store", observers: Sequence[Callable[..., None]] = ()) -> tuple[Chain, Engine]:
         records = Store.open(self.place / store)
@@ -79,26 +81,26 @@ class Run:
     def inputs(self) -> list[Any]:
         return [{"image": picture, "options": OPTIONS} for picture in self.pictures]
 
-    def online(self) -> list[JsonObject]:
+    def online(self, store: str = "online") -> list[JsonObject]:
         """The lines of the same run, asked call by call."""
-        chain, engine = self.chain(store="online")
+        chain, engine = self.chain(store=store)
         return asyncio.run(lines_of(chain, engine, chain.read_all(self.inputs)))
 
     def in_batches(self, told: Callable[[BatchNews], None] | None = None, **options: Any) -> list[JsonObject]:
         """The lines, read by batches in this process."""
         chain, engine = self.chain(**options)
-        readings = read_in_batches(chain, self.inputs, folder=self.place / "batches", policy=self.policy, told=told)
+        readings = read_in_batches(chain, self.inputs, folder=self.place / self.folder, policy=self.policy, told=told)
         return asyncio.run(lines_of(chain, engine, readings))
 
     def alone(self) -> multiprocessing.Process:
-        """The run as a process; it leaves its lines in `lines.jsonl`."""
+        """The run as a process; it leaves its lines beside its folder."""
         process = _fast.Process(target=_main, args=(self,), daemon=True)
         process.start()
         return process  # pyright: ignore[reportReturnType]  # of another context
 
     @property
     def lines(self) -> list[JsonObject]:
-        return [json.loads(line) for line in (self.place / "lines.jsonl").read_text().splitlines()]
+        return [json.loads(line) for line in (self.place / f"{self.folder}.lines.jsonl").read_text().splitlines()]
 
     @property
     def peak(self) -> int:
@@ -134,8 +136,8 @@ def _main(run: Run) -> None:
     chain, engine = run.chain()
 
     async def read() -> None:
-        readings = read_in_batches(chain, run.inputs, folder=run.place / "batches", policy=run.policy)
-        with (run.place / "lines.jsonl").open("w") as file:
+        readings = read_in_batches(chain, run.inputs, folder=run.place / run.folder, policy=run.policy)
+        with (run.place / f"{run.folder}.lines.jsonl").open("w") as file:
             async for reading in readings:
                 print(json.dumps({**line_of(reading), "meta": None}), file=file)
         await engine.aclose()

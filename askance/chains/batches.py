@@ -71,7 +71,13 @@ async def read_in_batches(
             await batches.begin()
             await batches.drain()
             rounds = 0
-            while (walked := await _walked(chain, inputs, batches, concurrency=concurrency)).taken:
+            while True:
+                walked = await _walked(chain, inputs, batches, concurrency=concurrency)
+                if not walked.taken:
+                    if not walked.elsewhere:
+                        break
+                    await batches.others(walked.elsewhere)
+                    continue
                 await batches.drain()
                 batches.round += 1
                 rounds += batches.walked(walked)

@@ -1,47 +1,44 @@
 """Leases: two processes on one store do not pay for the same request twice.
 
 Who makes a call holds its lease, a file in the store's folder that is named by the request's key; others wait until the
-answer is on record or the lease is free. All leases of a process are links to one file of its own. That file it keeps
-locked, and the lock falls when the process dies, in whatever way; and it writes a rising number into it every few
-seconds, so that the leases of a process that is stopped for long count for nothing. Nobody reads the wall's clock: a
-jump of it harms nothing; but a batch that nobody comes back for holds its leases for a day of it.
+answer is on record or the lease is free. All leases of a process are links to a file of its own, which falls free with
+the process (see `holders`). Nobody reads the wall's clock: a jump of it harms nothing; but a batch that nobody comes
+back for holds its leases for a day of it.
 
-What a batch asks for is held by the batch and not by a process: one file with all its keys, until it is let go.
+What a batch asks for is held by the batch and not by a process: one file with all its keys, until it is let go or
+nobody can come for its answers any more. A lease is taken first, and such files are looked at then; who hands leases
+over to a batch writes the file first, and frees them then: so no call is held by nobody in between.
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
+import json
 import logging
 import os
-import secrets
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable
+from bisect import bisect_left
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover  # not a POSIX system
-    fcntl = None
+from askance.models.holders import Holder, inode_of, locked, look
 
 _log = logging.getLogger("askance")
 
 FOLDER = "leases"
-BEAT = 5.0
-"""Seconds between two signs of life."""
 DAY = 26 * 3600.0
 """Seconds after which a batch holds nothing any more: it has ended, and nobody has come for its answers."""
 EXPIRY = 30.0
-"""Seconds without one after which a holder counts as gone."""
+"""Seconds without a sign of life after which a holder counts as gone."""
 _FIRST_LOOK, _LAST_LOOK = 0.05, 1.0
 """Seconds between two looks at a lease that is taken: at first, and at most."""
+_MOMENT = 0.002
 
 
 class Leases:
-    """The leases in the folder of one store, for this process.
+    """The leases in the folder of one store, for this process; from any thread.
 
     Where they cannot be kept (a disk that is full or read-only, a file system without links, a system without POSIX
     locks) nothing is held: an answer is worth more than the price of asking twice.
@@ -51,12 +48,12 @@ class Leases:
         self._folder = folder / FOLDER
         self._prefix = f"{self._folder}{os.sep}"
         self._batches = self._folder / "batches"
-        self._batches_path = str(self._batches)
         self._holder: Holder | None = None
+        self._beginning = threading.Lock()
         self._signs: dict[int, tuple[bytes, float]] = {}
         """By holder: the last sign of life, and when it was new to us."""
-        self._entrusted: dict[str, str] = {}
-        self._read_at = 0
+        self._entrusted: dict[str, _Entrusted] = {}
+        """By name: what batches hold, as far as it was read."""
         self._told: set[str] = set()
 
     @asynccontextmanager
@@ -70,8 +67,45 @@ class Leases:
             if held and holder is not None:
                 holder.release(self._prefix + key)
 
-    def entrust(self, name: str, keys: Iterable[str]) -> None:
+    def take(self, key: str, *, of: str = "") -> bool:
+        """Holds the lease of `key` until `release`, without a wait; False where somebody else has it.
+
+        Args:
+            key: of a request.
+            of: a batch that takes back what it holds itself.
+        """
+        holder = self._own()
+        try:
+            while holder is not None and not self._tried(key, holder, of):
+                if not self.free(key, of=of):
+                    return False
+                time.sleep(_MOMENT)  # others take over what the same dead holder held
+        except OSError:
+            pass
+        return True
+
+    def owns(self, key: str) -> bool:
+        """Whether this process holds the lease of `key`."""
+        return self._holder is not None and self._holder.owns(self._prefix + key)
+
+    def release(self, key: str) -> bool:
+        """Ends `take`; False where another process has taken the lease over, because this one seemed to be gone."""
+        return self._holder is None or self._holder.release(self._prefix + key)
+
+    def free(self, key: str, *, of: str = "") -> bool:
+        """Whether nobody holds the lease of `key`, but for the batch `of`."""
+        with suppress(OSError):
+            found = look(self._prefix + key)
+            return not self._with_a_batch(key, of) and (found is None or not self._lives(*found))
+        return True
+
+    def entrust(self, name: str, keys: Iterable[str], *, kept: Path | None = None) -> None:
         """Has `name`, such as a batch, hold the leases of `keys` until `let_go`, whatever becomes of this process.
+
+        Args:
+            name: of the batch.
+            keys: of requests.
+            kept: a file without which nobody can come for the batch's answers; they are free when it is gone.
 
         Raises:
             OSError: it cannot be written.
@@ -79,6 +113,7 @@ class Leases:
         self._batches.mkdir(parents=True, exist_ok=True)
         fresh = self._folder / f"{name}.{os.getpid()}"
         with fresh.open("w", encoding="ascii") as file:
+            file.write(json.dumps(None if kept is None else os.path.abspath(kept)) + "\n")  # noqa: PTH100
             file.writelines(f"{key}\n" for key in keys)
         fresh.replace(self._batches / name)
 
@@ -94,52 +129,74 @@ class Leases:
             holder.stop()
 
     def _own(self) -> Holder | None:
-        if self._holder is None or self._holder.process != os.getpid():
-            try:
-                self._holder = Holder(self._folder)
-            except OSError:
-                return None
-        return self._holder
+        with self._beginning:
+            if self._holder is None or self._holder.process != os.getpid():
+                try:
+                    self._holder = Holder(self._folder)
+                except OSError:
+                    return None
+            return self._holder
 
     async def _taken(self, key: str, holder: Holder, done: Callable[[], bool]) -> bool:
         """Whether the lease was taken; not where that was in vain or cannot be done."""
-        file, look = self._prefix + key, _FIRST_LOOK
+        wait = _FIRST_LOOK
         while True:
             try:
-                if not self._with_a_batch(key) and (holder.take(file) or self._seized(file, holder)):
+                if self._tried(key, holder):
                     return True
             except OSError:
                 return False
-            await asyncio.sleep(look)
-            look = min(look * 1.5, _LAST_LOOK)
+            await asyncio.sleep(wait)
+            wait = min(wait * 1.5, _LAST_LOOK)
             if done():
                 return False
 
-    def _with_a_batch(self, key: str) -> bool:
-        """Whether a batch holds `key`; said once for each batch."""
+    def _tried(self, key: str, holder: Holder, of: str = "") -> bool:
+        """Whether the lease was free and now is held.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        file = self._prefix + key
+        if self._with_a_batch(key, of) or not (holder.take(file) or self._seized(file, holder)):
+            return False
+        # It may have been handed over to a batch since that was looked at.
+        if self._with_a_batch(key, of):
+            holder.release(file)
+            return False
+        return True
+
+    def _with_a_batch(self, key: str, of: str = "") -> bool:
+        """Whether a batch other than `of` holds `key`; said once for each batch."""
         try:
-            changed = os.stat(self._batches_path).st_mtime_ns  # noqa: PTH116  # for every call, and quicker so
+            names = set(os.listdir(self._batches))  # noqa: PTH208  # for every call, and quicker so
         except FileNotFoundError:
             return False
-        if changed != self._read_at:
-            self._read_at, self._entrusted = changed, _entrusted(self._batches)
-        name = self._entrusted.get(key)
+        known = self._entrusted
+        if names != known.keys():
+            self._entrusted = known = dict(self._read(names, known))
+        name = next((name for name, held in known.items() if name != of and held.holds(key)), None)
         if name is not None and name not in self._told:
             self._told.add(name)
             _log.warning("Some calls wait for the batch %s, which has asked for them already.", name)
         return name is not None
 
+    def _read(self, names: Iterable[str], known: Mapping[str, _Entrusted]) -> Iterator[tuple[str, _Entrusted]]:
+        for name in names:
+            with suppress(OSError, ValueError):
+                yield name, known.get(name) or _Entrusted(self._batches / name)
+
     def _seized(self, file: str, holder: Holder) -> bool:
         """Takes a lease over from a holder that is gone, if it is."""
-        found = _look(file)
+        found = look(file)
         if found is None or self._lives(*found):
             return False
         lock = os.open(self._folder / "takeover", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
-            if not _locked(lock):
+            if not locked(lock):
                 return False
             # Another one may have been quicker.
-            if _inode(file) == found[0]:
+            if inode_of(file) == found[0]:
                 with suppress(FileNotFoundError):
                     Path(file).unlink()
             return holder.take(file)
@@ -158,106 +215,29 @@ class Leases:
         return now - last[1] < EXPIRY
 
 
-class Holder:
-    """This process as one that holds leases.
+class _Entrusted:
+    """What one batch holds: sorted digests, in 32 bytes each, for there may be millions.
 
     Raises:
-        OSError: there can be no file for it.
+        OSError: its file cannot be read.
+        ValueError: it is no such file.
     """
 
-    def __init__(self, folder: Path) -> None:
-        if fcntl is None:
-            raise OSError
-        folder.mkdir(parents=True, exist_ok=True)
-        _clear(folder)
-        self.process = os.getpid()
-        self._file = folder / f"{secrets.token_hex(8)}.holder"
-        self._descriptor = os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._inode = os.fstat(self._descriptor).st_ino
-        self._stopped = threading.Event()
-        threading.Thread(target=self._beat, name="askance-leases", daemon=True).start()
-        atexit.register(self.stop)
+    def __init__(self, file: Path) -> None:
+        kept, *keys = file.read_text(encoding="ascii").split("\n")
+        self._file = file
+        self._kept: str | None = json.loads(kept)
+        self._digests = b"".join(sorted(map(bytes.fromhex, keys)))
 
-    def take(self, lease: str) -> bool:
-        """Whether `lease` was free and now is held.
-
-        Raises:
-            OSError: it cannot be written.
-        """
-        try:
-            os.link(self._file, lease)
-        except FileExistsError:
+    def holds(self, key: str) -> bool:
+        """Whether the batch holds the lease of `key`, and somebody may yet come for its answer."""
+        digest, count = bytes.fromhex(key), len(self._digests) // 32
+        place = bisect_left(range(count), digest, key=self._at)
+        if self._at(place) != digest or (self._kept is not None and not Path(self._kept).exists()):
             return False
-        return True
-
-    def release(self, lease: str) -> None:
-        """Frees `lease`, unless another one has taken it over."""
         with suppress(OSError):
-            if _inode(lease) == self._inode:
-                Path(lease).unlink()
-
-    def stop(self) -> None:
-        atexit.unregister(self.stop)
-        if not self._stopped.is_set() and os.getpid() == self.process:
-            self._stopped.set()
-            with suppress(OSError):
-                self._file.unlink(missing_ok=True)
-            os.close(self._descriptor)
-
-    def _beat(self) -> None:
-        number = 0
-        while not self._stopped.wait(BEAT):
-            number += 1
-            with suppress(OSError):
-                os.pwrite(self._descriptor, f"{number}\n".encode(), 0)
-
-
-def _look(lease: str | Path) -> tuple[int, bytes | None] | None:
-    """Who holds a lease, and the last sign of life, None where the holder has died; None where it has been freed."""
-    try:
-        descriptor = os.open(lease, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        inode = os.fstat(descriptor).st_ino
-        return inode, None if _locked(descriptor, shared=True) else os.read(descriptor, 64)
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int, *, shared: bool = False) -> bool:
-    """Whether the open file could be locked, which it is until it is closed."""
-    if fcntl is None:
+            return time.time() - self._file.stat().st_mtime < DAY
         return False
-    try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
-
-def _inode(file: str) -> int | None:
-    try:
-        return os.stat(file).st_ino  # noqa: PTH116
-    except OSError:
-        return None
-
-
-def _entrusted(batches: Path) -> dict[str, str]:
-    """The batch that holds it, by key."""
-    found: dict[str, str] = {}
-    for file in batches.iterdir():
-        with suppress(OSError, UnicodeDecodeError):
-            if time.time() - file.stat().st_mtime < DAY:
-                found.update(dict.fromkeys(file.read_text(encoding="ascii").split(), file.name))
-    return found
-
-
-def _clear(folder: Path) -> None:
-    """Removes the files of holders that have died; their leases go when they are wanted."""
-    for file in folder.glob("*.holder"):
-        with suppress(OSError):
-            found = _look(file)
-            if found is not None and found[1] is None:
-                file.unlink(missing_ok=True)
+    def _at(self, place: int) -> bytes:
+        return self._digests[place * 32 : place * 32 + 32]

@@ -177,12 +177,14 @@ class Shelf:
     def leases(self) -> Leases | None:
         """The leases in the store's folder; None where nothing is read and written there."""
         if self._leases is None:
-            self._leases = self._made_leases()
+            records = self.records
+            with self._opening:
+                if self._leases is None:
+                    self._leases = self._made_leases(records)
         return self._leases if isinstance(self._leases, Leases) else None
 
-    def _made_leases(self) -> Leases | AbstractAsyncContextManager[None]:
+    def _made_leases(self, records: Records) -> Leases | AbstractAsyncContextManager[None]:
         """The leases in the store's folder; where nothing is read and written there, what holds nothing."""
-        records = self.records
         if self.mode not in {"auto", "refresh"} or not isinstance(records, Store) or not records.writable:
             return nullcontext()
         try:

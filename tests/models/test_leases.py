@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models import leases
+from askance.models import holders, leases
 from askance.models.leases import FOLDER, Leases
 
 KEY = "ab" * 32
@@ -113,7 +114,7 @@ async def test_a_stopped_holder_counts_for_nothing_after_a_while(
 
 async def test_a_holder_that_gives_signs_of_life_is_not_robbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "EXPIRY", 0.4)
-    monkeypatch.setattr(leases, "BEAT", 0.05)
+    monkeypatch.setattr(holders, "BEAT", 0.05)
     monkeypatch.setattr(time, "time", lambda: 0.0)  # whatever the wall's clock says
     one, two = Leases(tmp_path), Leases(tmp_path)
     async with one.lease(KEY, never):
@@ -154,6 +155,77 @@ async def test_a_batch_holds_its_keys_without_a_process(tmp_path: Path) -> None:
     Leases(tmp_path).let_go("batch-1")
     await asyncio.wait_for(holds(own), 5)
     own.close()
+
+
+AGES = {"an hour short of it": (25.0, True), "an hour past it": (27.0, False)}
+
+
+@pytest.mark.parametrize(("hours", "held"), AGES.values(), ids=AGES)
+def test_a_batch_that_nobody_comes_back_for_holds_its_leases_for_a_day(
+    tmp_path: Path, hours: float, held: bool
+) -> None:
+    own, then = Leases(tmp_path), time.time() - hours * 3600
+    own.entrust("batch-1", [KEY])
+    os.utime(tmp_path / FOLDER / "batches" / "batch-1", (then, then))
+
+    assert (own.free(KEY), own.take(KEY)) == (not held, not held)
+    own.close()
+
+
+def test_a_batch_whose_state_is_gone_holds_nothing(tmp_path: Path) -> None:
+    own, kept = Leases(tmp_path), tmp_path / "calls"
+    kept.touch()
+    own.entrust("batch-1", [KEY], kept=kept)
+
+    assert (own.take(KEY), own.take(KEY, of="batch-1")) == (False, True)
+    own.release(KEY)
+    kept.unlink()
+    assert own.take(KEY)
+    own.close()
+
+
+def test_a_lease_without_a_wait(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    own, other = Leases(tmp_path), "cd" * 32
+    assert [own.take(KEY), own.take(other), own.take(other)] == [False, True, False]
+    assert [own.owns(KEY), own.owns(other), own.free(KEY)] == [False, True, False]
+    assert [own.release(KEY), own.release(other), own.free(other)] == [False, True, True]
+    holder.kill()
+    holder.wait()
+    assert own.free(KEY)
+    assert own.take(KEY)
+    own.close()
+
+
+async def test_a_handover_to_a_batch_leaves_no_gap(tmp_path: Path) -> None:
+    """Who waits for a lease does not get it in the moment in which it passes to the batch."""
+    one, two = Leases(tmp_path), Leases(tmp_path)
+    assert one.take(KEY)
+    waiting = asyncio.ensure_future(holds(two))
+    await asyncio.sleep(0.1)
+    one.entrust("batch-1", [KEY])
+    one.release(KEY)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(waiting, 0.5)
+    one.close()
+    two.close()
+
+
+def test_more_leases_than_a_file_has_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = os.link
+
+    def few(source: str, target: str) -> None:
+        if Path(source).stat().st_nlink > 3:
+            raise OSError(errno.EMLINK, "Too many links")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", few)
+    own, keys = Leases(tmp_path), [f"{number:064x}" for number in range(10)]
+
+    assert all(own.take(key) for key in keys)
+    assert all(own.owns(key) for key in keys)
+    assert not any(Leases(tmp_path).take(key) for key in keys)
+    own.close()
+    assert all(Leases(tmp_path).free(key) for key in keys)
 
 
 async def test_a_folder_that_cannot_be_used_holds_nothing(tmp_path: Path) -> None:

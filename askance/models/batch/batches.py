@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from askance.errors import UsageError
 from askance.models.batch.budget import BatchBudget
 from askance.models.batch.carrier import Carrier
+from askance.models.batch.claims import Claims
 from askance.models.batch.policy import BatchNews, BatchPolicy
 from askance.models.batch.queue import Queue
 from askance.models.batch.target import Target
@@ -46,12 +47,16 @@ class Batches:
         self._policy = policy or BatchPolicy()
         self._job = job
         self._told = told
+        self._walks = 0
         self._engine = models[0].engine
+        self._claims = Claims(job, self._engine.shelf)
         self._targets = {target.key: target for target in [Target(model, job) for model in models]}
         purse = self._engine.purse
         self._budget = None if purse is None else BatchBudget(job, purse)
         self._over: OverBudget | None = None
-        self._carrier = Carrier(job, self._targets, policy=self._policy, tell=self.tell, budget=self._budget)
+        self._carrier = Carrier(
+            job, self._targets, claims=self._claims, policy=self._policy, tell=self.tell, budget=self._budget
+        )
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self) -> None:
@@ -70,8 +75,8 @@ class Batches:
             for key in self._job.answered_keys():
                 self._engine.shelf.renewed(key)
         for part in self._job.parts.values():
-            if part.settled and part.target in self._targets:
-                self._targets[part.target].let_go(part)
+            if part.settled:
+                await asyncio.to_thread(self._claims.let_go, part)
         for part in sorted(self._job.unsettled, key=lambda part: part.batch is None):
             if part.target not in self._targets:
                 raise UsageError(
@@ -92,16 +97,19 @@ class Batches:
 
     def queue(self, *, closed: bool = False) -> Queue:
         """A queue for the next walk; `closed`, for the last."""
-        return Queue(
+        self._walks += 1
+        queue = Queue(
             self._job,
             {name: target.habits for name, target in self._targets.items()},
+            claims=self._claims,
             most_calls=self._policy.most_calls,
             most_bytes=self._policy.most_bytes,
-            told=self.round == 1 and not closed,
+            told=self._walks == 1 and not closed,
             budget=self._budget,
             closed=closed,
-            over=self._over if closed else None,
         )
+        queue.over = self._over if closed else None
+        return queue
 
     def walked(self, queue: Queue) -> bool:
         """Takes note of a walk that has ended; whether the next can be expected to end with an empty queue."""
@@ -130,11 +138,26 @@ class Batches:
         while self._tasks:
             await self._raised(await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED))
 
+    async def others(self, keys: list[str]) -> None:
+        """Waits until other runs have answers to `keys`, or have let go of them."""
+        words = f"Another run on these records asks for {len(keys):,} of the calls."
+        wait = self._policy.first_poll
+        while keys:
+            while keys and await asyncio.to_thread(self._claims.open, keys[-1]):
+                keys.pop()
+            if keys:
+                self.tell("trouble", words)
+                await asyncio.sleep(wait)
+                wait = min(wait * 1.5, self._policy.poll)
+
     async def aclose(self) -> None:
-        """Leaves every part as it is."""
+        """Leaves every part as it is; those that are in no batch hold nothing any more."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for part in self._job.unsettled:
+            if part.sure:
+                await asyncio.to_thread(self._claims.let_go, part)
         for target in self._targets.values():
             await target.aclose()
 

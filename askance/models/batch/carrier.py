@@ -2,7 +2,8 @@
 
 What a step does is written down before it is taken where it must not be taken twice, and after it where it may; so a
 part is picked up wherever the last process left it. Whether a batch was made is not known when its making got no
-answer: it is then looked for by the part's number until it would have shown.
+answer: it is then looked for by the part's number until it would have shown. What other runs ask for by then, or have
+asked for, is not asked for again: the part is given up, and the next walk queues what is left of it.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from askance.errors import BadRequest, CallError, ModelError, UsageError
 from askance.models.batch.harvest import Harvest
-from askance.models.batch.jobs import form_of
+from askance.models.batch.jobs import Ending, form_of
 from askance.models.batch.queue import URLS
+from askance.models.spending.budget import NOTHING
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError
     from askance.models.batch.budget import BatchBudget
-    from askance.models.batch.jobs import Ending, Job, Part
+    from askance.models.batch.claims import Claims
+    from askance.models.batch.jobs import Job, Part
     from askance.models.batch.policy import BatchPolicy, Phase
     from askance.models.batch.target import Target
     from askance.models.openai.batches import Batch
@@ -39,12 +42,17 @@ NO_ROOM = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})
 """Codes by which an endpoint says that too much waits there already."""
 
 
+class _Taken(Exception):
+    """Another run asks for a call of a part that is in no batch yet."""
+
+
 class Carrier:
     """Carries the parts of one run, any number at a time.
 
     Args:
         job: the state on disk.
         targets: by the name that parts have for them.
+        claims: on the calls.
         policy: bounds.
         tell: says how far all has come.
         budget: holds what the parts can cost; None is without one.
@@ -55,6 +63,7 @@ class Carrier:
         job: Job,
         targets: Mapping[str, Target],
         *,
+        claims: Claims,
         policy: BatchPolicy,
         tell: Callable[[Phase, str], None],
         budget: BatchBudget | None = None,
@@ -63,12 +72,15 @@ class Carrier:
         """Calls that the endpoint has done, by part."""
         self._job = job
         self._targets = targets
+        self._claims = claims
         self._policy = policy
         self._tell = tell
         self._budget = budget
         self._lines = asyncio.Semaphore(policy.at_once)
         self._landed = asyncio.Condition()
         self._flying: Counter[str] = Counter()
+        self._unsure: dict[str, float] = {}
+        """By part: when its making was last seen to get no answer, by a clock that nobody sets."""
 
     async def carry(self, part: Part) -> None:
         """Takes a part from where it is to its end.
@@ -77,8 +89,18 @@ class Carrier:
             AskanceError: it cannot go on; it is left as it is.
         """
         self.done.setdefault(part.id, 0)
-        if part.batch is None:
-            await self._upload(part)
+        try:
+            if part.sure:
+                await self._claim(part)
+            if part.batch is None:
+                await self._upload(part)
+            await self._fly(part)
+        except _Taken:
+            await self._give_up(part)
+        self._tell("settled", "")
+
+    async def _fly(self, part: Part) -> None:
+        """From the creation of the batch to its end."""
         async with self._landed:
             # Where there is too little room for all, each waits until the one before it is done.
             await self._landed.wait_for(lambda: part.target not in self._job.most or not self._flying[part.target])
@@ -93,7 +115,6 @@ class Carrier:
             self._flying[part.target] -= 1
             async with self._landed:
                 self._landed.notify_all()
-        self._tell("settled", "")
 
     async def _upload(self, part: Part) -> None:
         if part.file is not None:
@@ -135,24 +156,32 @@ class Carrier:
         Raises:
             CallError: there is no batch, or nobody knows.
         """
+        await self._claim(part)
         await self._upload(part)
-        self._targets[part.target].hold(part)
         self._job.note("creating", part, at=time.time())
+        if not await asyncio.to_thread(self._claims.entrust, part):
+            self._job.note("rejected", part)
+            raise _Taken
         url = URLS[self._targets[part.target].model.id.api]
         try:
             return await self._targets[part.target].api.create(part.file or "", url=url, part=part.id)
         except ModelError as error:
             if error.status is not None and error.status < 500 and error.status not in _UNSURE:
                 self._job.note("rejected", part)
+                await self._claim(part)
                 if isinstance(error, BadRequest) and "file" in error.message.lower():
                     # A file is not found any more, or not yet by who has just taken it.
                     self._job.note("uploaded", part, file=None)
             raise
+        finally:
+            self._unsure[part.id] = time.monotonic()
 
     async def _found(self, part: Part) -> Batch | None:
         """The batch whose making got no answer, or None where there was none or it would have shown by now."""
-        api, since = self._targets[part.target].api, part.creating
-        while since is not None:
+        api = self._targets[part.target].api
+        # Nobody knows how long ago another process asked.
+        until = self._unsure.get(part.id, time.monotonic()) + self._policy.grace
+        while part.creating is not None:
             made = await self.persist(lambda: api.find(part.id))
             if made:
                 *others, first = made  # the latest is named first
@@ -160,8 +189,7 @@ class Carrier:
                     with suppress(CallError):
                         await api.cancel(other.id)
                 return first
-            # A clock that was set back makes nobody wait for longer.
-            left = min(since + self._policy.grace - time.time(), self._policy.grace)
+            left = until - time.monotonic()
             if left <= 0:
                 break
             await asyncio.sleep(min(left, self._policy.first_poll))
@@ -213,10 +241,39 @@ class Carrier:
         )
         if self._budget is not None:
             await self._budget.settle(part)
-        target.let_go(part)
+        await self._clear(part)
+
+    async def _clear(self, part: Part) -> None:
+        """Removes what a settled part leaves."""
+        await asyncio.to_thread(self._claims.let_go, part)
         self._job.body(part.id).unlink(missing_ok=True)
-        with suppress(CallError):  # it holds pictures, and nobody needs it any more
-            await target.api.forget(part.file or "")
+        if part.file is not None:
+            with suppress(CallError):  # it holds pictures, and nobody needs it any more
+                await self._targets[part.target].api.forget(part.file)
+
+    async def _claim(self, part: Part) -> None:
+        """Makes sure that no other run asks for a call of a part, or has asked.
+
+        Raises:
+            _Taken: one does.
+        """
+        if not await asyncio.to_thread(self._claims.claim, part):
+            raise _Taken
+
+    async def _give_up(self, part: Part) -> None:
+        """Settles a part that is in no batch, with all of its calls to be queued again."""
+        left = Ending(
+            error="CallError",
+            message="Another run asks for the call.",
+            keys=tuple(self._job.keys(part.id)),
+            again=True,
+            counts=False,
+        )
+        spent = None if part.worst is None else form_of(NOTHING)
+        self._job.note("settled", part, answered=0, spent=spent, endings=[left.canonical()])
+        if self._budget is not None:
+            await self._budget.settle(part)
+        await self._clear(part)
 
     async def _reap(self, part: Part, batch: Batch, harvest: Harvest) -> None:
         """Downloads and reads the batch's files, again where they break off before their end."""

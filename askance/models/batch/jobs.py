@@ -71,6 +71,11 @@ class Part:
     unanswered: frozenset[str] = frozenset()
     """Keys of the calls that it brought no answer to."""
 
+    @property
+    def sure(self) -> bool:
+        """Whether it is certain that there is no batch of it."""
+        return self.batch is None and self.creating is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:

@@ -7,7 +7,8 @@ import json
 import os
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Literal
@@ -25,6 +26,7 @@ from askance.models.walk import Pending
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
     from askance.models.batch.budget import BatchBudget
+    from askance.models.batch.claims import Claims
     from askance.models.openai.habits import Habits
     from askance.models.settings import ModelSettings
     from askance.models.spending.budget import Amount
@@ -67,6 +69,8 @@ class _Open:
     part: Part
     body: IO[bytes]
     calls: IO[bytes]
+    keys: list[str] = field(default_factory=list[str])
+    """Of its calls."""
 
     def close(self) -> None:
         for file in (self.body, self.calls):
@@ -81,12 +85,12 @@ class Queue:
     Args:
         job: where the parts go.
         habits: by target, what requests have to look like.
+        claims: on the calls; what another run asks for is left to it.
         most_calls: that a part may hold.
         most_bytes: that a part may have.
         told: see `Walk`.
         budget: holds what the calls can cost; None is without one.
         closed: the walk is the last one, and nothing may be missing but what the budget has nothing left for.
-        over: in the last walk, why the budget has nothing left.
     """
 
     def __init__(
@@ -94,28 +98,32 @@ class Queue:
         job: Job,
         habits: Mapping[str, Habits],
         *,
+        claims: Claims,
         most_calls: int = MOST_CALLS,
         most_bytes: int = MOST_BYTES,
         told: bool = False,
         budget: BatchBudget | None = None,
         closed: bool = False,
-        over: OverBudget | None = None,
     ) -> None:
         self.told = told
         self.taken = 0
         """Calls in the queue."""
+        self.elsewhere: list[str] = []
+        """Keys of the calls that another run asks for, or has asked for since they were missed."""
         self.full: deque[Part] = deque()
         """Parts that are ready to be sent."""
         self.trouble: StoreError | None = None
         """Why the queue takes no more; the walk is to end."""
         self._job = job
         self._habits = habits
+        self._claims = claims
         self._most_calls = most_calls
         self._most_bytes = most_bytes
-        self.over = over
+        self.over: OverBudget | None = None
         """Why calls were not taken that the budget has nothing left for."""
         self._budget = budget
         self._closed = closed
+        self._ended = False
         self._open: dict[str, _Open] = {}
         # The beginning of a digest tells calls apart in half the room.
         self._seen: set[bytes] = set()
@@ -160,11 +168,15 @@ class Queue:
         """Lets go of the parts that are being written; the next walk begins them anew."""
         with self._lock:
             for each in self._open.values():
-                each.body.close()
-                each.calls.close()
+                for file in (each.body, each.calls):
+                    with suppress(OSError):  # what a full disk does not take is not wanted any more
+                        file.close()
+                self._claims.drop(each.keys)
                 if self._budget is not None:
                     self._budget.abandon(each.part.id)
             self._open.clear()
+            # A call that is being taken on another thread comes too late.
+            self._ended = True
 
     def _take(self, request: ChatRequest, settings: ModelSettings, habits: Habits) -> CallError:
         if self._closed:
@@ -180,6 +192,24 @@ class Queue:
             self._seen.add(known)
         try:
             line = self._line(request, settings, habits)
+            if not self._claims.take(request.key):
+                self.elsewhere.append(request.key)
+                return Pending("The call waits for another run that asks for it.")
+            self._put(request, settings, line)
+        except BaseException:
+            with self._lock:
+                self._seen.discard(known)
+            raise
+        return waits
+
+    def _put(self, request: ChatRequest, settings: ModelSettings, line: bytes) -> None:
+        """Writes a call that this process holds the lease of.
+
+        Raises:
+            OverBudget: the budget has nothing left for it.
+            OSError: it cannot be written.
+        """
+        try:
             worst = self._worst(request, settings)
             call: JsonObject = {
                 "key": request.key,
@@ -188,15 +218,14 @@ class Queue:
             }
             if worst is not None:
                 call["worst"] = form_of(worst)
+            form = json.dumps(call, separators=(",", ":")).encode() + b"\n"
             with self._lock:
-                self._write(
-                    target_of(settings), line, json.dumps(call, separators=(",", ":")).encode() + b"\n", worst=worst
-                )
+                if self._ended:
+                    raise Pending("The walk has ended.")
+                self._write(target_of(settings), line, form, key=request.key, worst=worst)
         except BaseException:
-            with self._lock:
-                self._seen.discard(known)
+            self._claims.drop([request.key])
             raise
-        return waits
 
     def _line(self, request: ChatRequest, settings: ModelSettings, habits: Habits) -> bytes:
         line = line_of(request, settings, habits)
@@ -220,7 +249,7 @@ class Queue:
         price = settings.price
         return worst_of(request, price, share=1.0 if price is None or price.batch is None else price.batch)
 
-    def _write(self, target: str, line: bytes, call: bytes, *, worst: Amount | None) -> None:
+    def _write(self, target: str, line: bytes, call: bytes, *, key: str, worst: Amount | None) -> None:
         if target in self._open and self._open[target].part.size + len(line) > self._most_bytes:
             self._close(target)
         writing = self._open.get(target)
@@ -234,6 +263,7 @@ class Queue:
         part = writing.part
         part.count += 1
         part.size += len(line)
+        writing.keys.append(key)
         self.taken += 1
         if part.count >= min(self._most_calls, self._job.most.get(target, self._most_calls)):
             self._close(target)
@@ -257,6 +287,13 @@ class Queue:
 
     def _close(self, target: str) -> None:
         writing = self._open.pop(target)
+        try:
+            self._spool(target, writing)
+        except BaseException:
+            self._claims.drop(writing.keys)
+            raise
+
+    def _spool(self, target: str, writing: _Open) -> None:
         writing.close()
         if not writing.part.count:
             for file in (self._job.body(writing.part.id), self._job.calls(writing.part.id)):
@@ -267,6 +304,7 @@ class Queue:
         form = {"token_field": habits.token_field, "without": sorted(habits.without)}
         worst = None if self._budget is None else form_of(self._budget.spooled(part.id))
         self._job.note("spooled", part, target=target, count=part.count, size=part.size, worst=worst, form=form)
+        self._claims.spooled(part.id)
         self.full.append(self._job.parts[part.id])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -85,19 +84,6 @@ class Target:
         """Lets go of the connections."""
         if "api" in self.__dict__:
             await self.api.aclose()
-
-    def hold(self, part: Part) -> None:
-        """Keeps other processes from asking what `part` asks, for as long as its batch is under way."""
-        leases = self.model.engine.shelf.leases
-        if leases is not None:
-            with suppress(OSError):
-                leases.entrust(part.id, self._job.keys(part.id))
-
-    def let_go(self, part: Part) -> None:
-        """Ends `hold`."""
-        leases = self.model.engine.shelf.leases
-        if leases is not None:
-            leases.let_go(part.id)
 
     @property
     def share(self) -> float:

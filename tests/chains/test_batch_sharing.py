@@ -1,0 +1,159 @@
+"""Batches beside other runs on the same records: whoever asks, and whoever is killed, each request is made once."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.batch_client import JsonObject, Run, answer
+from tests.batch_server import BatchServer, Step, When
+from tests.scripted import ANSWERS
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> list[str]:
+    paths = [tmp_path / f"{number}.png" for number in range(3)]
+    for number, path in enumerate(paths):
+        Image.new("RGB", (8, 8), (number, 90, 99)).save(path)
+    return [str(path) for path in paths]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Callable[..., BatchServer]:
+    return partial(BatchServer, tmp_path / "endpoint", answer=answer)
+
+
+def asked(server: BatchServer) -> Counter[str]:
+    """How often each request was made, in a batch or online."""
+    files = [made.form["input_file_id"] for made in server.batches.values()]
+    bodies = [*(line["body"] for file in files for line in server.lines(file)), *server.chats]
+    own = [body for body in bodies if body["response_format"].get("json_schema", {}).get("name") in ANSWERS]
+    return Counter(json.dumps(body, sort_keys=True) for body in own)
+
+
+def ended(*processes: multiprocessing.Process) -> list[int | None]:
+    """How the processes ended."""
+    for process in processes:
+        process.join(60)
+    return [process.exitcode for process in processes]
+
+
+class Beside:
+    """Begins something else at the first request of a kind, which takes a while."""
+
+    def __init__(self, step: Step, begin: Callable[[], object]) -> None:
+        self._step: Step | None = step
+        self._begin = begin
+
+    def __call__(self, step: Step, when: When) -> None:
+        if (step, when) == (self._step, "before"):
+            self._step = None
+            self._begin()
+            time.sleep(2)
+
+
+@pytest.mark.parametrize("step", ["upload", "create", "poll"])
+def test_two_jobs_ask_for_nothing_twice(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], step: Step
+) -> None:
+    others: list[multiprocessing.Process] = []
+    with serve() as server:
+        one = Run(server.url, tmp_path, pictures[:2])
+        two = replace(one, pictures=pictures[1:], folder="others")
+        server.fault = Beside(step, lambda: others.append(two.alone()))
+
+        assert (ended(one.alone()), ended(*others)) == ([0], [0])
+        assert (len(asked(server)), set(asked(server).values())) == (21, {1})
+        assert (one.lines, two.lines) == (one.online(), two.online())
+
+
+def test_two_jobs_that_begin_together_ask_for_nothing_twice(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    with serve() as server:
+        runs = [Run(server.url, tmp_path, pictures, folder=name) for name in ("one", "two", "three")]
+
+        assert ended(*[run.alone() for run in runs]) == [0, 0, 0]
+        assert (len(asked(server)), set(asked(server).values())) == (21, {1})
+        assert runs[0].lines == runs[1].lines == runs[2].lines == runs[0].online()
+
+
+@pytest.mark.parametrize("step", ["upload", "create"])
+def test_an_online_run_beside_a_job_asks_for_nothing_twice(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], step: Step
+) -> None:
+    lines: list[Future[list[JsonObject]]] = []
+    with serve() as server, ThreadPoolExecutor(1) as pool:
+        run = Run(server.url, tmp_path, pictures)
+        server.fault = Beside(step, lambda: lines.append(pool.submit(run.online, "store")))
+
+        assert run.in_batches() == lines[0].result(60)
+        assert (len(asked(server)), set(asked(server).values())) == (21, {1})
+
+
+def test_parts_that_wait_for_room_are_nobody_elses(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    lines: list[Future[list[JsonObject]]] = []
+    with serve(room=4) as server, ThreadPoolExecutor(1) as pool:
+        run = Run(server.url, tmp_path, pictures, policy=replace(Run.policy, most_calls=4))
+        server.fault = Beside("content", lambda: lines.append(pool.submit(run.online, "store")))
+        own = run.in_batches()
+
+        assert own == lines[0].result(60)
+        reached = sum((Counter(made.done) for made in server.batches.values()), Counter[str]())
+        assert set(reached.values()) == {1}
+        assert (
+            len(reached)
+            + sum(body["response_format"].get("json_schema", {}).get("name") in ANSWERS for body in server.chats)
+            == 21
+        )
+
+
+KILLED = {
+    "while it is queued": (2, "before"),
+    "when it is queued": (2, "after"),
+    "in the upload": (3, "after"),
+    "after the upload": (4, "after"),
+    "before the batch is asked for": (5, "after"),
+}
+"""The line of the journal at which the process dies: begun, spooled, uploading, uploaded, creating."""
+
+
+@pytest.mark.parametrize("kill", KILLED.values(), ids=KILLED)
+def test_a_job_that_was_killed_before_its_batch_was_made_blocks_nobody(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], kill: tuple[int, str]
+) -> None:
+    with serve() as server:
+        run = Run(server.url, tmp_path, pictures)
+        assert ended(run.killed_at(*kill).alone()) == [-signal.SIGKILL]
+        start = time.monotonic()
+        lines = run.online("store")
+
+        assert time.monotonic() - start < 10
+        assert (run.in_batches(), server.batches) == (lines, {})
+        assert (len(asked(server)), set(asked(server).values())) == (21, {1})
+
+
+def test_a_job_whose_folder_was_removed_blocks_nobody(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    with serve() as server:
+        run = Run(server.url, tmp_path, pictures[:1])
+        assert ended(run.killed_at(6, "after").alone()) == [-signal.SIGKILL]
+        shutil.rmtree(tmp_path / "batches")
+
+        assert run.in_batches() == run.online()
+        assert len(server.batches) == 4
