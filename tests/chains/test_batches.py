@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import os
 import re
@@ -25,7 +26,7 @@ from askance.chains.batches import read_in_batches
 from askance.chat import ChatRequest
 from askance.errors import AuthError, StoreError, UsageError
 from askance.models import CallEvent, Price, RetryPolicy
-from askance.models.batch.jobs import Job
+from askance.models.batch.jobs import JOURNAL, Job
 from askance.models.batch.policy import BatchNews, BatchPolicy
 from tests import replies
 from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
@@ -96,8 +97,12 @@ POINTS: list[tuple[Step, When]] = [
     ("batches", "before"),
     ("upload", "before"),
     ("upload", "after"),
+    ("files", "before"),
+    ("files", "after"),
     ("create", "before"),
     ("create", "after"),
+    ("cancel", "before"),
+    ("cancel", "after"),
     ("poll", "before"),
     ("poll", "after"),
     ("content", "before"),
@@ -118,6 +123,10 @@ def test_killed_at_every_request_it_submits_nothing_twice(
             del left[0]
             os.kill(victims[-1].pid or 0, signal.SIGKILL)
             time.sleep(0.05)
+            if (step, when) == ("create", "after"):
+                # A request that was sent twice on its way: what is made of the second is to be cancelled.
+                first = next(iter(server.batches.values()))
+                server.batches["twin"] = Made({**first.form, "id": "twin"})
 
     with serve(fault=kill) as server:
         run = Run(server.url, tmp_path, pictures)
@@ -128,6 +137,7 @@ def test_killed_at_every_request_it_submits_nothing_twice(
             code = victims[-1].exitcode
 
         assert (len(victims), left) == (len(POINTS) + 1, [])
+        assert server.batches.pop("twin").form["status"] in {"cancelling", "cancelled"}
         assert (len(server.batches), set(server.made.values())) == (3, {1})
         assert run.lines == run.online()
 
@@ -165,6 +175,56 @@ def test_a_batch_that_is_made_after_the_kill_is_waited_for(
 
         assert finished(run)
         assert (len(server.batches), set(server.made.values())) == (3, {1})
+
+
+def test_a_clock_that_jumps_makes_no_batch_twice(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reply to a create is lost, the batch shows half a second later, and the clock goes forward by an hour."""
+    hidden: list[Made] = []
+    shown: list[float] = []
+
+    def fault(step: Step, when: When) -> Reply | None:
+        if (step, when) == ("create", "after") and not shown:
+            hidden.append(server.batches.popitem()[1])
+            shown.append(time.monotonic() + 0.5)
+            monkeypatch.setattr(time, "time", lambda: 3600 + now())
+            return Reply(reset=True)
+        if hidden and time.monotonic() > shown[0]:
+            server.batches[hidden[0].form["id"]] = hidden.pop()
+        return None
+
+    now = time.time
+    with serve(fault=fault) as server:
+        Run(server.url, tmp_path, pictures, policy=replace(QUICK, grace=2.0)).in_batches()
+
+        assert (len(server.batches), set(server.made.values()), hidden) == (3, {1}, [])
+
+
+def test_every_step_is_on_the_disk_before_the_next_is_taken(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, steps, sync = tmp_path / "batches" / JOURNAL, list[str](), os.fsync
+
+    def synced(descriptor: int) -> None:
+        sync(descriptor)
+        if Path(f"/proc/self/fd/{descriptor}").resolve() == journal:
+            steps.append(json.loads(journal.read_bytes().splitlines()[-1])["event"] + " on disk")
+
+    def seen(step: Step, when: When) -> None:
+        if when == "before":
+            steps.append(step)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    with serve(fault=seen) as server:
+        Run(server.url, tmp_path, pictures[:1]).in_batches()
+
+    own = [step for step in steps if step not in {"chat", "batches", "poll", "content"}]
+    once = ["spooled on disk", "uploading on disk", "upload", "uploaded on disk", "creating on disk", "create"]
+    assert own == ["begun on disk", *[*once, "created on disk", "settled on disk", "delete"] * 3]
+    assert [steps[place - 1] for place, step in enumerate(steps) if step == "create"] == ["creating on disk"] * 3
+    first = [place for place, step in enumerate(steps) if step == "poll" and steps[place - 1] != "poll"]
+    assert [steps[place - 1] for place in first] == ["created on disk"] * 3
 
 
 # --- what becomes of calls ---
