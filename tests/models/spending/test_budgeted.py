@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, TextPart, Usage
 from askance.errors import (
@@ -29,7 +25,6 @@ from askance.models.attempt import Attempt, Journal, journal
 from askance.models.spending.budget import Amount, Budget
 from askance.models.spending.budgeted import Budgeted, Purse
 from askance.models.spending.ledger import Balance, Ledger
-from askance.models.spending.tokens import worst_case
 
 MODEL = ModelId("openai", "mine", "http://localhost:1/v1")
 SETTINGS = ModelSettings(id=MODEL, price=Price(input=1, output=2))
@@ -180,55 +175,3 @@ async def test_a_request_beyond_the_length_that_the_price_holds_for_is_not_made(
 
     with pytest.raises(OverBudget, match=r"^What a call of .* with up to 100 tokens of input costs is not known"):
         await Budgeted(Scripted(), purse, short).generate(REQUEST)
-
-
-@settings(max_examples=12)
-@given(
-    price=st.builds(
-        Price,
-        input=st.floats(0.01, 100),
-        output=st.floats(0.01, 100),
-        cached=st.none() | st.floats(0, 0.01),
-        written=st.none() | st.floats(0, 200),
-    ),
-    limit=st.integers(0, 30),
-    concurrency=st.integers(1, 8),
-    seed=st.integers(0, 2**32),
-)
-async def test_the_limit_is_never_passed_however_calls_end(
-    price: Price, limit: int, concurrency: int, seed: int
-) -> None:
-    """`limit` is in worst cases of a call; the invoice has what each try, also a broken one, was really billed."""
-    draw = random.Random(seed)
-    worst = worst_case(REQUEST)
-    dollars = limit * (price.most(worst) or 0)
-    invoice: list[float] = []
-
-    class Endpoint:
-        async def generate(self, request: ChatRequest) -> ChatResponse:
-            await asyncio.sleep(0)
-            usage = Usage(input=draw.randint(0, worst.input or 0), output=draw.randint(0, worst.output or 0))
-            error = draw.choice([None, None, CallTimeout("hung"), MalformedReply("broken"), RateLimited("slow")])
-            if not isinstance(error, RateLimited):
-                invoice.append(price.most(usage) or 0)
-            if error is not None:
-                raise error
-            return ChatResponse(usage=usage)
-
-    with TemporaryDirectory() as folder:
-        purse = Purse(Ledger(Path(folder) / "run.db", Budget(dollars=dollars)))
-        budgeted = Budgeted(Endpoint(), purse, replace(SETTINGS, price=price))
-
-        async def work() -> None:
-            for _ in range(12):
-                try:
-                    await budgeted.generate(REQUEST)
-                except OverBudget:
-                    return
-                except (CallTimeout, MalformedReply, RateLimited):
-                    pass
-
-        await asyncio.gather(*[work() for _ in range(concurrency)])
-        purse.close()
-
-    assert sum(invoice) <= dollars + 1e-9

@@ -1,23 +1,16 @@
 from __future__ import annotations
 
-import os
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from askance.errors import OverBudget, StoreError
 from askance.models.spending.budget import Amount, Budget
 from askance.models.spending.ledger import Balance, Ledger
 
-ROOT = Path(__file__).resolve().parents[3]
 NOTHING = Amount()
 
 
@@ -193,56 +186,3 @@ def test_a_file_that_is_no_ledger_of_ours_is_left_alone(tmp_path: Path, spoil: s
         Ledger(path, Budget(calls=1)).reserve(Amount(calls=1))
 
     assert path.read_bytes() == before
-
-
-# --- several processes, some of which die ---
-
-
-def spend(folder: Path, limit: int, *, seed: int, deaths: float) -> subprocess.Popen[bytes]:
-    arguments = [folder / "run.db", folder / "invoice", limit, seed, deaths]
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.models.spending.spender", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-
-
-def billed(folder: Path) -> int:
-    invoice = folder / "invoice"
-    return sum(map(int, invoice.read_text().split())) if invoice.exists() else 0
-
-
-@settings(max_examples=3)
-@given(
-    limit=st.integers(0, 600),
-    deaths=st.lists(st.sampled_from([0.0, 0.01, 0.1]), min_size=2, max_size=3),
-    seed=st.integers(0, 2**32),
-)
-def test_the_limit_is_never_passed_over_processes_that_die(limit: int, deaths: list[float], seed: int) -> None:
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        workers = [spend(folder, limit, seed=seed + number, deaths=death) for number, death in enumerate(deaths)]
-        codes = [worker.wait(timeout=60) for worker in workers]
-        last = spend(folder, limit, seed=seed + 99, deaths=0.0).wait(timeout=60)
-        book = Ledger(folder / "run.db", Budget(tokens=limit))
-        balance = book.balance()
-        book.close()
-
-        assert set(codes) <= {0, 9}
-        assert last == 0
-        assert balance.reserved == NOTHING
-        assert billed(folder) <= balance.spent.tokens <= limit
-
-
-@settings(max_examples=2)
-@given(limit=st.integers(100, 600), seed=st.integers(0, 2**32))
-def test_what_is_billed_is_what_the_ledger_says_where_nobody_dies(limit: int, seed: int) -> None:
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        for worker in [spend(folder, limit, seed=seed + number, deaths=0.0) for number in range(2)]:
-            assert worker.wait(timeout=60) == 0
-        book = Ledger(folder / "run.db", Budget(tokens=limit))
-        spent = book.balance().spent.tokens
-        book.close()
-
-        assert limit - 50 < spent == billed(folder) <= limit
