@@ -82,7 +82,10 @@ async def read_in_batches(
                 batches.round += 1
                 rounds += batches.walked(walked)
                 if rounds >= MOST_ROUNDS:
-                    raise UsageError("The chain asks something else each time that it reads the same pictures.")
+                    raise UsageError(
+                        "The chain asks something else each time that it reads the same pictures.",
+                        hint="Ask without `--batch`, or have what it asks depend on nothing but the pictures.",
+                    )
             batches.walked(walked)
         finally:
             await batches.aclose()

@@ -26,8 +26,11 @@ from askance.chains.batches import read_in_batches
 from askance.chat import ChatRequest
 from askance.errors import AuthError, StoreError, UsageError
 from askance.models import CallEvent, Price, RetryPolicy
+from askance.models.batch.answers import answer_of
+from askance.models.batch.harvest import LARGEST_LINE
 from askance.models.batch.jobs import JOURNAL, Job
 from askance.models.batch.policy import BatchNews, BatchPolicy
+from askance.models.vendor_errors import Asked
 from tests import replies
 from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
 from tests.batch_server import BatchServer, Fate, Made, Step, When
@@ -187,11 +190,13 @@ def test_a_clock_that_jumps_makes_no_batch_twice(
     def fault(step: Step, when: When) -> Reply | None:
         if (step, when) == ("create", "after") and not shown:
             hidden.append(server.batches.popitem()[1])
+            hidden[0].form["id"] = "late"
             shown.append(time.monotonic() + 0.5)
-            monkeypatch.setattr(time, "time", lambda: 3600 + now())
             return Reply(reset=True)
+        if hidden and (step, when) == ("batches", "after"):
+            monkeypatch.setattr(time, "time", lambda: 3600 + now())
         if hidden and time.monotonic() > shown[0]:
-            server.batches[hidden[0].form["id"]] = hidden.pop()
+            server.batches["late"] = hidden.pop()
         return None
 
     now = time.time
@@ -329,11 +334,12 @@ def test_what_a_cancelled_batch_did_not_come_to_has_failed_until_the_command_is_
         assert Counter(line["outcome"] for line in before) == {"answered": 1, "skipped": 1}
         assert [
             link["reason"] for line in before for link in line["links"].values() if link["outcome"] == "failed"
-        ] == [f"The batch was cancelled at {server.url} before it came to this call."]
+        ] == [f"The batch was cancelled at {server.url} before it came to this call. The same command asks again."]
         assert after == run.online()
         assert set(server.made.values()) == {1}
 
 
+LINE_END = b'"error": null}\n'
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "cut off": lambda content: content[: len(content) // 2],
     "empty": lambda content: b"",
@@ -341,6 +347,15 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "deep": lambda content: b"[" * 100_000 + b"\n" + content,
     "of strangers": lambda content: content + b'{"custom_id": "../../x", "response": null}\n[1]\n"a"\n{}\n',
     "twice": lambda content: content + content,
+    "of huge numbers": lambda content: content.replace(b": 11,", b": " + b"9" * 5000 + b",", 1).replace(
+        b": 7,", b": 1e999,"
+    ),
+    "with a name twice": lambda content: content.replace(LINE_END, b'"error": null, "response": null}\n', 1),
+    "of many values": lambda content: content.replace(LINE_END, b'"error": [' + b"0," * 1_000_000 + b"0]}\n", 1),
+    "of a long line": lambda content: b'{"custom_id": "' + b"x" * LARGEST_LINE + b'"}\n' + content,
+    "deep inside a line": lambda content: content.replace(
+        LINE_END, b'"error": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", 1
+    ),
 }
 
 
@@ -448,7 +463,9 @@ def test_calls_that_make_a_batch_invalid_fail_and_the_others_are_sent_again(
         outcomes = Counter(link["outcome"] for line in lines for link in line["links"].values())
 
         assert outcomes["failed"] == 1
-        assert reasons(lines) == {f"{server.url} did not begin the batch: This line is wrong."}
+        assert reasons(lines) == {
+            f"{server.url} did not begin the batch: This line is wrong. Mend what it names, or ask without `--batch`."
+        }
 
 
 def test_a_field_that_the_model_rejects_is_left_out_of_the_next_batch(
@@ -687,4 +704,44 @@ def test_a_chain_that_never_asks_the_same_is_found_out(
         with pytest.raises(UsageError) as raised:
             asyncio.run(lines_of(chain, engine, readings))
 
-    assert str(raised.value) == "The chain asks something else each time that it reads the same pictures."
+    assert str(raised.value) == (
+        "The chain asks something else each time that it reads the same pictures. "
+        "Ask without `--batch`, or have what it asks depend on nothing but the pictures."
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError) as raised:
+        Job(tmp_path / "file" / "batches")
+
+    assert str(raised.value) == (
+        f"The folder {str(tmp_path / 'file' / 'batches')!r} for batches cannot be written: Not a directory. "
+        "Check the rights to it and the room on the disk, or give another folder."
+    )
+
+
+SILENCES: dict[str, tuple[Fate, str]] = {
+    "expired": ("expired", "{} did not come to the call within the batch's 24 hours. The same command asks again."),
+    "silent": ("completed", "{} ended the batch without a word about this call. The same command asks again."),
+}
+
+
+@pytest.mark.parametrize(("fate", "words"), SILENCES.values(), ids=SILENCES)
+def test_a_call_that_no_batch_comes_to_fails_with_the_way_out(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], fate: Fate, words: str
+) -> None:
+    def none(number: int) -> tuple[Fate, Callable[[int], bool]]:
+        return fate, lambda place: False
+
+    with serve(fate=none) as server:
+        lines = Run(server.url, tmp_path, pictures[:1]).in_batches()
+
+        assert (len(server.batches), reasons(lines)) == (3, {words.format(server.url)})
+
+
+def test_a_call_that_a_batch_did_not_make_fails_with_the_way_out(tmp_path: Path) -> None:
+    line = {"custom_id": "a", "response": None, "error": {"code": "odd", "message": "The line was lost."}}
+    answer = answer_of(line, Asked(where="here", model="m"), api="chat")
+
+    assert str(answer.error) == "here did not make the call: The line was lost. The same command asks again."

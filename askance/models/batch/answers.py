@@ -24,6 +24,8 @@ MOST_VALUES = 1_000_000
 CANCELLED = "batch_cancelled"
 EXPIRED = "batch_expired"
 
+AGAIN = "The same command asks again."
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -104,19 +106,20 @@ def _undone(error: object, asked: Asked) -> CallError:
         return cancelled(asked)
     if code == EXPIRED:
         return expired(asked)
-    return ServerFault(f"{asked.where} did not make the call{': ' + words if words else '.'}")
+    said = f": {words.rstrip('.')}." if words else "."
+    return ServerFault(f"{asked.where} did not make the call{said}", hint=AGAIN)
 
 
 def cancelled(asked: Asked) -> CallError:
     """The error of what a cancelled batch did not come to; it was someone's will, so it is not sent again unasked."""
-    return ModelError(f"The batch was cancelled at {asked.where} before it came to this call.")
+    return ModelError(f"The batch was cancelled at {asked.where} before it came to this call.", hint=AGAIN)
 
 
 def expired(asked: Asked) -> CallError:
     """The error of what an expired batch did not come to."""
-    return ServerFault(f"{asked.where} did not come to the call within the batch's 24 hours.")
+    return ServerFault(f"{asked.where} did not come to the call within the batch's 24 hours.", hint=AGAIN)
 
 
 def missing(asked: Asked) -> CallError:
     """The error of a call that a batch ended without a word about."""
-    return MalformedReply(f"{asked.where} ended the batch without a word about this call.")
+    return MalformedReply(f"{asked.where} ended the batch without a word about this call.", hint=AGAIN)

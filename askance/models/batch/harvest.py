@@ -140,7 +140,10 @@ def ending_of(error: CallError, *, again: bool) -> Ending:
 
 
 def _error(asked: Asked, words: str) -> CallError:
-    return BadRequest(f"{asked.where} did not begin the batch: {words.rstrip('.')}.")
+    return BadRequest(
+        f"{asked.where} did not begin the batch: {words.rstrip('.')}.",
+        hint="Mend what it names, or ask without `--batch`.",
+    )
 
 
 def _silent(batch: Batch, asked: Asked) -> CallError:

@@ -336,7 +336,10 @@ def _locked(folder: Path) -> IO[str]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("w", encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"The folder {str(folder)!r} for batches cannot be written: {error.strerror}.") from error
+        raise StoreError(
+            f"The folder {str(folder)!r} for batches cannot be written: {error.strerror}.",
+            hint="Check the rights to it and the room on the disk, or give another folder.",
+        ) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(lock.fileno()), (folder / ".lock").stat()):

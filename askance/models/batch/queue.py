@@ -182,7 +182,8 @@ class Queue:
         if self._closed:
             self._line(request, settings, habits)
             return _again(self.over) or Pending(
-                "The chain asks something else each time that it reads the same picture."
+                "The chain asks something else each time that it reads the same picture.",
+                hint="Ask without `--batch`, or have what it asks depend on nothing but the pictures.",
             )
         known = bytes.fromhex(request.key[:32])
         waits = Pending("The call waits for its batch.")
