@@ -72,6 +72,7 @@ class BatchServer:
         fault: see the top of this module.
         fate: how a batch ends, and which of its calls (counted from 0) are made; by number of the batch, from 0.
         most_calls: a batch may hold.
+        most_bytes: an uploaded file may have.
         room: calls that may be under way in batches at a time; more fail as they do at OpenAI.
     """
 
@@ -83,6 +84,7 @@ class BatchServer:
         fault: Fault | None = None,
         fate: Callable[[int], tuple[Fate, Callable[[int], bool]]] | None = None,
         most_calls: int = 50_000,
+        most_bytes: int = 200_000_000,
         room: int = 10**9,
     ) -> None:
         folder.mkdir(exist_ok=True)
@@ -91,6 +93,7 @@ class BatchServer:
         self.fault = fault
         self.fate = fate
         self.most_calls = most_calls
+        self.most_bytes = most_bytes
         self.room = room
         self.files: dict[str, JsonObject] = {}
         self.batches: dict[str, Made] = {}
@@ -178,6 +181,8 @@ class BatchServer:
 
     def _upload(self, body: bytes, kind: str) -> Reply:
         name, content, purpose = _parts(body, kind)
+        if len(content) > self.most_bytes:
+            return error(400, f"The input of a batch must not be larger than {self.most_bytes} bytes.")
         return Reply(body=self._file(content, name=name, purpose=purpose))
 
     def _file(self, content: bytes, *, name: str, purpose: str) -> JsonObject:

@@ -197,6 +197,8 @@ class BatchApi:
                     if len(data) > LARGEST_PAGE:
                         break
         try:
+            if len(data) > LARGEST_PAGE:
+                raise MalformedReply(f"It is larger than {LARGEST_PAGE >> 20} MB.")
             return mapping(parsed(self._secrets.blanked(bytes(data))), "body")
         except MalformedReply as error:
             raise error_of(Complaint(kind=MalformedReply, words=error.message), self.asked) from error
