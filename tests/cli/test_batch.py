@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.batch_client import QUICK, answer
-from tests.batch_server import BatchServer
-from tests.cli.command import Command
+from tests.batch_server import BatchServer, Step, When
+from tests.cli.command import Command, finish, start
 
 
 @pytest.fixture
@@ -32,6 +37,53 @@ def test_a_run_in_batches_gives_the_lines_of_an_online_run(
     assert done.err.count("This terminal may be closed: the same command goes on where this one stopped") == 1
     assert "21 calls made" in done.err
     assert not Path("out/batches").exists()
+
+
+@pytest.mark.parametrize("more", [["--out", "out"], []], ids=["with a folder", "without"])
+def test_a_killed_run_is_picked_up_by_the_same_command(
+    askance: Command, server: BatchServer, ads: list[str], options: str, tmp_path: Path, more: list[str]
+) -> None:
+    command = ["run", "action-reason", "ads", "--options", options, "--vlm", f"openai:gpt-4o@{server.url}", "--json"]
+    running: list[subprocess.Popen[str]] = []
+
+    def kill(step: Step, when: When) -> None:
+        if (step, when) == ("create", "after") and len(server.batches) == 1:
+            running[0].kill()
+            running[0].wait()
+
+    server.fault = kill
+    running.append(start(*command, "--batch", *more))
+    killed = finish(running[0])
+    again = askance(*command, "--batch", *more)
+    online = askance(*command, "--store", str(tmp_path / "online"))
+
+    assert (killed.code, killed.out, again.code) == (-signal.SIGKILL, "", 0)
+    assert (len(server.batches), set(server.made.values()), server.steps.count("upload")) == (3, {1}, 3)
+    assert again.stable == online.stable
+    assert not [*Path().rglob("journal.jsonl")]
+
+
+def test_a_full_disk_is_named_and_the_same_command_goes_on(
+    askance: Command, server: BatchServer, ads: list[str], options: str
+) -> None:
+    for name in ads:
+        Image.frombytes("RGB", (200, 200), os.urandom(120_000)).save(name)
+    command = ["run", "action-reason", "ads", "--options", options, "--vlm", f"openai:gpt-4o@{server.url}", "--json"]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, limits[1]))
+    try:
+        process = start(*command, "--batch", "--out", "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    full = finish(process)
+    assert (full.code, full.out, server.batches) == (3, "", {})
+    assert full.err == (
+        "askance: The queue of the batches in 'out/batches' cannot be written: File too large.\n"
+        "  → Make room on the disk; the same command goes on from here.\n"
+    )
+
+    again = askance(*command, "--batch", "--out", "out")
+    assert (again.code, len(again.lines), set(server.made.values())) == (0, 3, {1})
 
 
 def test_what_is_on_record_needs_no_endpoint(
