@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command, Done, draw, link_of, start, telling
-from tests.faults.passing import PASSING, Passing, faulty
 from tests.faults.run import asked_twice, room
+from tests.faults.table import LASTING, PASSING, Lasting, Passing, faulty
 from tests.servers import Answer, FakeEndpoint, JsonObject, Seen, error
 
 CALLS = 5
@@ -81,15 +81,29 @@ def test_another_level_of_the_log_is_refused(askance: Command, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("ads")
-@pytest.mark.parametrize(("status", "tries"), [(400, 1), (500, 5)], ids=["rejected", "broken for good"])
-def test_calls_that_fail_are_counted_beside_their_tries(askance: Command, status: int, tries: int) -> None:
-    done, endpoint = run(askance, lambda seen: error(status, "No.") if link_of(seen) == "scene_text" else telling(seen))
+@pytest.mark.parametrize("lasting", LASTING.values(), ids=LASTING)
+def test_what_lasts_is_counted_once(askance: Command, lasting: Lasting) -> None:
+    done, endpoint = run(askance, lambda seen: lasting.reply if link_of(seen) == "unusual" else telling(seen))
 
-    failed = f"{3 * (tries - 1)} more tries failed ({3 * (tries - 1)} × {status}) · " if tries > 1 else ""
-    assert (done.code, len(endpoint.requests)) == (1, 9 + 1 + 3 * tries)
+    made, failed = (9, "3 failed · ") if lasting.failed else (12, "")
+    assert (done.code, len(endpoint.requests), asked_twice(endpoint)) == (1, 12 + 1, 0)
+    assert {line["links"]["unusual"]["outcome"] for line in done.lines} == {lasting.outcome}
     assert done.err.splitlines()[-2:] == [
         "3 of 3 images: 3 skipped",
-        f"9 calls made · 0 replayed · {PROBE} · {failed}3 failed · {tokens(10)} · {PRICE}",
+        f"{made} calls made · 0 replayed · {PROBE} · {failed}{tokens(13 if lasting.counted else 10)} · {PRICE}",
+    ]
+
+
+@pytest.mark.usefixtures("ads")
+def test_calls_that_fail_after_all_are_counted_beside_their_tries(askance: Command) -> None:
+    done, endpoint = run(
+        askance, lambda seen: error(500, "It broke.") if link_of(seen) == "scene_text" else telling(seen)
+    )
+
+    assert (done.code, len(endpoint.requests)) == (1, 9 + 1 + 3 * 5)
+    assert done.err.splitlines()[-2:] == [
+        "3 of 3 images: 3 skipped",
+        f"9 calls made · 0 replayed · {PROBE} · 12 more tries failed (12 × 500) · 3 failed · {tokens(10)} · {PRICE}",
     ]
 
 

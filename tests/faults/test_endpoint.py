@@ -18,8 +18,8 @@ from askance.models.pacing import moments
 from askance.models.pacing.room import DEFAULT_CONCURRENCY
 from askance.replay import Mode
 from tests import replies
-from tests.faults.passing import PASSING, Fault, Passing, faulty, slow_down_until
 from tests.faults.run import CALLS, Run, answer, asked_twice, ended_well, outcomes
+from tests.faults.table import LASTING, PASSING, Fault, Lasting, Passing, faulty, slow_down_until
 from tests.servers import Answer, FakeEndpoint, JsonObject, Reply, Seen, chat_body, error
 
 
@@ -50,28 +50,18 @@ async def test_what_hangs_is_cut_off_and_asked_again(tmp_path: Path, fault: Faul
     await ended_well(run, endpoint, lines, twice=2 * 3)
 
 
-@pytest.mark.parametrize(
-    ("reply", "outcome"),
-    [
-        pytest.param(chat_body("A cu", finish="length"), "truncated", id="length"),
-        pytest.param(chat_body("A cu", finish="content_filter"), "filtered", id="content filter"),
-        pytest.param(chat_body(None, refusal="I cannot help with that."), "refused", id="refusal"),
-        pytest.param(error(400, "No.", code="content_filter"), "filtered", id="filtered before"),
-        pytest.param(error(400, "That parameter is wrong."), "failed", id="rejected"),
-        pytest.param(error(422, "That cannot be processed."), "failed", id="unprocessable"),
-    ],
-)
-async def test_what_lasts_is_an_outcome_and_is_not_asked_again(tmp_path: Path, reply: Answer, outcome: str) -> None:
+@pytest.mark.parametrize("lasting", LASTING.values(), ids=LASTING)
+async def test_what_lasts_is_an_outcome_and_is_not_asked_again(tmp_path: Path, lasting: Lasting) -> None:
     def script(request: Seen) -> Answer:
         body = request.json
         name = body.get("response_format", {}).get("json_schema", {}).get("name")
-        return reply if name == "unusual" else answer(body)
+        return lasting.reply if name == "unusual" else answer(body)
 
     with FakeEndpoint(script) as endpoint:
         run = Run(url=endpoint.url, store=tmp_path)
         lines = await run.lines()
     links = [{name: link["outcome"] for name, link in line["links"].items()} for line in lines]
-    assert [(each["unusual"], each["answers"]) for each in links] == [(outcome, "skipped")] * 4
+    assert [(each["unusual"], each["answers"]) for each in links] == [(lasting.outcome, "skipped")] * 4
     assert {each[link] for each in links for link in ("objects", "scene_text", "narration")} == {"answered"}
     await ended_well(run, endpoint, lines, twice=0, outcome="skipped", also={"A cu", ""})
 

@@ -1,4 +1,4 @@
-"""Faults that pass: what an endpoint may do to a call once, and answer the next time."""
+"""What an endpoint may do to a call: faults that pass, where it answers the next time, and those that last."""
 
 from __future__ import annotations
 
@@ -86,4 +86,26 @@ PASSING: dict[str, Passing] = {
     "an error in a reply of status 200": Passing(
         lambda _: Reply(body={"error": {"message": "Down.", "code": 502}}), "502"
     ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """A reply that no other try can better, and the outcome that it stands for."""
+
+    reply: Answer
+    outcome: str
+    failed: bool = False
+    """Whether there is no answer at all to record."""
+    counted: bool = True
+    """Whether the endpoint counts tokens for it."""
+
+
+LASTING: dict[str, Lasting] = {
+    "length": Lasting(chat_body("A cu", finish="length"), "truncated"),
+    "content filter": Lasting(chat_body("A cu", finish="content_filter"), "filtered"),
+    "refusal": Lasting(chat_body(None, refusal="I cannot help with that."), "refused"),
+    "filtered before": Lasting(error(400, "No.", code="content_filter"), "filtered", counted=False),
+    "rejected": Lasting(error(400, "That parameter is wrong."), "failed", failed=True, counted=False),
+    "unprocessable": Lasting(error(422, "That cannot be processed."), "failed", failed=True, counted=False),
 }
