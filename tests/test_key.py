@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
+import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, cast
@@ -30,7 +31,7 @@ from askance.chat import (
 from askance.images import CLEAN, ORIGINAL, Image
 from askance.models import Engine, Model, ModelSettings, Price, RetryPolicy, ScriptedModel
 from askance.models.backend import Backend
-from askance.replay import MemoryStore, Record
+from askance.replay import MemoryStore, Record, Store
 from tests.scripted import PICTURES
 
 # Requests -------------------------------------------------------------------------------------------------------------
@@ -460,11 +461,14 @@ def test_not_as_lmms_eval_another_image_under_the_same_name_is_another_request(t
     assert keys[0] != keys[1]
 
 
-async def test_not_as_inspect_an_answer_does_not_grow_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    records = MemoryStore()
-    first = await answers((PLAIN, Engine(records=records)))
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 10 * 365 * 86_400)
+async def test_not_as_inspect_an_answer_does_not_grow_too_old(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as records:
+        first = await answers((PLAIN, Engine(records=records)))
+    with closing(sqlite3.connect(tmp_path / "store" / "cache.db")) as connection, connection:
+        changed = connection.execute("UPDATE Cache SET store_time = 0.5, access_time = 0.5, expire_time = 1.0").rowcount
+    with Store.open(tmp_path / "store") as records:
+        replayed = await answers((PLAIN, Engine(records=records, mode="replay")))
+        # The other model is asked and takes the first of the answers: one that was asked again would have the second.
+        again = await answers((TELLING["model"], Engine(records=records)), (PLAIN, Engine(records=records)))
 
-    assert first == await answers((PLAIN, Engine(records=records, timeout=60.0))) == ["0"]
-    assert [record.kind for record in records] == ["chat"]
+    assert (first, changed, replayed, again) == (["0"], 1, ["0"], ["0", "0"])

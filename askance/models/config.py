@@ -88,9 +88,16 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The settings file {str(path)!r} cannot be read: {error}.") from error
+        words = error.strerror if isinstance(error, OSError) else None
+        raise ConfigError(
+            f"The settings file {str(path)!r} cannot be read: {words or error}.",
+            hint="Make it a file of UTF-8 text that you may read, or take it away.",
+        ) from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"The settings file {str(path)!r} is not TOML: {error}.") from None
+        raise ConfigError(
+            f"The settings file {str(path)!r} is not TOML: {error}.",
+            hint='Mend that line; texts stand in quotes: vlm = "m".',
+        ) from None
 
 
 def _checked(table: Mapping[str, Any], path: Path) -> Config:

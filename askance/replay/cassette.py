@@ -128,7 +128,7 @@ def _writing(target: Path | str | TextIO) -> Generator[TextIO]:
         partial.replace(path)
     except OSError as error:
         msg = f"The cassette {str(path)!r} cannot be written: {error.strerror or error}."
-        raise StoreError(msg) from error
+        raise StoreError(msg, hint="Name a file in a folder that is there, can be written, and has room.") from error
     finally:
         with suppress(OSError):
             partial.unlink()

@@ -90,7 +90,9 @@ def _forms(path: Path, *, check: bool) -> Iterator[tuple[int, JsonObject]]:
                     yield number, form
     except OSError as error:
         msg = f"The cassette {str(path)!r} cannot be read: {error.strerror or error}."
-        raise StoreError(msg) from error
+        raise StoreError(
+            msg, hint="Name a file that `askance cache export` wrote, or one in a run's folder."
+        ) from error
 
 
 def _form(line: bytes, *, first: bool, check: bool) -> JsonObject | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -171,8 +172,23 @@ def test_what_a_file_may_not_say(own_place: Path, text: str, message: str) -> No
 
 
 def test_a_file_that_is_not_toml(own_place: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^The settings file '.*askance\.toml' is not TOML: .*line 2.*\.$"):
+    with pytest.raises(
+        ConfigError, match=r"^The settings file '.*askance\.toml' is not TOML: .*line 2.*\. Mend that line; .*\.$"
+    ):
         Config.load(write(own_place, 'llm = "m"\nvlm = oops\n'))
+
+
+UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a folder": (Path.mkdir, "Is a directory"),
+    "no text": (lambda path: path.write_bytes(b"\xff"), "'utf-8'"),
+}
+
+
+@pytest.mark.parametrize(("make", "words"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_file_that_cannot_be_read(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:
+    make(tmp_path / "askance.toml")
+    with pytest.raises(ConfigError, match=rf"cannot be read: {words}.*\. Make it a file of UTF-8 text"):
+        Config.load(tmp_path / "askance.toml")
 
 
 def test_settings_show_no_header() -> None:

@@ -111,7 +111,10 @@ def test_an_export_to_nowhere_says_so(tmp_path: Path) -> None:
     path = tmp_path / "missing" / "cassette.jsonl"
     with pytest.raises(StoreError) as caught:
         export_cassette([record()], path)
-    assert str(caught.value) == f"The cassette {str(path)!r} cannot be written: No such file or directory."
+    assert str(caught.value) == (
+        f"The cassette {str(path)!r} cannot be written: No such file or directory. "
+        "Name a file in a folder that is there, can be written, and has room."
+    )
 
 
 def test_an_import_counts_what_it_did(cassette: Path) -> None:
@@ -245,7 +248,10 @@ def test_a_line_without_end_is_not_held_in_memory(cassette: Path, monkeypatch: p
 def test_a_cassette_that_is_not_there_is_named(cassette: Path, check: bool) -> None:
     with pytest.raises(StoreError) as caught:
         list(read_cassette(cassette, check=check))
-    assert str(caught.value) == f"The cassette {str(cassette)!r} cannot be read: No such file or directory."
+    assert str(caught.value) == (
+        f"The cassette {str(cassette)!r} cannot be read: No such file or directory. "
+        "Name a file that `askance cache export` wrote, or one in a run's folder."
+    )
 
 
 def test_a_believed_cassette_is_read_without_the_schema(cassette: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -49,6 +50,13 @@ def test_what_is_put_is_got(store: Store) -> None:
     store.put(made)
     assert store.get(made.key) == made
     assert store.get("0" * 64) is None
+
+
+def test_an_open_writer_keeps_a_log_ahead_of_the_file(store: Store) -> None:
+    store.put(record())
+    with closing(sqlite3.connect(store.folder / "cache.db")) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert (store.folder / "cache.db-wal").exists()
 
 
 def test_an_answer_is_got_by_what_is_asked(store: Store) -> None:
