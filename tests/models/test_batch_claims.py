@@ -1,0 +1,95 @@
+"""Who may ask for the calls of a part: what is lost to another run while this one seemed to be gone is noticed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from askance.models.batch.claims import Claims
+from askance.models.batch.jobs import Job, Part
+from askance.models.leases import FOLDER, Leases
+from askance.models.recording import Shelf
+from askance.replay import Store
+
+KEYS = ["ab" * 32, "cd" * 32]
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    with Job(tmp_path / "batches") as job:
+        yield job
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Shelf]:
+    shelf = Shelf(lambda: Store.open(tmp_path / "store"), mode="auto", retry=frozenset())
+    yield shelf
+    shelf.flush()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Leases]:
+    """Another run on the same records."""
+    leases = Leases(tmp_path / "store")
+    yield leases
+    leases.close()
+
+
+@pytest.fixture
+def part(job: Job) -> Part:
+    part = Part("0" * 32, "m", 2, 0)
+    job.calls(part.id).write_text("".join(json.dumps({"key": key}) + "\n" for key in KEYS))
+    return part
+
+
+def spooled(job: Job, shelf: Shelf, part: Part) -> Claims:
+    claims = Claims(job, shelf)
+    assert all(claims.take(key) for key in KEYS)
+    claims.spooled(part.id)
+    return claims
+
+
+def test_a_part_goes_from_the_process_to_its_batch_and_back(job: Job, shelf: Shelf, other: Leases, part: Part) -> None:
+    claims, free = spooled(job, shelf, part), list[bool]()
+    for step in (claims.claim, claims.entrust, claims.claim, claims.entrust):
+        assert step(part)
+        free += map(other.free, KEYS)
+    claims.let_go(part)
+
+    assert (free, [other.free(key) for key in KEYS]) == ([False] * 8, [True] * 2)
+
+
+@pytest.mark.parametrize("step", ["claim", "entrust"])
+def test_what_was_taken_over_is_not_asked_for(
+    job: Job, shelf: Shelf, other: Leases, part: Part, tmp_path: Path, step: str
+) -> None:
+    claims = spooled(job, shelf, part)
+    (tmp_path / "store" / FOLDER / KEYS[1]).unlink()  # as of a process that gave no sign of life
+    assert other.take(KEYS[1])
+
+    assert not getattr(claims, step)(part)
+    claims.let_go(part)
+    assert [other.free(KEYS[0]), other.owns(KEYS[1])] == [True, True]
+
+
+def test_a_part_that_an_earlier_process_left_is_claimed_whole_or_not_at_all(
+    job: Job, shelf: Shelf, other: Leases, part: Part
+) -> None:
+    claims = Claims(job, shelf)
+    assert other.take(KEYS[1])
+    assert (claims.claim(part), other.free(KEYS[0])) == (False, True)
+    other.release(KEYS[1])
+    assert (claims.claim(part), other.free(KEYS[0])) == (True, False)
+
+
+def test_a_call_whose_lease_a_batch_holds_is_left_to_it(job: Job, shelf: Shelf, other: Leases) -> None:
+    claims = Claims(job, shelf)
+    other.entrust("another", KEYS[:1])
+
+    assert [claims.take(key) for key in KEYS] == [False, True]
+    assert [claims.open(key) for key in KEYS] == [False, False]
+    other.let_go("another")
+    assert claims.open(KEYS[0])
