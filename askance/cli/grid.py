@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.cli.eval import ConventionOption, app
-from askance.cli.options import Concurrency, Mode, Prompts, Records, Replay, mode_of
+from askance.cli.options import Concurrency, Mode, Prompts, Records, Replay, Retry, Rpm, Tpm, mode_of, outcomes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,10 @@ def grid(
     ] = None,
     replay: Replay = False,
     mode: Mode = None,
+    retry: Retry = None,
     concurrency: Concurrency = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
     prompts: Prompts = None,
     store: Records = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the tables.")] = Path("grid"),
@@ -85,7 +88,17 @@ def grid(
         purse = _purse(budget, out)
         if purse is not None:
             closed.callback(purse.close)
-        engine = Engine(mode=how, records=records, concurrency=concurrency, purse=purse, observers=[tally])
+        again: Any = outcomes_of(retry)
+        engine = Engine(
+            mode=how,
+            records=records,
+            retry=again,
+            concurrency=concurrency,
+            rpm=rpm,
+            tpm=tpm,
+            purse=purse,
+            observers=[tally],
+        )
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
         runner = GridRunner(asked, out=out / "runs", engine=engine, find=find_task, options=options)
         if plan:

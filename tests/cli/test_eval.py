@@ -103,6 +103,29 @@ def test_samples_without_an_answer_are_listed_with_the_ways_out(askance: Command
     assert "Without an answer:\n  a.png  The picture 'ads/a.png' holds no picture" in done.err
 
 
+GRID = """
+models: {Fake: null}
+tables:
+  one: {title: One, task: posters.yaml, columns: {accuracy: accuracy}, rows: [{label: fake, vlm: Fake}]}
+"""
+
+
+def test_a_grid_has_the_pace_of_a_run_and_asks_again_as_one(askance: Command, endpoint: FakeEndpoint, vlm: str) -> None:
+    Path("grid.yaml").write_text(GRID, encoding="utf-8")
+    command = ["eval", "grid", "grid.yaml", "--model", f"Fake={vlm}"]
+    planned = askance(*command, "--plan", "--rpm", "600", "--tpm", "5000")
+    refused = askance(*command, "--retry", "answered")
+    done, before = askance(*command, "--retry", "invalid"), len(endpoint.requests)
+    again = askance(*command, "--retry", "invalid")
+
+    assert "(16 calls at once, 600 calls a minute, 5000 tokens a minute)" in planned.out
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2,
+        "askance: No recorded answer is 'answered', so none can be asked again (`retry`).",
+    )
+    assert (done.code, again.code, len(endpoint.requests)) == (0, 0, before)
+
+
 CONVENTIONS = {"wrong": ("33.33", "count as wrong"), "answered": ("50.00", "are left out")}
 
 
