@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
@@ -65,7 +66,13 @@ WAYS = {"openai": "openai", "langchain": "langchain:openai", "batch": "openai"}
 def serving(way: str, folder: Path, model: Model) -> AbstractContextManager[Any]:
     if way == "batch":
         return BatchServer(folder, answer=model)
-    return FakeEndpoint(lambda seen: model(seen.json))
+    return FakeEndpoint(lambda seen: last(model(seen.json)))
+
+
+def last(reply: Reply | str) -> Reply:
+    """`reply`, after which the connection is closed: LangChain keeps its own open for as long as the process lives."""
+    whole = reply if isinstance(reply, Reply) else Reply(body=chat_body(reply))
+    return replace(whole, headers={**whole.headers, "connection": "close"})
 
 
 @pytest.mark.parametrize("way", WAYS)

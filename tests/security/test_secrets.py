@@ -7,6 +7,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from traceback import TracebackException
 
@@ -169,7 +170,9 @@ async def test_no_error_holds_a_secret(
     caplog.set_level(logging.DEBUG, "askance")
     monkeypatch.setenv("MARKED_KEY", KEY)
     monkeypatch.setenv("MARKED_HEADER", HEADER)
-    with FakeEndpoint(reply) as endpoint:
+    # LangChain keeps connections open for as long as the process lives, unless the endpoint closes them.
+    end = {"connection": "close"}
+    with FakeEndpoint(lambda seen: replace(said := reply(seen), headers={**said.headers, **end})) as endpoint:
         model = get_model(
             f"{spec}@{endpoint.url}",
             engine=Engine(records=MemoryStore(), policy=RetryPolicy(tries=1)),
