@@ -112,7 +112,12 @@ def write_interrupted(
     except AskanceError as error:
         complain(error)
     except Exception as error:  # noqa: BLE001  # the command ends as interrupted, whatever becomes of its page
-        complain(AskanceError(f"The page {str(out)!r} cannot be made: {type(error).__name__}: {error}."))
+        complain(
+            AskanceError(
+                f"The page {str(out)!r} cannot be made: {type(error).__name__}: {error}.",
+                hint="The same command with --replay makes it of what is on record.",
+            )
+        )
 
 
 def _left(count: int, *, interrupted: bool) -> str:

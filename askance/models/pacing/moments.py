@@ -8,7 +8,6 @@ more than `LONGEST_PAUSE`: two clocks an hour apart would otherwise make an hour
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ def seconds_until(moment: datetime | None, headers: Mapping[str, str]) -> float 
 
 def http_date(text: str | None) -> datetime | None:
     """The moment that a header such as `Date` holds; None where it holds none."""
+    from email.utils import parsedate_to_datetime  # loaded with the first such header: a replay meets none
+
     try:
         return None if text is None else parsedate_to_datetime(text)
     except ValueError:
