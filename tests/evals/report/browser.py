@@ -33,6 +33,11 @@ def launched() -> Generator[Browser]:
             browser.close()
 
 
+def showing(view: str) -> str:
+    """The script that is true once the page shows a view: a new address takes effect a moment after key or click."""
+    return f"document.documentElement.dataset.view === '{view}'"
+
+
 @dataclass
 class Seen:
     """A page that is open, and what it did that nobody should see."""

@@ -14,7 +14,7 @@ from askance.evals.report.writing import write_page
 from tests.evals.odd import write_pictures
 from tests.evals.pittads import worlds
 from tests.evals.report import test_browser_views as views
-from tests.evals.report.browser import Seen, launched, opened
+from tests.evals.report.browser import Seen, launched, opened, showing
 from tests.evals.report.runs import chain_run, hostile_run, plain_run
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def unfold(seen: Seen) -> None:
 
 def show_samples(seen: Seen) -> None:
     seen.page.click("#to-samples")
+    seen.until(showing("samples"))
 
 
 def open_sample(seen: Seen) -> None:

@@ -14,7 +14,7 @@ from askance.evals import compare
 from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
 from askance.evals.report.writing import write_page
 from tests.evals.pittads import worlds
-from tests.evals.report.browser import launched, opened
+from tests.evals.report.browser import launched, opened, showing
 from tests.evals.report.runs import HOSTILE, chain_run, copied, hostile_run, plain_run
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def test_keys_go_through_the_samples(browser: Browser, plain: Path) -> None:
         press("Escape")
         assert seen.do("location.hash") == "#samples"
         press("Escape")
+        seen.until(showing("overview"))
         assert seen.page.is_visible("#overview")
 
 
@@ -151,6 +152,7 @@ def test_a_phone_shows_the_list_and_then_the_sample(browser: Browser, plain: Pat
         seen.page.click(".back")
         assert not seen.page.is_visible(".detail")
         seen.page.click("#to-overview")
+        seen.until(showing("overview"))
         assert seen.do("document.documentElement.scrollWidth") <= 400
 
 

@@ -21,7 +21,7 @@ from askance.replay import MemoryStore
 from tests.evals.guilty import OPTIONS, liar, run_of
 from tests.evals.odd import write_pictures
 from tests.evals.report.blames import hostile, lied
-from tests.evals.report.browser import launched, opened
+from tests.evals.report.browser import launched, opened, showing
 from tests.evals.report.runs import HOSTILE
 from tests.judges import Scripted, by_words
 from tests.scripted import ENFORCED
@@ -113,9 +113,11 @@ def test_a_guilty_link_leads_to_its_samples_and_each_says_what_became_of_it(
 ) -> None:
     with opened(browser, blame_page(tmp_path, pictures), "#blame") as seen:
         seen.page.click("#blame a >> text='UH · what is unusual'")
+        seen.until(showing("samples"))
         assert seen.texts(".row .id") == ["01", "03"]
         seen.page.go_back()
         seen.page.click("#blame a >> text='03'")
+        seen.until(showing("samples"))
         assert seen.texts(".detail h1") == ["03"]
 
         assert seen.texts(".blamed > p b") == ["To blame: UH · what is unusual."]
@@ -163,6 +165,7 @@ def test_single_pictures_open_on_the_first_and_show_every_call(
         seen.until("[...document.images].every((image) => image.naturalWidth > 0)")
 
         seen.page.click("#to-overview")
+        seen.until(showing("overview"))
         assert "of 5" in seen.page.inner_text(".big")
 
 
