@@ -131,6 +131,8 @@ class CallError(AskanceError):
         super().__init__(message, hint=hint)
         self.raw = raw
         """What the model wrote, where it wrote anything."""
+        self.key: str | None = None
+        """Key of the request, where an attempt was made."""
         self.tries: tuple[object, ...] = ()
         """The attempts at the call, each an `askance.chat.Try`, where any was made."""
 

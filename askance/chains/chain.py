@@ -21,7 +21,7 @@ from askance.chains.reading import LINKS, Given, Link, Reading, as_value, readin
 from askance.chains.stream import in_order
 from askance.errors import BadImage, CallError, Skipped, UsageError
 from askance.models import run_sync
-from askance.nodes import Node, Result, skipped
+from askance.nodes import Node, Result, no_answer, skipped
 from askance.nodes.listening import listened
 from askance.nodes.runnable import Runnable
 from askance.nodes.telling import told
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables.graph import Graph
     from typing_extensions import TypeIs
 
-    from askance.chat import Outcome
 
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
@@ -77,7 +76,7 @@ class Step:
         except Skipped as error:
             return skipped(str(error), absent=True)
         except BadImage as error:
-            return Result(outcome="failed", reason=str(error), error=type(error).__name__)
+            return no_answer(error)
         ask: Ask | None = getattr(self.node, "ask", None)
         return await (self._own(subject, config) if ask is None else ask(subject, config))
 
@@ -86,8 +85,7 @@ class Step:
         try:
             return Result(outcome="answered", value=as_value(self.link, await _call(self.node, subject, config)))
         except CallError as error:
-            outcome, reason = cast("Outcome", error.outcome), str(error)
-            return Result(outcome=outcome, reason=reason, error=type(error).__name__, raw=error.raw)
+            return no_answer(error)
         except Exception as error:  # noqa: BLE001
             reason = f"{self.name} raised {type(error).__name__}: {error}"
             return Result(outcome="failed", reason=reason, error=type(error).__name__)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from askance.chains.reading import Reading
     from askance.chat import JsonObject, Try
-    from askance.nodes import Call, Result
+    from askance.nodes import Call, Failure, Result
 
 SCHEMA = "line.schema.json"
 """File beside this module: the JSON Schema of a line."""
@@ -67,24 +67,35 @@ def _link(result: Result[Any]) -> JsonObject:
 def meta_of(reading: Reading) -> JsonObject:
     """What changes from run to run: how many calls were made, replayed and shared, tries, seconds, tokens, cost.
 
-    A shared call took the answer to an equal one that was on its way, which counts and costs where it was made.
+    A shared call took the answer to an equal one that was on its way, which counts and costs where it was made. A link
+    whose call ended without an answer has its key in `failed`; its tries and their seconds are here all the same.
     """
-    calls = reading.calls
+    calls, failures = reading.calls, reading.failures
     asked = [call for call in calls if not call.meta.replayed]
     made = [call for call in asked if not call.meta.shared]
     return {
         "calls": len(made),
         "replayed": len(calls) - len(asked),
         "shared": len(asked) - len(made),
-        "seconds": round(sum(call.meta.seconds for call in made), 3),
+        "failed": {link: failure.key for link, failure in failures.items()},
+        "seconds": round(sum(call.meta.seconds for call in made) + _seconds(failures.values()), 3),
         "tokens": {
             "input": _sum(call.usage.input for call in calls),
             "output": _sum(call.usage.output for call in calls),
             **{name: count for name in _PARTS if (count := _sum(getattr(call.usage, name) for call in calls))},
         },
         "cost": _cost(made),
-        "tries": {call.key: [_try(one) for one in call.meta.tries] for call in made if call.meta.tries},
+        "tries": {key: [_try(one) for one in tries] for key, tries in _tries(made, failures.values()) if tries},
     }
+
+
+def _tries(made: Iterable[Call], failures: Iterable[Failure]) -> Iterator[tuple[str, tuple[Try, ...]]]:
+    yield from ((call.key, call.meta.tries) for call in made)
+    yield from ((failure.key, failure.tries) for failure in failures)
+
+
+def _seconds(failures: Iterable[Failure]) -> float:
+    return sum(one.seconds for failure in failures for one in failure.tries)
 
 
 def _try(one: Try) -> JsonObject:

@@ -13,7 +13,7 @@ from askance.atypicality import Statement
 from askance.errors import BadImage, UsageError
 from askance.frozen import quickly
 from askance.images import Image
-from askance.nodes import Call, Result, given
+from askance.nodes import Call, Failure, Result, given
 from askance.nodes.telling import digest
 from askance.tools import Narration, Objects, SceneText, TextValue, Unusual
 
@@ -80,6 +80,11 @@ class Reading:
     def calls(self) -> tuple[Call, ...]:
         """Every request that was made for this reading, in the order of the links."""
         return tuple(call for result in self.links.values() for call in result.calls)
+
+    @property
+    def failures(self) -> Mapping[Link, Failure]:
+        """The calls that were tried and ended without an answer, by the link that they were made for."""
+        return {link: result.failure for link, result in self.links.items() if result.failure is not None}
 
     def with_links(self, links: Mapping[Link, Result[Any]]) -> Reading:
         """This reading with `links` in the place of its own."""

@@ -80,6 +80,7 @@ _META = form(
         "calls": COUNT,
         "replayed": COUNT,
         "shared": COUNT,
+        "failed": named(TEXT),
         "seconds": NUMBER,
         "tokens": named(COUNT),
         "cost": maybe(NUMBER),

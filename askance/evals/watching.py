@@ -236,13 +236,12 @@ class Watcher:
         sums.spent.update(calls=meta.get("calls", 0), replayed=meta.get("replayed", 0), tokens=sum(tokens.values()))
         sums.spent["unpriced"] += bool(meta.get("calls")) and meta.get("cost") is None
         sums.cost += meta.get("cost") or 0.0
-        self._add_tries(name, line["links"], meta.get("tries", {}))
+        link_of = {key: link for link, one in line["links"].items() for key in one["calls"]}
+        link_of |= {key: link for link, key in meta.get("failed", {}).items()}
+        self._add_tries(name, link_of, meta.get("tries", {}))
 
-    def _add_tries(
-        self, name: str, links: Mapping[str, Mapping[str, Any]], tries: Mapping[str, list[Mapping[str, Any]]]
-    ) -> None:
+    def _add_tries(self, name: str, link_of: Mapping[str, str], tries: Mapping[str, list[Mapping[str, Any]]]) -> None:
         sums = self._sums
-        link_of = {key: link for link, one in links.items() for key in one["calls"]}
         found = [(link_of.get(key, ""), one) for key, several in tries.items() for one in several]
         sums.spent["failed"] += sum(one.get("error") is not None for _, one in found)
         slow = [Slow(sample=name, seconds=one["seconds"], error=one.get("error"), link=link) for link, one in found]

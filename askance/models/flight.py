@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from askance.errors import CallError
 from askance.models.loop import PerLoop
 
 if TYPE_CHECKING:
@@ -32,7 +34,11 @@ class Flights:
         self._flights: PerLoop[dict[str, _Flight]] = PerLoop(dict)
 
     async def share(self, key: str, make: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
-        """The result of `make()`, or of an equal call on its way, and whether it was such a one."""
+        """The result of `make()`, or of an equal call on its way, and whether it was such a one.
+
+        Raises:
+            CallError: that call failed; its tries are told to whom it belongs alone, so that each is counted once.
+        """
         flights = self._flights()
         flight = flights.get(key)
         joined = flight is not None
@@ -41,6 +47,12 @@ class Flights:
         flight.waiting += 1
         try:
             return await asyncio.shield(flight.task), joined
+        except CallError as error:
+            if not joined:
+                raise
+            own = copy(error)
+            own.tries = ()
+            raise own from error
         finally:
             flight.waiting -= 1
             if flights.get(key) is flight and (flight.task.done() or not flight.waiting):

@@ -82,7 +82,7 @@ class Retrying:
         try:
             response = await self._tried(request, notes)
         except CallError as error:
-            error.tries = tuple(notes.tries)
+            error.key, error.tries = request.key, tuple(notes.tries)
             raise
         finally:
             journal.reset(token)

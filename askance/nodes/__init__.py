@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from askance.nodes.result import Call, Result, Unreadable, given, skipped
+from askance.nodes.result import Call, Failure, Result, Unreadable, given, no_answer, skipped
 
 if TYPE_CHECKING:
     from askance.nodes.node import Node
 
-__all__ = ["Call", "Node", "Result", "Unreadable", "given", "skipped"]
+__all__ = ["Call", "Failure", "Node", "Result", "Unreadable", "given", "no_answer", "skipped"]
 
 
 def __getattr__(name: str) -> object:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
-from askance.errors import AskanceError, BadImage, CallError, ReplayMiss
+from askance.errors import BadImage, CallError, ReplayMiss
 from askance.frozen import quickly
 from askance.models import get_model, run_sync
 from askance.nodes.listening import listened
-from askance.nodes.result import Call, Result, Unreadable
+from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.telling import shown, told, traced_chat
 from askance.prompts import Form, Prompt, PromptLibrary
@@ -239,7 +239,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                 calls.clear()
                 result = await self._converse(subject, rung, chat=chat, calls=calls, again=True)
         except (CallError, ReplayMiss, BadImage) as error:
-            return _no_answer(error, rung, calls)
+            return no_answer(error, calls=calls, rung=rung)
         return result
 
     async def _converse(self, subject: In, rung: Rung, *, chat: Chat, calls: list[Call], again: bool) -> Result[Out]:
@@ -351,11 +351,3 @@ def _unanswered(response: ChatResponse, rung: Rung, calls: Sequence[Call]) -> Re
     }
     outcome = response.outcome
     return Result(outcome=outcome, reason=reasons[outcome], raw=response.text, calls=tuple(calls), rung=rung)
-
-
-def _no_answer(error: AskanceError, rung: Rung | None, calls: Sequence[Call]) -> Result[Any]:
-    outcome: Outcome = error.outcome if isinstance(error, CallError) else "failed"  # pyright: ignore[reportAssignmentType]
-    raw = error.raw if isinstance(error, CallError) else None
-    return Result(
-        outcome=outcome, reason=str(error), error=type(error).__name__, raw=raw, calls=tuple(calls), rung=rung
-    )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from askance.chat import CallMeta, Outcome, Usage
 from askance.errors import CallError, Filtered, InvalidOutput, ModelError, Refused, Skipped, Truncated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from askance.chat import Try
+    from askance.errors import AskanceError
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -45,6 +48,15 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A call that was tried and ended without an answer."""
+
+    key: str
+    """Key of its request; nothing is on record."""
+    tries: tuple[Try, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Generic[T_co]):
     """The outcome of a node for one input; `value` is there exactly when the outcome is `answered`."""
 
@@ -57,6 +69,8 @@ class Result(Generic[T_co]):
     raw: str | None = None
     """What the model wrote, where it could not be used."""
     calls: tuple[Call, ...] = ()
+    failure: Failure | None = field(default=None, compare=False)
+    """The call that ended this without an answer, where it was tried."""
     rung: str | None = None
     """Output form that was asked for: `json_schema`, `json_object`, `prompted` or `paper`."""
     given: bool = False
@@ -90,6 +104,26 @@ class Result(Generic[T_co]):
 def given(value: T_co) -> Result[T_co]:
     """A result that the caller brings, as if a node had answered it."""
     return Result(outcome="answered", value=value, given=True)
+
+
+def no_answer(error: AskanceError, *, calls: Sequence[Call] = (), rung: str | None = None) -> Result[Any]:
+    """What an error comes to; with the tries of the call that it ended."""
+    ended = error if isinstance(error, CallError) else None
+    return Result(
+        outcome="failed" if ended is None else cast("Outcome", ended.outcome),
+        reason=str(error),
+        error=type(error).__name__,
+        raw=ended and ended.raw,
+        calls=tuple(calls),
+        failure=ended and _failure(ended),
+        rung=rung,
+    )
+
+
+def _failure(error: CallError) -> Failure | None:
+    if error.key is None or not error.tries:
+        return None
+    return Failure(key=error.key, tries=cast("tuple[Try, ...]", error.tries))
 
 
 def skipped(reason: str, *, absent: bool = False) -> Result[Any]:

@@ -15,7 +15,7 @@ from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss
 from askance.images import CLEAN, Image
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
-from askance.nodes import Call, Result
+from askance.nodes import Call, Result, no_answer
 from askance.nodes.listening import listened
 from askance.nodes.runnable import Runnable
 from askance.nodes.telling import shown, told
@@ -78,7 +78,7 @@ class RapidOcr(Runnable[Image, ReadText]):
             try:
                 return await self._looked_up(given)
             except (ReplayMiss, BadImage, BadRecord) as error:
-                return Result(outcome="failed", reason=str(error), error=type(error).__name__)
+                return no_answer(error)
 
         if config is None:
             return await work(None)

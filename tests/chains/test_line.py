@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from askance.chains import Reading
 from askance.chains.line import meta_of
-from askance.chat import CallMeta, Usage
-from askance.nodes import Call, Result
+from askance.chat import CallMeta, Try, Usage
+from askance.errors import BadImage, ServerFault, Unreachable
+from askance.nodes import Call, Result, no_answer
 from askance.tools import Narration
 
 
@@ -20,8 +21,30 @@ def test_a_shared_call_is_counted_by_itself_and_paid_for_where_it_was_made() -> 
         "calls": 1,
         "replayed": 2,
         "shared": 2,
+        "failed": {},
         "seconds": 2.0,
         "tokens": {"input": 15, "output": 20},
         "cost": 0.25,
         "tries": {},
+    }
+
+
+def test_the_tries_of_a_call_that_failed_are_told_under_its_link() -> None:
+    late, broken, said = Unreachable("Gone."), ServerFault("It broke."), "ServerFault: It broke."
+    broken.key, broken.tries = "b", (Try(10.0, 0.5, said), Try(12.0, 1.25, said))
+    reading = Reading(
+        name="cup.jpg",
+        objects=no_answer(late),
+        scene_text=no_answer(BadImage("No picture.")),
+        narration=no_answer(broken, calls=(call(),)),
+    )
+
+    meta = meta_of(reading)
+
+    assert (meta["calls"], meta["failed"], meta["seconds"]) == (1, {"narration": "b"}, 3.75)
+    assert meta["tries"] == {
+        "b": [
+            {"at": 10.0, "seconds": 0.5, "error": said},
+            {"at": 12.0, "seconds": 1.25, "error": said},
+        ]
     }

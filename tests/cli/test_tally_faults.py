@@ -105,6 +105,12 @@ def test_calls_that_fail_after_all_are_counted_beside_their_tries(askance: Comma
         "3 of 3 images: 3 skipped",
         f"9 calls made · 0 replayed · {PROBE} · 12 more tries failed (12 × 500) · 3 failed · {tokens(10)} · {PRICE}",
     ]
+    for line in done.lines:
+        meta = line["meta"]
+        tries = meta["tries"][meta["failed"]["scene_text"]]
+        assert (meta["failed"].keys(), len(tries)) == ({"scene_text"}, 5)
+        assert all(one["error"].startswith("ServerFault: ") and one["at"] > 1e9 for one in tries)
+        assert meta["seconds"] >= sum(one["seconds"] for one in tries) > 0
 
 
 @pytest.mark.usefixtures("ads")

@@ -99,15 +99,17 @@ def test_what_lines_say_of_their_calls_is_summed(run: Run) -> None:
             "cost": None if place == 0 else 0.25,
             "tries": {key: [{"at": 1000.0 + 2 * place, "seconds": 1.0 + place, "error": error}]},
         }
+    lines[1]["meta"]["failed"] = {"narration": "f"}
+    lines[1]["meta"]["tries"]["f"] = [{"at": 1000.0, "seconds": 0.5 + tries, "error": "gone"} for tries in (0, 4)]
     (run.path / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
     look = Watcher(run.path).look()
 
-    assert (look.calls, look.replayed, look.failed, look.tokens, look.cost, look.unpriced) == (12, 6, 1, 90, 1.25, 1)
+    assert (look.calls, look.replayed, look.failed, look.tokens, look.cost, look.unpriced) == (12, 6, 3, 90, 1.25, 1)
     assert look.slow == (
         Slow(sample=lines[5]["id"], seconds=6.0, error="late", link="answers"),
         Slow(sample=lines[4]["id"], seconds=5.0, error=None, link="answers"),
-        Slow(sample=lines[3]["id"], seconds=4.0, error=None, link="answers"),
+        Slow(sample=lines[1]["id"], seconds=4.5, error="gone", link="narration"),
     )
     assert look.per_minute == 20.0
 

@@ -81,7 +81,9 @@ async def test_a_shared_failure_reaches_all(engine: Engines, ask: Ask) -> None:
     await _reached(gate)
     await asyncio.sleep(0.02)
     await _on_loop(gate.open.set)
-    assert [type(error) for error in await asyncio.gather(*tasks, return_exceptions=True)] == [ServerFault] * 3
+    errors = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [(type(error), str(error)) for error in errors] == [(ServerFault, "It broke.")] * 3
+    assert sorted(len(error.tries) for error in errors if isinstance(error, ServerFault)) == [0, 0, 1]
     assert gate.asked == 1
 
 

@@ -64,7 +64,7 @@ def detail_of(answer: Answer) -> JsonObject:
         "verbalization": _there(trace.get("verbalization")),
         "statement": trace.get("statement"),
         "trace": {name: value for name, value in trace.items() if name not in _SHOWN_TRACE},
-        "links": [{"name": name, **link} for name, link in prediction.links.items()],
+        "links": [_link(name, link, prediction.meta) for name, link in prediction.links.items()],
         "tries": prediction.meta.get("tries") or {},
     }
     if answer.score is not None:
@@ -72,6 +72,11 @@ def detail_of(answer: Answer) -> JsonObject:
     elif answer.unscored:
         form["unscored"] = answer.unscored
     return {name: value for name, value in form.items() if value not in (None, [], {})}
+
+
+def _link(name: str, link: JsonObject, meta: Mapping[str, Any]) -> JsonObject:
+    failed = meta.get("failed", {}).get(name)
+    return {"name": name, **link, **({} if failed is None else {"failed": failed})}
 
 
 def _there(verbalization: Any) -> JsonObject:

@@ -87,7 +87,10 @@ function noteText(value) {
 }
 
 function linksOf(one, calls) {
-  const links = (one.links || []).map((link) => (link.calls || []).length ? link.calls.map((key) => callElement(key, calls[key], LINKS[link.name] || link.name, link, one)) : linkElement(link));
+  const links = (one.links || []).map((link) => {
+    const keys = [...(link.calls || []), link.failed].filter(Boolean);
+    return keys.length ? keys.map((key) => callElement(key, calls[key], LINKS[link.name] || link.name, link, one)) : linkElement(link);
+  });
   const judges = ((one.score || {}).calls || []).map((key) => callElement(key, calls[key], "Scoring", null, one));
   if (!links.length && !judges.length) return null;
   const all = h("button", { type: "button", class: "more", title: "o", on: { click: openAll } }, "Open or close all");
@@ -121,7 +124,8 @@ function callBody(key, call, link, tries) {
   const body = h("div", {}, h("p", { class: "small num" }, facts.join(" · ")), failed);
   if (link && (link.reason || link.error)) body.append(h("p", { class: "warning" }, [link.error, link.reason].filter(Boolean).join(": ")));
   if (!call) {
-    body.append(h("p", { class: "small" }, index.without || "The record of this call is not in the run's folder."));
+    const without = index.without || "The record of this call is not in the run's folder.";
+    body.append(h("p", { class: "small" }, link && link.failed === key ? "Nothing was answered, so nothing is on record." : without));
     return body;
   }
   for (const message of call.messages || []) body.append(messageElement(message));

@@ -53,13 +53,13 @@ def world(
 
 
 def model(**answers: Any) -> Model:
-    """A model that says `SAID` of every picture, changed by `answers`: JSON, a response, or a function of a request."""
+    """A model that says `SAID` of every picture but for `answers`: JSON, a response, an error, or a function."""
     table = {**SAID, **answers}
 
-    def reply(request: ChatRequest) -> str | ChatResponse:
+    def reply(request: ChatRequest) -> str | ChatResponse | BaseException:
         found = table[name_of(request)]
         found = found(request) if callable(found) else found
-        return found if isinstance(found, (str, ChatResponse)) else json.dumps(found)
+        return found if isinstance(found, (str, ChatResponse, BaseException)) else json.dumps(found)
 
     return model_of(ScriptedModel(reply, capabilities=ENFORCED, identity="scripted"))
 

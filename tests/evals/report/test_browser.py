@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askance.cli import main
+from askance.errors import ModelError
 from askance.evals import compare
 from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
 from askance.evals.report.writing import write_page
@@ -166,6 +167,18 @@ def test_print_shows_the_sample_with_every_call_and_no_tools(browser: Browser, t
         assert "NARRATED." in seen.page.inner_text(".message.reply >> nth=2")
         assert not seen.page.is_visible(".filters")
         assert not seen.page.is_visible(".rows")
+
+
+def test_a_call_that_failed_shows_its_tries(browser: Browser, tmp_path: Path) -> None:
+    run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data"), narration=ModelError("It would not."))
+    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
+    with opened(browser, tmp_path / "page.html", f"#sample={run.answers[0].sample.id}") as seen:
+        seen.page.keyboard.press("o")
+        (text,) = [each for each in seen.texts(".detail .call") if "narration" in each.partition("\n")[0]]
+
+        assert run.answers[0].prediction.meta["failed"]["narration"] in text
+        assert "Try 1: ModelError: It would not. (0.0 s)" in text
+        assert "Nothing was answered, so nothing is on record." in text
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["within", "beside"])
