@@ -85,6 +85,11 @@ VENDORS: dict[str, tuple[str, ...]] = {
 }
 """Where each vendor's package may be imported, as patterns of module names; typing-only imports are free."""
 
+OVER_INPUT = frozenset(
+    {"BadData", "BadImage", "BadOptions", "ConfigError", "MissingExtra", "PromptError", "UsageError"}
+)
+"""Errors over something that a person gave."""
+
 SPOKEN = frozenset({"rich", "typer"})
 """Of the vendors, those that `askance.cli` may load at once; nothing else loads any."""
 
@@ -280,3 +285,14 @@ def astray(arrows: Iterable[Arrow]) -> list[str]:
 
 def _within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
+
+
+def without_way_out(modules: Iterable[Module]) -> list[str]:
+    """Errors over something that a person gave, which do not say what to do about it."""
+    return [
+        f"{module.name}:{call.lineno} makes a {call.func.id} without a hint"
+        for module in modules
+        for call in ast.walk(module.tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in OVER_INPUT
+        if not any(keyword.arg in {"hint", None} for keyword in call.keywords)
+    ]

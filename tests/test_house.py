@@ -26,6 +26,7 @@ from tests.house import (
     hidden,
     read_package,
     running_back,
+    without_way_out,
 )
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -127,6 +128,21 @@ def package(tmp_path: Path) -> Callable[[dict[str, str]], list[Arrow]]:
 
 
 # --- what loads with what ---
+
+
+def test_whoever_gave_something_wrong_is_told_the_way_out() -> None:
+    assert without_way_out(MODULES.values()) == []
+
+
+def test_an_error_without_a_way_out_is_seen(tmp_path: Path) -> None:
+    source = "def check(x):\n    if x:\n        raise BadData('No.', hint='Go.')\n    raise UsageError('No.')\n"
+    (tmp_path / PACKAGE).mkdir()
+    (tmp_path / PACKAGE / "odd.py").write_text(source, encoding="utf-8")
+
+    found = without_way_out(read_package(tmp_path / PACKAGE).values())
+
+    assert found == [f"{PACKAGE}.odd:4 makes a UsageError without a hint"]
+
 
 LIGHT = (
     "askance",

@@ -151,7 +151,9 @@ def _told(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The file {str(file)!r} cannot be read: {error}.") from error
+        raise UsageError(
+            f"The file {str(file)!r} cannot be read: {error}.", hint="Give a readable file of UTF-8 text."
+        ) from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -59,7 +59,9 @@ def read_options(path: Path, pictures: Sequence[Path]) -> list[Options]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise BadOptions(f"The options file {str(path)!r} cannot be read: {error.strerror}.") from error
+        raise BadOptions(
+            f"The options file {str(path)!r} cannot be read: {error.strerror}.", hint="Check the path of `--options`."
+        ) from error
     except UnicodeDecodeError as error:
         raise BadOptions(f"The options file {str(path)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
     content = _content(text, path)

@@ -117,7 +117,10 @@ def chance(options: int, true: int, *, count: int = COUNT) -> dict[str, float]:
         UsageError: no options, or more true ones than options.
     """
     if not 0 <= true <= options or options < 1 or count < 1:
-        raise UsageError(f"There cannot be {true} true ones among {options} options, of which {count} are chosen.")
+        raise UsageError(
+            f"There cannot be {true} true ones among {options} options, of which {count} are chosen.",
+            hint="Give at least one option, no more true ones than options, and choose at least one.",
+        )
     drawn = min(count, options)
     ways = {hits: comb(true, hits) * comb(options - true, drawn - hits) for hits in range(drawn + 1)}
     all_ways = comb(options, drawn)

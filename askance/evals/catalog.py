@@ -96,7 +96,10 @@ def _check_place(place: str, run: Run) -> None:
         return
     inside, here = file.resolve().is_relative_to(run.path.resolve()), file.resolve().is_relative_to(Path.cwd())
     if inside or not here:
-        raise UsageError(f"{place!r} is Python that only the run names, and it is not run unasked.")
+        raise UsageError(
+            f"{place!r} is Python that only the run names, and it is not run unasked.",
+            hint="Read it, and name it yourself then: `--task FILE`.",
+        )
 
 
 def _in_python(path: Path, which: str) -> Definition:
@@ -129,7 +132,7 @@ def _loaded(path: Path) -> ModuleType:
     name = f"askance_task_{sha256(str(path.resolve()).encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"The file {str(path)!r} cannot be loaded as Python.")
+        raise UsageError(f"The file {str(path)!r} cannot be loaded as Python.", hint="Give the file the ending `.py`.")
     module = module_from_spec(spec)
     sys.modules[name] = module  # so that its dataclasses and pickles find it
     try:

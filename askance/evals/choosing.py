@@ -56,7 +56,7 @@ def read_ids(path: Path) -> tuple[str, ...]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UsageError(f"The ids {str(path)!r} cannot be read: {error.strerror}.") from error
+        raise UsageError(f"The ids {str(path)!r} cannot be read: {error.strerror}.", hint="Check the path.") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"The ids {str(path)!r} are not UTF-8 text.", hint="Save them as UTF-8.") from error
     found: Any = [line.strip() for line in text.splitlines() if line.strip()]

@@ -61,7 +61,10 @@ def swapped_images(task: Task, *, seed: int = 0) -> Task:
     _check_links(task)
     pictures = {_digest(sample): sample.image for sample in task.samples}
     if len(pictures) < 2:
-        raise UsageError(f"The samples of {task.name!r} all have one picture, which cannot be swapped.")
+        raise UsageError(
+            f"The samples of {task.name!r} all have one picture, which cannot be swapped.",
+            hint="Give the task at least two pictures.",
+        )
     after = next_of(list(pictures), seed=seed)
     return replace(
         task,

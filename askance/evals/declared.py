@@ -48,7 +48,9 @@ def from_form(form: Any, *, name: str) -> Definition:
         UsageError: it tells of none.
     """
     if not isinstance(form, dict):
-        raise UsageError(f"What the run tells of the task {name!r} is no declaration.")
+        raise UsageError(
+            f"What the run tells of the task {name!r} is no declaration.", hint="Name the task's file: `--task FILE`."
+        )
     return _definition(declaration_of(cast("dict[str, Any]", form), f"the task {name!r} of the run"), None)
 
 

@@ -155,7 +155,9 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                     count += 1
                     yield where, _row(text, where)
                 if count > MOST_ROWS:
-                    raise BadData(f"{str(path)!r} has more than {MOST_ROWS:,} rows.")
+                    raise BadData(
+                        f"{str(path)!r} has more than {MOST_ROWS:,} rows.", hint="Give the data in several files."
+                    )
     except OSError as error:
         raise BadData(f"The data {str(path)!r} cannot be read: {error.strerror}.", hint="Check `data`.") from error
     except UnicodeDecodeError as error:

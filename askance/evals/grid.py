@@ -213,4 +213,7 @@ def read_grid(path: Path) -> Grid:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(f"The grid {str(path)!r} cannot be used: {place}: {first['msg']}.") from error
+        raise UsageError(
+            f"The grid {str(path)!r} cannot be used: {place}: {first['msg']}.",
+            hint=f"A grid takes {', '.join(map(repr, Grid.model_fields))}.",
+        ) from error

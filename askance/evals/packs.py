@@ -160,7 +160,9 @@ def opened(path: str | Path) -> Generator[Pack]:
                 manifest = _manifest(content, path)
                 _unpack(file, manifest["files"], folder=folder, path=path)
         except OSError as error:
-            raise StoreError(f"The pack {str(path)!r} cannot be read: {error.strerror}.") from error
+            raise StoreError(
+                f"The pack {str(path)!r} cannot be read: {error.strerror}.", hint="Check the path."
+            ) from error
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
             raise UsageError(f"The file {str(path)!r} is no pack.", hint="Packs are made by `askance pack`.") from error
         tables = sorted((folder / "tables").glob("*"))
@@ -179,7 +181,9 @@ def _manifest_bytes(file: zipfile.ZipFile, path: Path) -> bytes:
         with file.open(MANIFEST) as source:
             return source.read(_CHUNK)
     except KeyError as error:
-        raise UsageError(f"The file {str(path)!r} is no pack: it has no manifest.") from error
+        raise UsageError(
+            f"The file {str(path)!r} is no pack: it has no manifest.", hint="Packs are made by `askance pack`."
+        ) from error
 
 
 def _manifest(content: bytes, path: Path) -> dict[str, Any]:
@@ -192,7 +196,9 @@ def _manifest(content: bytes, path: Path) -> dict[str, Any]:
             and all(f"runs/{run}/{DESCRIPTION}" in names for run in runs)
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"The manifest of the pack {str(path)!r} cannot be read.") from error
+        raise UsageError(
+            f"The manifest of the pack {str(path)!r} cannot be read.", hint="Get it anew from whoever made it."
+        ) from error
     if not sound:
         raise UsageError(
             f"The manifest of the pack {str(path)!r} is of another version, or names files that no pack has.",
@@ -206,7 +212,10 @@ def _unpack(file: zipfile.ZipFile, digests: Mapping[str, str], *, folder: Path, 
     there = set(file.namelist()) - {MANIFEST}
     if there != set(digests):
         odd = min(there.symmetric_difference(digests))
-        raise UsageError(f"The pack {str(path)!r} was changed: its manifest and its files differ in {odd!r}.")
+        raise UsageError(
+            f"The pack {str(path)!r} was changed: its manifest and its files differ in {odd!r}.",
+            hint="Get it anew from whoever made it.",
+        )
     for name, digest in digests.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -214,9 +223,14 @@ def _unpack(file: zipfile.ZipFile, digests: Mapping[str, str], *, folder: Path, 
             found, size = _copied(source, copy, left)
         left -= size
         if found is None:
-            raise UsageError(f"The pack {str(path)!r} holds more than {MOST_BYTES / 1e9:.0f} GB.")
+            raise UsageError(
+                f"The pack {str(path)!r} holds more than {MOST_BYTES / 1e9:.0f} GB.", hint="Pack fewer runs at a time."
+            )
         if found != digest:
-            raise UsageError(f"The pack {str(path)!r} was changed: {name!r} is not what its manifest says.")
+            raise UsageError(
+                f"The pack {str(path)!r} was changed: {name!r} is not what its manifest says.",
+                hint="Get it anew from whoever made it.",
+            )
 
 
 def _copied(source: Any, target: BinaryIO, most: int) -> tuple[str | None, int]:

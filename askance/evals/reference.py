@@ -176,7 +176,7 @@ def read_reference_file(path: Path) -> Reference:
         form = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         msg = f"{path.name} cannot be read: {' '.join(str(error).split())}."
-        raise UsageError(msg) from error
+        raise UsageError(msg, hint="Install askance anew.") from error
     _check(form, path)
     return Reference(
         suite=form["suite"],
@@ -195,7 +195,7 @@ def _check(form: Any, path: Path) -> None:
     if error is not None:
         place = "/".join(map(str, error.absolute_path)) or "the top"
         msg = f"{path.name} is not of the expected form at {place}: {error.message}."
-        raise UsageError(msg)
+        raise UsageError(msg, hint="Mend it there.")
 
 
 @cache
@@ -221,7 +221,7 @@ def _table(number: object, form: dict[str, Any], *, sets: dict[str, Any], path: 
     for wanted, found in odd.items():
         if found:
             msg = f"In table {number!r} of {path.name} {found[0]!r} is not, or has not, {wanted}."
-            raise UsageError(msg)
+            raise UsageError(msg, hint="Mend it there.")
     return ReferenceTable(
         number=int(str(number)),
         title=form["title"],

@@ -234,7 +234,9 @@ def answer_of(line: Mapping[str, Any]) -> Answer:
         sample = Sample.from_form(line["sample"])
         return Answer(sample=sample, epoch=int(line["epoch"]), prediction=Prediction.from_form(line))
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"This is no line of a run: {str(line)[:80]!r}.") from error
+        raise UsageError(
+            f"This is no line of a run: {str(line)[:80]!r}.", hint="Give a line of a run's `samples.jsonl`."
+        ) from error
 
 
 def name_of_line(line: Mapping[str, Any]) -> str:

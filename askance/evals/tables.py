@@ -67,7 +67,10 @@ class Table:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
-                raise UsageError(f"A row of {len(row)} cells does not fit a table of {len(self.columns)} columns.")
+                raise UsageError(
+                    f"A row of {len(row)} cells does not fit a table of {len(self.columns)} columns.",
+                    hint="Give each row a cell for each column.",
+                )
 
     def form(self) -> JsonObject:
         """The table as JSON, figures with all that they hold."""

@@ -30,7 +30,10 @@ def keys_used(folder: Path) -> frozenset[str]:
                 *whole, _ = file.read_text(encoding="utf-8").split("\n")
                 keys.update(key for line in whole for key in _keys_of(line, file))
     except OSError as error:
-        raise StoreError(f"The run folder {str(folder)!r} cannot be read: {error.strerror}.") from error
+        raise StoreError(
+            f"The run folder {str(folder)!r} cannot be read: {error.strerror}.",
+            hint="Check the path and its permissions.",
+        ) from error
     if (folder / CALLS).exists():
         keys.update(record.key for record in read_cassette(folder / CALLS))
     return frozenset(keys)
@@ -41,4 +44,7 @@ def _keys_of(line: str, file: Path) -> list[str]:
         links = cast("dict[str, Any]", json.loads(line)["links"])
         return [str(key) for link in links.values() for key in link["calls"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError(f"A line of {str(file)!r} is no sample of a run.") from error
+        raise UsageError(
+            f"A line of {str(file)!r} is no sample of a run.",
+            hint="Name a run that can be read; nothing is removed before all of them were.",
+        ) from error

@@ -62,7 +62,10 @@ class Sample:
                 tags=dict(form["tags"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"This is no sample of a run: {str(form)[:80]!r}.") from error
+            raise UsageError(
+                f"This is no sample of a run: {str(form)[:80]!r}.",
+                hint="Give the `sample` of a line of a run's `samples.jsonl`.",
+            ) from error
 
 
 def _digest(image: Image) -> str | None:

@@ -33,9 +33,14 @@ def read_yaml(path: Path, *, what: str) -> Mapping[str, Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark else ""
-        raise UsageError(f"{str(path)!r}{line}: this is not YAML: {error.problem or error.context}.") from error
+        raise UsageError(
+            f"{str(path)!r}{line}: this is not YAML: {error.problem or error.context}.",
+            hint="Mend it there; texts with a colon want quotes.",
+        ) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UsageError(f"{str(path)!r} is not YAML: {str(error).splitlines()[0]}.") from error
+        raise UsageError(
+            f"{str(path)!r} is not YAML: {str(error).splitlines()[0]}.", hint="Mend it; texts with a colon want quotes."
+        ) from error
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in cast("dict[Any, Any]", content)):
         raise UsageError(
             f"{str(path)!r} holds no map of names to values.", hint=f"Write {what} as `name: value` lines."

@@ -39,7 +39,9 @@ def described_model(form: Mapping[str, Any], engine: Engine) -> Model:
         declared = form.get("declared")
         known = None if declared is None else Capabilities.from_canonical(declared)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"This describes no model: {str(form)[:80]!r}.") from error
+        raise UsageError(
+            f"This describes no model: {str(form)[:80]!r}.", hint="Give what a run's `run.json` says of a model."
+        ) from error
     return Model(settings, Backend(_nobody), engine, declared=known)
 
 

@@ -180,7 +180,10 @@ class Prompt:
             except ValueError:
                 wrong.append(f"`{name}` takes {_KINDS[kind]}, not {_short(text)}")
         if wrong:
-            raise PromptError(f"Prompt {self.name!r} cannot be rendered: {'; '.join(wrong)}.")
+            raise PromptError(
+                f"Prompt {self.name!r} cannot be rendered: {'; '.join(wrong)}.",
+                hint="Give each variable what its prompt declares.",
+            )
         return values
 
 

@@ -128,7 +128,7 @@ def indicators(samples: Sequence[Collection[str]], *, labels: Sequence[str]) -> 
 
     if not labels or len(set(labels)) < len(labels):
         msg = f"Labels must be given, each once; these are {list(labels)!r}."
-        raise UsageError(msg)
+        raise UsageError(msg, hint="Give each label once.")
     table = [[label in sample for label in labels] for sample in samples]
     return np.array(table, dtype=np.bool_).reshape(len(samples), len(labels))
 

@@ -41,7 +41,7 @@ def mcnemar_exact(b: int, c: int) -> float:
     """
     if min(b, c) < 0:
         msg = f"{min(b, c)!r} is no count of samples."
-        raise UsageError(msg)
+        raise UsageError(msg, hint="Count samples from 0 upwards.")
     return fair_coin_p(b, b + c)
 
 

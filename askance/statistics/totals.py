@@ -64,7 +64,7 @@ def cluster_sums(rows: Floats | Sequence[Sequence[float]], clusters: Sequence[Ke
     table = np.asarray(rows, dtype=np.float64)
     if table.ndim != 2:
         msg = "Rows of numbers to be summed must all be equally long."
-        raise UsageError(msg)
+        raise UsageError(msg, hint="Give each row as many numbers as the first.")
     if clusters is None:
         return table
     codes, count = codes_of(clusters, n=len(table))

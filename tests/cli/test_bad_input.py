@@ -213,7 +213,12 @@ def test_options_that_cannot_be_chosen_from(
 def test_a_missing_options_file(askance: Command, picture: str) -> None:
     done = askance("run", "end-to-end", picture, "--options", "o.txt", "--vlm", "openai:gpt-4o")
 
-    assert done == Done(2, "", "askance: The options file 'o.txt' cannot be read: No such file or directory.\n")
+    assert done == Done(
+        2,
+        "",
+        "askance: The options file 'o.txt' cannot be read: No such file or directory.\n"
+        "  → Check the path of `--options`.\n",
+    )
 
 
 def test_five_hundred_options(askance: Command, endpoint: FakeEndpoint, vlm: str, picture: str) -> None:

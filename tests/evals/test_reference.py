@@ -171,7 +171,7 @@ HEAD = "suite: x\nsource: y\nsets: {full: {n: 2, what: z}}\ntables:\n"
 ROW = "  1: {title: t, set: full, rows_by: [m], columns: [a, b], rows: [{row: [M], values: [1, 2]}]}\n"
 BROKEN = {
     "no YAML": ("a: [", r"^x\.yaml cannot be read: while parsing"),
-    "no tables": ("suite: x\nsource: y\nsets: {}\n", r"at the top: 'tables' is a required property\.$"),
+    "no tables": ("suite: x\nsource: y\nsets: {}\n", r"at the top: 'tables' is a required property\. Mend it there\.$"),
     "unknown field": (HEAD + ROW.replace("title", "tilte"), r"at tables/1: "),
     "text for a number": (
         HEAD + ROW.replace("[1, 2]", "[1, two]"),
@@ -179,12 +179,21 @@ BROKEN = {
     ),
     "too few values": (
         HEAD + ROW.replace("[1, 2]", "[1]"),
-        r"\['M'\] is not, or has not, as many values as columns\.$",
+        r"\['M'\] is not, or has not, as many values as columns\. Mend it there\.$",
     ),
     "too many names": (HEAD + ROW.replace("[M]", "[M, N]"), r"\('M', 'N'\) is not, or has not, as many names"),
-    "unknown set": (HEAD + ROW.replace("set: full", "set: half"), r"'half' is not, or has not, a set\.$"),
-    "unknown column": (HEAD + ROW.replace("rows:", "units: {c: m}, rows:"), r"'c' is not, or has not, a column\.$"),
-    "no number": (HEAD + ROW.replace("1:", "one:", 1), r"'one' is not, or has not, a table's number\.$"),
+    "unknown set": (
+        HEAD + ROW.replace("set: full", "set: half"),
+        r"'half' is not, or has not, a set\. Mend it there\.$",
+    ),
+    "unknown column": (
+        HEAD + ROW.replace("rows:", "units: {c: m}, rows:"),
+        r"'c' is not, or has not, a column\. Mend it there\.$",
+    ),
+    "no number": (
+        HEAD + ROW.replace("1:", "one:", 1),
+        r"'one' is not, or has not, a table's number\. Mend it there\.$",
+    ),
 }
 
 

@@ -47,5 +47,8 @@ async def test_a_described_model_gives_recorded_answers_and_asks_nobody() -> Non
 
 
 def test_what_describes_no_model_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^This describes no model: \"\{'id': 3\}\"\.$"):
+    with pytest.raises(
+        UsageError,
+        match=r"^This describes no model: \"\{'id': 3\}\"\. Give what a run's `run\.json` says of a model\.$",
+    ):
         described_model({"id": 3}, Engine(records=MemoryStore()))

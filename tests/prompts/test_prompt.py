@@ -171,5 +171,6 @@ def test_typed_values_that_cannot_be_read_are_all_named(prompt: Prompt) -> None:
 
     assert str(caught.value) == (
         "Prompt 'mine' cannot be rendered: `count` takes a whole number, not 'three'; "
-        "`loud` takes true or false, not 'maybe'; `words` takes a list of texts, not '[\"a'."
+        "`loud` takes true or false, not 'maybe'; `words` takes a list of texts, not '[\"a'. "
+        "Give each variable what its prompt declares."
     )

@@ -205,11 +205,13 @@ def read_card(path: str | Path) -> JudgeCard:
     try:
         form: Any = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadData(f"The card {str(file)!r} cannot be read: {error.strerror}.") from error
+        raise BadData(
+            f"The card {str(file)!r} cannot be read: {error.strerror}.", hint="Make one with `askance judge card`."
+        ) from error
     except ValueError as error:
         raise BadData(f"The card {str(file)!r} is no JSON.", hint="Make it anew.") from error
     if not isinstance(form, dict):
-        raise BadData(f"{str(file)!r} holds no card of a judge.")
+        raise BadData(f"{str(file)!r} holds no card of a judge.", hint="Make one with `askance judge card`.")
     return JudgeCard.from_form(form)  # pyright: ignore[reportUnknownArgumentType]
 
 

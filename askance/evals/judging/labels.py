@@ -109,7 +109,10 @@ def _records(text: str, file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 )
             yield reader.line_num, dict(zip(names, cells, strict=True))
     except csv.Error as error:
-        raise BadData(f"Line {reader.line_num} of {str(file)!r} is no CSV: {error}.") from error
+        raise BadData(
+            f"Line {reader.line_num} of {str(file)!r} is no CSV: {error}.",
+            hint="Check its quotes, and those of the lines before.",
+        ) from error
 
 
 def _label(row: Mapping[str, Any], where: str) -> Label:
@@ -144,7 +147,7 @@ def _text(value: object, name: str, where: str) -> str:
         return str(value)
     if value is None:
         return ""
-    raise BadData(f"The {name} in {where} is no text: {value!r}.")
+    raise BadData(f"The {name} in {where} is no text: {value!r}.", hint="Make it a text.")
 
 
 def _verdict(value: object, where: str) -> bool | None:

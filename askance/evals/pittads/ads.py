@@ -110,7 +110,10 @@ def taken(
             notes.append(f"{len(left) - len(kept):,} of {len(left):,} ads are left out: those {what}")
         left = kept
     if not left:
-        raise BadData(f"No ad of {str(source.data)!r} can be used: {'; '.join(notes)}.")
+        raise BadData(
+            f"No ad of {str(source.data)!r} can be used: {'; '.join(notes)}.",
+            hint="Give data that has them, or ask for fewer conditions.",
+        )
     if limit is not None and limit < len(left):
         notes.append(f"the first {limit:,} of {len(left):,} ads")
         left = left[:limit]

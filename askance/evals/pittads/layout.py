@@ -81,7 +81,10 @@ class Layout:
         found: dict[Part, list[Path]] = {}
         for count, path in enumerate(_files(folder)):
             if count > _MOST:
-                raise BadData(f"The folder {str(folder)!r} holds more than {_MOST:,} files beside images.")
+                raise BadData(
+                    f"The folder {str(folder)!r} holds more than {_MOST:,} files beside images.",
+                    hint="Name the folder of the data set itself.",
+                )
             for part in PARTS:
                 if _NAMES[part].fullmatch(path.name):
                     found.setdefault(part, []).append(path)
@@ -118,7 +121,9 @@ def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise BadData(f"The folder {str(folder)!r} cannot be read: {error.strerror}.") from error
+        raise BadData(
+            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
+        ) from error
     for entry in entries:
         if entry.is_file():
             yield Path(entry.path)

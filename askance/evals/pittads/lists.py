@@ -49,7 +49,10 @@ def read_id_list(path: Path) -> dict[str, Listed]:
         if line.strip():
             entry = _listed(line, f"The file {str(path)!r}, line {number}")
             if entry.id in entries:
-                raise BadData(f"The file {str(path)!r}, line {number}: the id {entry.id} stands there twice.")
+                raise BadData(
+                    f"The file {str(path)!r}, line {number}: the id {entry.id} stands there twice.",
+                    hint="Leave one of the two lines out.",
+                )
             entries[entry.id] = entry
     if not entries:
         raise BadData(f"The file {str(path)!r} is empty.", hint=_EXPECTED)

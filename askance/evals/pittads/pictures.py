@@ -127,7 +127,9 @@ def _images(folder: Path, depth: int = 0) -> Iterator[Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise BadData(f"The folder {str(folder)!r} cannot be read: {error.strerror}.") from error
+        raise BadData(
+            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
+        ) from error
     for entry in entries:
         if entry.name.startswith("."):
             continue

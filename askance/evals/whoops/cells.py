@@ -32,7 +32,7 @@ def text_in(value: object, where: str) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return ""
     if not isinstance(value, str):
-        raise BadData(f"{where}: {str(value)[:60]!r} is no text.")
+        raise BadData(f"{where}: {str(value)[:60]!r} is no text.", hint="Make it a text.")
     return value
 
 

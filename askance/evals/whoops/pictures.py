@@ -68,7 +68,9 @@ def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise BadData(f"The folder {str(folder)!r} cannot be read: {error.strerror}.") from error
+        raise BadData(
+            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
+        ) from error
     if len(entries) > MOST_FILES:
         raise BadData(
             f"The folder {str(folder)!r} holds more than {MOST_FILES:,} files.", hint="Name that of the data."
@@ -100,5 +102,8 @@ def _unpacked(archive: Path, member: str) -> Image:
     except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
         raise BadImage(f"{member!r} cannot be taken out of {str(archive)!r}: {error}.", hint="Unpack it.") from error
     if len(data) > MOST_BYTES:
-        raise BadImage(f"{member!r} in {str(archive)!r} has more than {MOST_BYTES // 1_000_000} MB.")
+        raise BadImage(
+            f"{member!r} in {str(archive)!r} has more than {MOST_BYTES // 1_000_000} MB.",
+            hint="Make the picture smaller.",
+        )
     return Image.from_bytes(data, name=PurePosixPath(member).name)

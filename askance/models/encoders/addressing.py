@@ -56,4 +56,6 @@ def id_of_form(form: object) -> ModelId:
         return ModelId("custom", name, name=name)
     if isinstance(provider, str) and isinstance(model, str):
         return ModelId(provider, model)
-    raise UsageError(f"This is the identity of no model: {shown!r}.")
+    raise UsageError(
+        f"This is the identity of no model: {shown!r}.", hint="Give what a run's `run.json` says of a model."
+    )

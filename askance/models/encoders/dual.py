@@ -80,7 +80,10 @@ class _Dual:
         """
         for place, text in enumerate(texts):
             if not text.strip():
-                raise UsageError(f"Text {place + 1} of {len(texts)} is empty, and an empty text fits everything.")
+                raise UsageError(
+                    f"Text {place + 1} of {len(texts)} is empty, and an empty text fits everything.",
+                    hint="Leave it out.",
+                )
         split = await self._encoding.split(texts)
         if self._long == "refuse" and (long := next((parts[0] for parts in split if len(parts) > 1), None)):
             raise UsageError(

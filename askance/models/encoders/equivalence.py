@@ -74,7 +74,10 @@ class AnswerClassifier:
         """
         lacking = [name for name in NEEDED if name not in about]
         if lacking:
-            raise UsageError(f"An answer is held against {' and '.join(NEEDED)}, and there is no {lacking[0]}.")
+            raise UsageError(
+                f"An answer is held against {' and '.join(NEEDED)}, and there is no {lacking[0]}.",
+                hint="Give both in `about`.",
+            )
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._scored, dict(about), list(texts))
 
@@ -178,7 +181,10 @@ def _classifier_in(source: str, local: Local, spec: str) -> Folder:
         )
     classes = len(cast("Mapping[str, Any]", folder.config.get("id2label") or {})) or 2  # two are left out when saved
     if classes != 2:
-        raise ConfigError(f"The classifier {spec!r} tells {classes} classes apart, and here it takes two.")
+        raise ConfigError(
+            f"The classifier {spec!r} tells {classes} classes apart, and here it takes two.",
+            hint="Give one that was trained to tell equivalent answers from others.",
+        )
     return folder
 
 

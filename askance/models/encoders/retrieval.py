@@ -69,7 +69,10 @@ class Nearest:
             return
         rows, lengths = _rows(block)
         if rows.shape[1] != self._asked.shape[1]:
-            raise UsageError(f"Vectors of {rows.shape[1]} and of {self._asked.shape[1]} numbers cannot be compared.")
+            raise UsageError(
+                f"Vectors of {rows.shape[1]} and of {self._asked.shape[1]} numbers cannot be compared.",
+                hint="Make them by one encoder.",
+            )
         found: Numbers = np.clip((self._asked @ rows.T) / np.outer(self._lengths, lengths), -1, 1)
         here = np.broadcast_to(np.arange(self._count, self._count + len(block)), found.shape)
         scores, places = np.hstack([self._scores, found]), np.hstack([self._places, here])

@@ -278,7 +278,10 @@ def _policy(form: object) -> ImagePolicy:
         fields["formats"] = tuple(fields.get("formats", CLEAN.formats))
         return ImagePolicy(**fields)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"This is no image policy of a scorer: {str(form)[:80]!r}.") from error
+        raise UsageError(
+            f"This is no image policy of a scorer: {str(form)[:80]!r}.",
+            hint="Give what a run's `run.json` says of a scorer.",
+        ) from error
 
 
 class _Nobody:

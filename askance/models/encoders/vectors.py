@@ -64,6 +64,8 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
         UsageError: they are not of one size.
     """
     if len(one) != len(other):
-        raise UsageError(f"Vectors of {len(one)} and of {len(other)} numbers cannot be compared.")
+        raise UsageError(
+            f"Vectors of {len(one)} and of {len(other)} numbers cannot be compared.", hint="Make them by one encoder."
+        )
     lengths = math.hypot(*one) * math.hypot(*other)
     return max(-1.0, min(1.0, sum(map(mul, one, other)) / lengths)) if lengths else 0.0

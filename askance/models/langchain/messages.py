@@ -129,7 +129,10 @@ def from_langchain(message: BaseMessage, image: Callable[[Image], ImagePart]) ->
     """
     role = _ROLES.get(message.type)
     if role is None:
-        raise UsageError(f"A LangChain message of type {message.type!r} cannot be sent.")
+        raise UsageError(
+            f"A LangChain message of type {message.type!r} cannot be sent.",
+            hint="Send messages of the system, of a human, of an AI and of a tool.",
+        )
     content: Any = message.content
     blocks: list[Any] = [content] if isinstance(content, str) else content
     parts = [part for block in blocks if (part := _part(block, image)) is not None]

@@ -147,7 +147,10 @@ class _AskanceChatModel(BaseChatModel):
         if "tool_choice" in bound:
             extra["tool_choice"] = bound.pop("tool_choice")
         if bound:
-            raise UsageError(f"{', '.join(map(repr, sorted(bound)))} cannot be bound to a model of askance.")
+            raise UsageError(
+                f"{', '.join(map(repr, sorted(bound)))} cannot be bound to a model of askance.",
+                hint="Set what belongs to the model where it is made: `get_model`.",
+            )
         return replace(request, sampling=_changed(request.sampling, {**changes, "stop": stops}), extra=extra)
 
     async def _response_format(self, form: ResponseFormat, turns: list[Message]) -> ResponseFormat | None:
@@ -191,7 +194,9 @@ class _AskanceChatModel(BaseChatModel):
                 `Refused`, `Filtered`, `Truncated` or `InvalidOutput`.
         """
         if unknown := sorted(kwargs.keys() - {"strict"}):
-            raise UsageError(f"{', '.join(map(repr, unknown))} cannot be asked of structured output.")
+            raise UsageError(
+                f"{', '.join(map(repr, unknown))} cannot be asked of structured output.", hint="Leave them out."
+            )
         form = convert_to_json_schema(cast("Any", schema))
         if method == "function_calling":
             tool = convert_to_openai_tool(schema)["function"]["name"]
@@ -231,7 +236,7 @@ def _tool_choice(choice: object, tools: Sequence[JsonObject]) -> str | JsonObjec
     if choice == "none":
         return "none"
     if choice not in {tool["function"]["name"] for tool in tools}:
-        raise UsageError(f"There is no tool {choice!r} to choose.")
+        raise UsageError(f"There is no tool {choice!r} to choose.", hint="Choose one of the tools that are bound.")
     return {"type": "function", "function": {"name": choice}}
 
 

@@ -178,7 +178,7 @@ def _json(path: Path, spec: str) -> JsonObject:
     except FileNotFoundError:
         raise ConfigError(f"The folder of the model {spec!r} has no {path.name!r}.", hint=_WHOLE) from None
     except (OSError, ValueError) as error:
-        raise ConfigError(f"The {path.name!r} of the model {spec!r} cannot be read: {error}.") from error
+        raise ConfigError(f"The {path.name!r} of the model {spec!r} cannot be read: {error}.", hint=_WHOLE) from error
     if not isinstance(found, dict):
         raise ConfigError(f"The {path.name!r} of the model {spec!r} is no JSON object.", hint=_WHOLE)
     return cast("JsonObject", found)

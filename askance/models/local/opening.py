@@ -79,8 +79,10 @@ def told(spec: str) -> Generator[None]:
     try:
         yield
     except ImportError as error:
-        said = " ".join(str(error).split())[:200]
-        raise MissingExtra(f"The model {spec!r} needs a package that is not installed: {said}") from error
+        said = " ".join(str(error).split())[:200].rstrip(".")
+        raise MissingExtra(
+            f"The model {spec!r} needs a package that is not installed: {said}.", hint="Install it beside askance."
+        ) from error
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError, MemoryError) as error:
         if is_no_room(error):
             raise ConfigError(

@@ -65,7 +65,8 @@ def _check_pictures(request: ChatRequest, loaded: Loaded) -> None:
         )
     if count > 1 and loaded.known.single:
         raise ImagesRejected(
-            f"The model {str(request.model)!r} ({loaded.kind}) looks at one picture and was given {count}."
+            f"The model {str(request.model)!r} ({loaded.kind}) looks at one picture and was given {count}.",
+            hint="Ask about one picture at a time, or give a model that looks at several.",
         )
 
 

@@ -60,8 +60,11 @@ class Prompter:
             try:
                 text = self._rendered(_folded(messages), more)
             except Exception as error:
-                said = " ".join(str(refusal or error).split())[:200]
-                raise BadRequest(f"The chat template of the model refuses these turns: {said}") from error
+                said = " ".join(str(refusal or error).split())[:200].rstrip(".")
+                raise BadRequest(
+                    f"The chat template of the model refuses these turns: {said}.",
+                    hint="Edit the prompt so that user and assistant take turns, or give another model.",
+                ) from error
         return text
 
     def _rendered(self, messages: Sequence[Message], more: Mapping[str, Any]) -> str:

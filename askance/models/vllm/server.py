@@ -211,7 +211,10 @@ class Server:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise ConfigError(f"The server of {self.spec!r} cannot be started: {error}.") from error
+                raise ConfigError(
+                    f"The server of {self.spec!r} cannot be started: {error}.",
+                    hint="Check the interpreter that runs vLLM.",
+                ) from error
 
 
 def python_of(vllm: Vllm) -> str:

@@ -98,7 +98,10 @@ BROKEN = {
         f"{HEAD}\na,b,c,true\n",
         "Line 2 of 'labels.csv' has 4 cells, and the header 3. " + QUOTES,
     ),
-    "quote left open": (f'{HEAD}\n"a,b,true\n', "Line 2 of 'labels.csv' is no CSV: unexpected end of data."),
+    "quote left open": (
+        f'{HEAD}\n"a,b,true\n',
+        "Line 2 of 'labels.csv' is no CSV: unexpected end of data. Check its quotes, and those of the lines before.",
+    ),
     "all tied": (
         "reference,candidate,votes\na,b,true;false\n",
         (
@@ -130,7 +133,7 @@ LINES = {
     ),
     "list of references": (
         '{"reference": ["a"], "candidate": "b", "verdict": 1}',
-        "The reference in line 1 of 'labels.jsonl' is no text: ['a'].",
+        "The reference in line 1 of 'labels.jsonl' is no text: ['a']. Make it a text.",
     ),
 }
 

@@ -241,7 +241,9 @@ def test_cosine(one: tuple[float, ...], other: tuple[float, ...], expected: floa
 
 
 def test_vectors_of_two_sizes_cannot_be_compared() -> None:
-    with pytest.raises(UsageError, match=r"^Vectors of 1 and of 2 numbers cannot be compared\.$"):
+    with pytest.raises(
+        UsageError, match=r"^Vectors of 1 and of 2 numbers cannot be compared\. Make them by one encoder\.$"
+    ):
         cosine((1.0,), (1.0, 2.0))
 
 

@@ -110,7 +110,8 @@ def test_other_forms_of_a_picture(block: dict[str, Any]) -> None:
         ),
         pytest.param(
             ChatMessage(content="Hi", role="critic"),
-            "A LangChain message of type 'chat' cannot be sent.",
+            "A LangChain message of type 'chat' cannot be sent. "
+            "Send messages of the system, of a human, of an AI and of a tool.",
             id="other role",
         ),
     ],

@@ -141,7 +141,9 @@ def test_tools_and_their_choice(endpoint: FakeEndpoint, asked: Asked) -> None:
 
 
 def test_a_choice_that_is_no_tool(endpoint: FakeEndpoint, asked: Asked) -> None:
-    with pytest.raises(UsageError, match=r"^There is no tool 'leap' to choose\.$"):
+    with pytest.raises(
+        UsageError, match=r"^There is no tool 'leap' to choose\. Choose one of the tools that are bound\.$"
+    ):
         as_langchain(asked(endpoint)).bind_tools([look], tool_choice="leap")
 
 
@@ -259,7 +261,7 @@ def test_structured_output_without_a_call_that_can_be_read(calls: tuple[ToolCall
 
 def test_structured_output_takes_nothing_that_it_would_drop() -> None:
     _, model = scripted("Hm.")
-    with pytest.raises(UsageError, match=r"^'tools' cannot be asked of structured output\.$"):
+    with pytest.raises(UsageError, match=r"^'tools' cannot be asked of structured output\. Leave them out\.$"):
         as_langchain(model).with_structured_output(Seeing, strict=True, tools=[])
 
 
@@ -297,7 +299,11 @@ def test_what_is_bound_enters_the_request() -> None:
 
 def test_what_cannot_be_bound() -> None:
     _, model = scripted("Hm.")
-    with pytest.raises(UsageError, match=r"^'colour' cannot be bound to a model of askance\.$"):
+    with pytest.raises(
+        UsageError,
+        match=r"^'colour' cannot be bound to a model of askance\. "
+        r"Set what belongs to the model where it is made: `get_model`\.$",
+    ):
         as_langchain(model).bind(colour="red").invoke("What?")
 
 

@@ -170,5 +170,7 @@ def test_what_a_template_refuses_is_said() -> None:
             msg = "Conversation roles must alternate"
             raise ValueError(msg)
 
-    with pytest.raises(BadRequest, match=r"refuses these turns: Conversation roles must alternate$"):
+    with pytest.raises(
+        BadRequest, match=r"refuses these turns: Conversation roles must alternate\. Edit the prompt so that"
+    ):
         Prompter(template=Never(), form="plain", sees=False).text(asked("What?"))
