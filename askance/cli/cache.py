@@ -120,7 +120,8 @@ def taken_in(counts: Any) -> str:
         if conflicts
         else ""
     )
-    damaged = f", {counts.damaged:,} damaged (left where they are)" if counts.damaged else ""
+    damaged = f", {counts.mended:,} in the place of damaged ones" if counts.mended else ""
+    damaged += f", {counts.damaged:,} damaged (left where they are)" if counts.damaged else ""
     return f"{counts.new:,} new, {counts.same:,} known{end}{damaged}."
 
 

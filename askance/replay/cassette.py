@@ -16,7 +16,7 @@ from secrets import token_hex
 from typing import TextIO
 
 from askance.chat import JsonObject, canonical_json
-from askance.errors import StoreError
+from askance.errors import DamagedRecord, StoreError
 from askance.images import Image
 from askance.replay.reading import check_cassette, read_cassette
 from askance.replay.records import Record, RecordKind, Records
@@ -34,6 +34,8 @@ class ImportCounts:
     """Keys for which the store had another answer."""
     replaced: bool = False
     """Whether the cassette's answer took the place of the store's where they conflict."""
+    mended: int = 0
+    """Damaged records of the store whose place was taken."""
     damaged: int = 0
     """Records that were left out because they are damaged; an import leaves none out."""
 
@@ -78,10 +80,18 @@ def import_cassette(path: Path | str, store: Records, *, overwrite: bool = False
 
 
 def take_in(records: Iterable[Record], store: Records, *, overwrite: bool) -> ImportCounts:
-    """Put checked `records` into `store`; where both answer, the store's answer stays unless `overwrite`."""
-    new, same, conflicting = 0, 0, list[str]()
+    """Put checked `records` into `store`; where both answer, the store's answer stays unless `overwrite`.
+
+    What is damaged in `store` answers nothing, and a record with the same key takes its place.
+    """
+    new, same, mended, conflicting = 0, 0, 0, list[str]()
     for record in records:
-        kept = store.get(record.key)
+        try:
+            kept = store.get(record.key)
+        except DamagedRecord:
+            mended += 1
+            store.put(record)
+            continue
         if kept is None:
             new += 1
         elif kept.response == record.response:
@@ -90,7 +100,7 @@ def take_in(records: Iterable[Record], store: Records, *, overwrite: bool) -> Im
             conflicting.append(record.key)
         if kept is None or (overwrite and kept.response != record.response):
             store.put(record)
-    return ImportCounts(new=new, same=same, conflicting=tuple(conflicting), replaced=overwrite)
+    return ImportCounts(new=new, same=same, mended=mended, conflicting=tuple(conflicting), replaced=overwrite)
 
 
 def _write(records: Iterator[Record], file: TextIO, images: Mapping[str, bytes]) -> int:

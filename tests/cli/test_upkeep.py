@@ -108,6 +108,19 @@ def damaged(other: Path) -> Path:
     return other
 
 
+def test_sound_records_take_the_place_of_damaged_ones(askance: Command, damaged: Path, tmp_path: Path) -> None:
+    Store.open(tmp_path / "store").close()
+
+    done = askance("cache", "merge", str(tmp_path / "store"), "--store", str(damaged))
+    checked = askance("cache", "verify", "--store", str(damaged))
+
+    assert (done.code, done.out) == (
+        0,
+        "1 new, 0 known, 1 answered otherwise (kept as they were), 1 in the place of damaged ones.\n",
+    )
+    assert checked.code == 0
+
+
 @pytest.mark.parametrize(
     ("command", "shown"),
     [

@@ -89,6 +89,19 @@ def test_a_merge_with_a_broken_store_changes_nothing(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
+    "odd", ["mode = 4, value = NULL, filename = '../x'", "value = '[]'"], ids=["pickle", "no record"]
+)
+def test_a_merge_takes_the_place_of_what_is_damaged(store: Store, odd: str) -> None:
+    with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+        file.execute(f"UPDATE Cache SET {odd} WHERE key = ?", (RECORDS[0].key,))
+
+    counts = merge(MemoryStore(RECORDS), store)
+
+    assert counts == ImportCounts(same=len(RECORDS) - 1, mended=1)
+    assert (list(verify(store)), store.get(RECORDS[0].key)) == ([], RECORDS[0])
+
+
+@pytest.mark.parametrize(
     ("which", "left"),
     [
         ({"older_than": "30d"}, ["two"]),
