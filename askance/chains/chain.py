@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables.graph import Graph
     from typing_extensions import TypeIs
 
-
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
 

@@ -68,7 +68,7 @@ def meta_of(reading: Reading) -> JsonObject:
     """What changes from run to run: how many calls were made, replayed and shared, tries, seconds, tokens, cost.
 
     A shared call took the answer to an equal one that was on its way, which counts and costs where it was made. A link
-    whose call ended without an answer has its key in `failed`; its tries and their seconds are here all the same.
+    whose call was tried and came to nothing has its key in `failed`; its tries and their seconds count all the same.
     """
     calls, failures = reading.calls, reading.failures
     asked = [call for call in calls if not call.meta.replayed]
