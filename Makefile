@@ -14,8 +14,8 @@ help: ## what there is to say
 demo: .venv/.ready ## the main job on the pictures that come along, offline
 	@.venv/bin/askance demo
 
-test: .venv/.ready-dev ## the tests that take seconds
-	$(run) -m pytest
+test: .venv/.ready-dev ## the quick tests, on every core; ROOM=replay runs one room
+	$(run) -m pytest -n auto --maxprocesses 8 --dist loadgroup $(ROOM:%=tests/%)
 
 test-slow: .venv/.ready-dev,ocr ## the tests with real servers and fresh environments (minutes)
 	$(run) -m pytest --run-slow -m slow

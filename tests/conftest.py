@@ -36,13 +36,21 @@ VENDORS = ("ANTHROPIC_", "ASKANCE_", "AZURE_OPENAI_", "HF_", "HUGGING", "LANGCHA
 
 PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
-hypothesis.settings.register_profile(
-    "askance",
-    deadline=None,
-    derandomize="CI" in os.environ,
-    database=None if "CI" in os.environ else DirectoryBasedExampleDatabase(ROOT / ".hypothesis"),
-)
-hypothesis.settings.load_profile("askance")
+EXAMPLES = {"quick": 25, "many": 100}
+"""Hypothesis profiles: how many examples a property is tried on. `--hypothesis-profile many` chooses the slow suite's."""
+
+for profile, examples in EXAMPLES.items():
+    hypothesis.settings.register_profile(
+        profile,
+        max_examples=examples,
+        deadline=None,
+        derandomize="CI" in os.environ,
+        database=None if "CI" in os.environ else DirectoryBasedExampleDatabase(ROOT / ".hypothesis"),
+    )
+hypothesis.settings.load_profile("quick")
+
+SERIAL = pytest.mark.xdist_group("serial")
+"""For tests of clocks, memory and processes: no two of them run at the same time."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,12 +64,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{mark}: {meaning}; runs with --run-{mark}")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     off = [mark for mark in MARKS if not config.getoption(f"--run-{mark}")]
     for item in items:
         for mark in off:
             if item.get_closest_marker(mark):
                 item.add_marker(pytest.mark.skip(reason=f"{MARKS[mark]}; run it with --run-{mark}"))
+        if item.get_closest_marker("xdist_group") is None:
+            # A file's tests share its servers and its evaluated runs, so they stay on one core.
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 @pytest.fixture(autouse=True)
