@@ -37,7 +37,7 @@ VENDORS = ("ANTHROPIC_", "ASKANCE_", "AZURE_OPENAI_", "HF_", "HUGGING", "LANGCHA
 PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 EXAMPLES = {"quick": 25, "many": 100}
-"""Hypothesis profiles: how many examples a property is tried on. `--hypothesis-profile many` chooses the slow suite's."""
+"""Hypothesis profiles: how many examples a property is tried on. The slow suite says `--hypothesis-profile many`."""
 
 for profile, examples in EXAMPLES.items():
     hypothesis.settings.register_profile(
