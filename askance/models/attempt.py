@@ -32,7 +32,8 @@ class Journal:
         """Attempts that were begun; those that ended are `tries`."""
         self.free = 0
         """Those of `tries` that say something about the endpoint alone and use up none of the call's."""
-        self._deadline = deadline
+        self.deadline = deadline
+        """Seconds from the first attempt within which the call has ended; None is without end."""
         self._sent: float | None = None
 
     def sent(self) -> None:
@@ -42,9 +43,9 @@ class Journal:
 
     def left(self) -> float | None:
         """Seconds up to the deadline; None is without end."""
-        if self._deadline is None or self._sent is None:
-            return self._deadline
-        return self._deadline - (time.monotonic() - self._sent)
+        if self.deadline is None or self._sent is None:
+            return self.deadline
+        return self.deadline - (time.monotonic() - self._sent)
 
     def late(self, wait: float = 0.0) -> bool:
         """Whether the deadline will have passed `wait` seconds from now."""

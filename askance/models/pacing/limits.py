@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -28,8 +29,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("askance")
 
+LATER = "Run the same command later, or with another `--rpm` or `--tpm`: what is on record is not asked again."
+
 OUTAGE = 120.0
 """Seconds that an endpoint that has answered before may answer nobody, before calls give up."""
+
+SAID = 5.0
+"""Seconds of waiting that are worth a word; it is said again every `SAID_AGAIN` seconds."""
+SAID_AGAIN = 30.0
 
 _GONE = frozenset({502, 503, 504})
 """Statuses of an endpoint that is overloaded, or of a proxy with none behind it."""
@@ -54,15 +61,44 @@ class Endpoint:
         self.pace = Pace(rpm=rpm, tpm=tpm)
         self._line = asyncio.Lock()
         self._alive: float | None = None
+        self._rejecting: float | None = None
+        """Since when every reply has been a 429."""
+        self._said = -math.inf
 
-    async def turn(self) -> float:
-        """Waits until a call may start, first come, first served; returns when it started."""
+    async def turn(self, request: ChatRequest, notes: Journal) -> float:
+        """Waits until a call may start, first come, first served; returns when it started.
+
+        Raises:
+            RateLimited: the next call may not start before the deadline of this one, or the endpoint has rejected every
+                call for as long as a deadline.
+        """
         async with self._line:
-            while (wait := self.pace.wait(time.monotonic())) > 0:  # noqa: ASYNC110
-                await asyncio.sleep(wait)  # a 429 meanwhile makes it longer
-            now = time.monotonic()
+            while (wait := self.pace.wait(now := time.monotonic())) > 0:
+                reason = self.pace.reason(now)
+                if notes.late(wait):
+                    raise RateLimited(
+                        f"{request.model} can be asked again in {_words(wait)}: the call waited for {reason}.",
+                        hint=LATER,
+                    )
+                rejecting = 0.0 if self._rejecting is None else now - self._rejecting
+                if notes.deadline is not None and rejecting >= notes.deadline:
+                    raise RateLimited(
+                        f"{request.model} has rejected every call for {_words(rejecting)} (429).", hint=LATER
+                    )
+                self._say(now, wait, f"{request.model}: waiting {_words(wait)} for {reason}")
+                await asyncio.sleep(min(wait, SAID_AGAIN))  # a 429 meanwhile makes it longer
             self.pace.start(now)
             return now
+
+    def rejected(self) -> None:
+        """Notes a 429."""
+        if self._rejecting is None:
+            self._rejecting = time.monotonic()
+
+    def _say(self, now: float, wait: float, words: str) -> None:
+        if wait >= SAID and now - self._said >= SAID_AGAIN:
+            self._said = now
+            _log.warning("%s", words)
 
     def hear(self, headers: Mapping[str, str]) -> None:
         """Takes what a reply's headers say about limits."""
@@ -72,6 +108,7 @@ class Endpoint:
     def answered(self, sent: float, response: ChatResponse) -> None:
         """Notes an answer to a call that started at `sent`."""
         now = self._alive = time.monotonic()
+        self._rejecting = None
         used = response.usage
         self.pace.spent(now, None if used.input is None else used.input + (used.output or 0))
         self.room.answered(now - sent)
@@ -98,7 +135,7 @@ class Limited:
         """The answer.
 
         Raises:
-            RateLimited: the endpoint asks for a longer pause than the call's deadline leaves.
+            RateLimited: the endpoint, or a limit of the run, asks for a longer pause than the call's deadline leaves.
         """
         endpoint, later = self._endpoint(), kept.get()
         await endpoint.room.enter()
@@ -120,11 +157,12 @@ class Limited:
     async def _at_pace(self, request: ChatRequest, endpoint: Endpoint) -> ChatResponse:
         notes = journal.get() or Journal(None)
         while True:
-            sent = await endpoint.turn()
+            sent = await endpoint.turn(request, notes)
             try:
                 response = await self._wrapped.generate(request)
             except RateLimited as error:
                 now = time.monotonic()
+                endpoint.rejected()
                 # A pause beyond the deadline is not imposed on the others: they would only wait for their own end.
                 if notes.late(endpoint.pace.pause(now, error.retry_after)):
                     raise
@@ -136,3 +174,10 @@ class Limited:
             else:
                 endpoint.answered(sent, response)
                 return response
+
+
+def _words(seconds: float) -> str:
+    """A wait in words: `40 s`, `25 min`, `7 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"

@@ -25,6 +25,9 @@ LAG = 0.05
 FIRST_SIZE = 1000.0
 """Tokens that a call is taken to need before any has been answered."""
 
+MOST_TOKENS = 100_000_000
+"""Tokens that one call can take at most: more than any model reads and writes."""
+
 _BACK_OFF = 0.1
 """Part of the known rate that a 429 takes away at first."""
 _RETURN = 3.0
@@ -49,13 +52,15 @@ class Meter:
 
     rate: float | None = None
     """Per second; None is without limit."""
+    longest: float = LONGEST_PAUSE
+    """Seconds from now to `opens` at most. A rate that is learnt is a guess: whether it is right, a call finds out."""
     opens: float = 0.0
     """When the next may flow."""
 
     def take(self, now: float, amount: float = 1.0) -> None:
         """Lets `amount` flow now; a negative amount gives back."""
         if self.rate is not None:
-            self.opens = max(self.opens, now - LAG) + amount / self.rate
+            self.opens = min(max(self.opens, now - LAG) + amount / self.rate, now + self.longest)
 
 
 class Pace:
@@ -69,8 +74,8 @@ class Pace:
     def __init__(self, *, rpm: float | None = None, tpm: float | None = None) -> None:
         self._most = None if rpm is None else rpm / 60
         self._fixed_tokens = tpm is not None
-        self._calls = Meter(self._most)
-        self._tokens = Meter(None if tpm is None else tpm / 60)
+        self._calls = Meter(self._most, LONGEST_PAUSE if rpm is None else max(LONGEST_PAUSE, 60 / rpm))
+        self._tokens = Meter() if tpm is None else Meter(tpm / 60, math.inf)
         self._size = FIRST_SIZE
         self._known: float | None = None
         """Calls per second that were let through when the limit was last met."""
@@ -101,6 +106,17 @@ class Pace:
         """Seconds until a call may start; 0 and less is now."""
         return max(self._calls.opens, self._tokens.opens) - now
 
+    def reason(self, now: float) -> str:
+        """What the next call waits for, in words: `the endpoint's token limit`."""
+        if self._tokens.opens > self._calls.opens:
+            given = f"the limit of {60 * self._tokens.rate:g} tokens a minute" if self._tokens.rate else ""
+            return given if self._fixed_tokens else "the endpoint's token limit"
+        if self._paused > now:
+            return "the endpoint, which asked to slow down (429)"
+        if self._most is not None and self._calls.rate == self._most:
+            return f"the limit of {60 * self._most:g} calls a minute"
+        return "the endpoint's rate limit"
+
     def start(self, now: float) -> None:
         """Notes that a call starts."""
         self._calls.rate = self.rate(now)
@@ -109,8 +125,8 @@ class Pace:
         self._sent.append(now)
 
     def spent(self, now: float, tokens: int | None) -> None:
-        """Notes what an answered call took."""
-        if tokens is not None:
+        """Notes what an answered call took; a count that no call can have is none."""
+        if tokens is not None and tokens <= MOST_TOKENS:
             self._tokens.take(now, tokens - self._size)
             self._size += (tokens - self._size) / 16
 
@@ -143,7 +159,8 @@ class Pace:
             self._known, self._met, self._since = calls.refill, max(self._met, 2), now
             self._since -= self._return()  # as if it had been known for a while
         if tokens is not None and tokens.refill and not self._fixed_tokens:
-            self._tokens.rate = tokens.refill if tokens.remaining <= (under_way + 1) * self._size else None
+            least = self._size / LONGEST_PAUSE
+            self._tokens.rate = max(tokens.refill, least) if tokens.remaining <= (under_way + 1) * self._size else None
 
     def _row(self, now: float) -> int:
         """How many 429s came in a row before one that comes now."""

@@ -3,16 +3,46 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
 from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.errors import RateLimited, ServerFault, Unreachable, UsageError
-from askance.models import Engine, RetryPolicy, ScriptedModel, get_model
+from askance.models import Engine, RetryPolicy, ScriptedModel, attempt, get_model
+from askance.models.pacing import limits
 from askance.models.pacing.allowance import hand_on
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
+
+
+class Clock:
+    """A clock that goes on while somebody waits for the pace, and at no other time."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept += seconds
+        await REAL_SLEEP(0)
+
+
+REAL_SLEEP = asyncio.sleep
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    for module in (attempt, limits):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=made.monotonic, time=time.time))
+    monkeypatch.setattr(limits, "asyncio", SimpleNamespace(Lock=asyncio.Lock, sleep=made.sleep))
+    return made
 
 
 class Counting:
@@ -136,6 +166,88 @@ async def test_the_headers_of_a_reply_reach_the_pace(engine: Engines, ask: Ask) 
     for draw in range(4):
         await model.generate(ask(draw=draw))
     assert 0.15 < time.monotonic() - start < 5, "ten a second from the second call on"
+
+
+SOON = RetryPolicy(deadline=5)
+
+
+def says(headers: dict[str, str], usage: Usage | None = None) -> Callable[[ChatRequest], ChatResponse]:
+    """Answers, with `headers` in the reply."""
+
+    def reply(_: ChatRequest) -> ChatResponse:
+        hand_on(headers)
+        return ChatResponse(text="a cup", usage=usage or Usage(input=400, output=100))
+
+    return reply
+
+
+def no_tokens(limit: int) -> dict[str, str]:
+    """Headers that leave no token for 114 years."""
+    return {
+        "x-ratelimit-limit-tokens": str(limit),
+        "x-ratelimit-remaining-tokens": "0",
+        "x-ratelimit-reset-tokens": "1000000h0m0s",
+    }
+
+
+@pytest.mark.parametrize(
+    ("headers", "usage", "settings"),
+    [
+        (no_tokens(60_000), None, {}),
+        (no_tokens(1), None, {}),
+        (no_tokens(60_000), Usage(input=10**12, output=1), {}),
+        ({}, Usage(input=10**12, output=1), {"tpm": 1e7}),
+        ({name.replace("tokens", "requests"): value for name, value in no_tokens(600).items()}, None, {}),
+    ],
+    ids=["tokens", "one token", "usage", "usage under a limit", "calls"],
+)
+async def test_no_header_and_no_count_stops_the_run_in_silence(
+    headers: dict[str, str],
+    usage: Usage | None,
+    settings: dict[str, float],
+    engine: Engines,
+    ask: Ask,
+    caplog: pytest.LogCaptureFixture,
+    clock: Clock,
+) -> None:
+    model = get_model(ScriptedModel(says(headers, usage)), engine=engine(**settings))
+    for draw in range(4):
+        assert (await model.generate(ask(draw=draw))).text == "a cup"
+    assert clock.slept <= 3 * 30
+    waits = [record.getMessage() for record in caplog.records]
+    assert all(words.endswith(("s token limit", "s rate limit")) and "waiting" in words for words in waits)
+    assert bool(waits) == bool(headers), "each wait is said"
+
+
+async def test_a_limit_of_the_run_that_lets_no_call_start_before_the_deadline_ends_in_words(
+    engine: Engines, ask: Ask, clock: Clock
+) -> None:
+    model = get_model(ScriptedModel(says({})), engine=engine(tpm=1))
+    await model.generate(ask())
+    with pytest.raises(RateLimited, match=r"again in 8 h: .* for the limit of 1 tokens a minute\. Run"):
+        await model.generate(ask(draw=1))
+    assert clock.slept == 0, "nobody waits for a turn that cannot come"
+
+
+@pytest.mark.parametrize("retry_after", [None, 0.0, 3.0, 1e9], ids=["not said", "at once", "three seconds", "never"])
+async def test_a_storm_of_429s_ends(retry_after: float | None, engine: Engines, ask: Ask, clock: Clock) -> None:
+    script = ScriptedModel(lambda _: RateLimited("Slow down.", retry_after=retry_after))
+    model = get_model(script, engine=engine())
+    results = await asyncio.gather(*(model.generate(ask(draw=draw)) for draw in range(200)), return_exceptions=True)
+    assert {type(result) for result in results} == {RateLimited}
+    assert clock.slept < 700, "one deadline, and what is left of a pause"
+
+
+async def test_after_a_storm_calls_go_through_again(engine: Engines, ask: Ask, clock: Clock) -> None:
+    replies = iter([RateLimited("Slow down.")] * 60 + ["a cup"] * 2)
+    model = get_model(ScriptedModel(lambda _: next(replies)), engine=engine(concurrency=1))
+    for draw in range(3):
+        with pytest.raises(RateLimited):
+            await model.generate(ask(draw=draw))
+    clock.now += 30
+    while next(replies) != "a cup":
+        pass
+    assert (await model.generate(ask(draw=4))).text == "a cup"
 
 
 async def test_an_endpoint_that_answers_nobody_uses_up_no_try(engine: Engines, ask: Ask) -> None:
