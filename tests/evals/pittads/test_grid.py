@@ -25,6 +25,7 @@ from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, Scrip
 from askance.replay import MemoryStore, RecordKind
 from tests.evals.pittads.files import key_of, row, write_json
 from tests.evals.pittads.worlds import REFUSAL, choosing, is_wrong, listed, numbers, picture_of, statements, world
+from tests.golden.comparison import check, text_of
 from tests.images import samples as pictures
 from tests.scripted import ENFORCED, name_of
 
@@ -150,10 +151,9 @@ def scripted(name: str, how: str, engine: Engine) -> Model:
     return get_model(ScriptedModel(reply, capabilities=ENFORCED, identity=name), engine=engine)
 
 
-@pytest.fixture(scope="module")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> GridRunner:
-    """The whole grid, ready to be run."""
-    folder, engine = tmp_path_factory.mktemp("grid"), Engine(records=MemoryStore())
+def grid_runner(folder: Path) -> GridRunner:
+    """The whole grid, ready to be run in `folder`."""
+    engine = Engine(records=MemoryStore())
     keys = [key_of(number) for number in numbers(ATYPICAL + TYPICAL)]
     atypical = zip(keys[:ATYPICAL], numbers(ATYPICAL), strict=True)
     rows = [[row(key, "1", f"bottle {number}", f"feather {number}")] for key, number in atypical]
@@ -176,6 +176,12 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> GridRunner:
     runner.models |= {name: scripted(name, how, engine) for how, names in BEHAVIOURS.items() for name in names}
     runner.models["CLIP"] = ScriptedScorer(lambda _, text: float(not is_wrong(text)), identity="clip")
     return runner
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> GridRunner:
+    """The whole grid, ready to be run."""
+    return grid_runner(tmp_path_factory.mktemp("grid"))
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +221,26 @@ def test_every_cell_is_worth_what_was_worked_out(made: GridRun) -> None:
         if (figure.value, figure.answered) != (pytest.approx(expected), answered):
             wrong.append(f"{cell.table} {cell.label} {cell.head}: {figure.value} of {figure.answered}, not {expected}")
     assert wrong == []
+
+
+def figures_of(made: GridRun) -> dict[str, list[float | int | None]]:
+    """By table, row and column: the figure, samples, those answered, and its bounds.
+
+    Its interval is a bootstrap's, and stands in no golden file.
+    """
+    found: dict[str, list[float | int | None]] = {}
+    for cell in made.grid.cells:
+        run = made.found[cell.asked].run
+        assert run is not None
+        figure = run.figure(cell.metric)
+        bounds = (figure.if_wrong, figure.if_right)
+        shown = [None if each is None else round(each, 9) for each in (figure.value, *bounds)]
+        found[f"{cell.table} · {cell.label} · {cell.head}"] = [shown[0], figure.samples, figure.answered, *shown[1:]]
+    return found
+
+
+def test_the_figures_are_those_of_the_golden_table(made: GridRun) -> None:
+    check("grid.json", text_of(figures_of(made)))
 
 
 def test_published_figures_stand_beside_and_every_form_is_written(made: GridRun) -> None:
