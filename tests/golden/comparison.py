@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import unified_diff
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from tests.cli.command import Done
 
 FOLDER = Path(__file__).resolve().parent
 FILES = FOLDER / "files"
@@ -18,6 +20,10 @@ WAY_OUT = (
 )
 SHOWN = 12
 """Lines of a difference that are shown."""
+LONGEST = 400
+"""Characters of each."""
+
+JsonObject = dict[str, Any]
 
 
 def digests() -> str:
@@ -28,7 +34,8 @@ def digests() -> str:
 
 def text_of(table: Mapping[str, Any]) -> str:
     """A table as JSON, a line an entry, so that a change of it can be read."""
-    lines = ",\n".join(f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}" for name, value in table.items())
+    entries = ((json.dumps(each, ensure_ascii=False) for each in entry) for entry in table.items())
+    lines = ",\n".join(f"  {': '.join(entry)}" for entry in entries)
     return f"{{\n{lines}\n}}\n"
 
 
@@ -38,7 +45,37 @@ def check(name: str, found: str) -> None:
     Raises:
         AssertionError: they differ; it names the file and shows the first lines that do.
     """
-    golden = (FILES / name).read_text(encoding="utf-8")
+    _same(name, (FILES / name).read_text(encoding="utf-8"), found)
+
+
+def check_lines(name: str, found: Iterable[JsonObject]) -> None:
+    """As `check`, of the lines of a run, in any order and without what is volatile."""
+    _same(name, _steady(map(json.loads, (FILES / name).read_text(encoding="utf-8").splitlines())), _steady(found))
+
+
+def check_done(done: Done, *names: str, code: int = 0, said: str = "") -> None:
+    """Sees to it that a command over copies of these golden files ended as it should, and said so on stderr.
+
+    Raises:
+        AssertionError: it did not; it names the files.
+    """
+    if done.code != code or said not in done.err:
+        files = ", ".join(f"tests/golden/files/{name}" for name in names)
+        wanted = f"exit code {code}" + (f" and {said!r}" if said else "")
+        raise AssertionError(f"{files}: there should be {wanted}, and there is {done.code}:\n{done.err}\n{WAY_OUT}")
+
+
+def lines_of(file: Path) -> list[JsonObject]:
+    """The lines of a file of JSON lines."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def _steady(lines: Iterable[JsonObject]) -> str:
+    texts = (json.dumps({**line, "meta": None}, ensure_ascii=False, sort_keys=True) for line in lines)
+    return "\n".join(sorted(texts))
+
+
+def _same(name: str, golden: str, found: str) -> None:
     if golden != found:
         shown = "\n".join([*_difference(golden, found)][:SHOWN])
         raise AssertionError(f"tests/golden/files/{name} is not what comes out now:\n{shown}\n{WAY_OUT}")
@@ -46,4 +83,4 @@ def check(name: str, found: str) -> None:
 
 def _difference(golden: str, found: str) -> Iterator[str]:
     for line in unified_diff(golden.splitlines(), found.splitlines(), "golden", "now", n=0, lineterm=""):
-        yield line if len(line) <= 400 else f"{line[:400]}…"
+        yield line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

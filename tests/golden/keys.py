@@ -1,4 +1,4 @@
-"""The keys of what is asked, through public names alone: of every packaged prompt, of settings, of every kind of record.
+"""Keys of requests and records, by public names alone: every packaged prompt, settings of models, kinds of records.
 
 A key that changes orphans the answers that people have on record under the old one.
 """
@@ -65,7 +65,12 @@ def preference(model: Model, prompts: PromptLibrary) -> Coroutine[Any, Any, obje
 
 
 OBJECTS = tools.Objects(names=("cup", "brick", "wall"))
-SEEN = {"objects": OBJECTS, "scene_text": tools.SceneText(lines=("BUY", "now ☕")), "narration": SAID, "unusual": "Odd."}
+SEEN = {
+    "objects": OBJECTS,
+    "scene_text": tools.SceneText(lines=("BUY", "now ☕")),
+    "narration": SAID,
+    "unusual": "Odd.",
+}
 DESCRIBED = {"description": SAID, "options": OPTIONS}
 SHOWN = {"image": PICTURE, "options": OPTIONS}
 WORDS = {"description": SAID, "statement": STATEMENT}
@@ -84,9 +89,7 @@ CASES: dict[str, Asking] = {
     "choose_action_reasons with a statement": node(agents.choose_action_reasons, {**DESCRIBED, **WORDS}),
     "choose_action_reasons, two": node(agents.choose_action_reasons, DESCRIBED, count=2),
     "choose_action_reason": node(agents.choose_action_reasons, DESCRIBED, mode="single"),
-    "choose_action_reason with a statement": node(
-        agents.choose_action_reasons, {**DESCRIBED, **WORDS}, mode="single"
-    ),
+    "choose_action_reason with a statement": node(agents.choose_action_reasons, {**DESCRIBED, **WORDS}, mode="single"),
     "choose_step_by_step": node(agents.choose_step_by_step, DESCRIBED),
     "choose_step_by_step, single": node(agents.choose_step_by_step, {**DESCRIBED, **WORDS}, mode="single"),
     "choose_from_picture": node(agents.choose_from_picture, SHOWN),

@@ -24,7 +24,7 @@ from tests.batch_client import Run, answer
 from tests.batch_server import BatchServer, Made, Step, When
 from tests.cli.command import Done, link_of, picture_of, start, telling
 from tests.golden.commands import NOBODY, askance, lay_out
-from tests.golden.comparison import FILES
+from tests.golden.comparison import FILES, check_done
 from tests.golden.keys import ABOUT, OCR, READ, SAID
 from tests.servers import Answer, FakeEndpoint, Reply, Seen
 
@@ -205,6 +205,6 @@ def printed() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, command in PRINTED.items():
         done = askance(*command)
-        assert done.code == 0, done
+        check_done(done, "run", "run.pack", "store")
         found[name] = done.out.replace(f"{Path.cwd()}/", "").splitlines()
     return found
