@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import unified_diff
 from hashlib import sha256
 from pathlib import Path
@@ -63,6 +64,16 @@ def check_done(done: Done, *names: str, code: int = 0, said: str = "") -> None:
         files = ", ".join(f"tests/golden/files/{name}" for name in names)
         wanted = f"exit code {code}" + (f" and {said!r}" if said else "")
         raise AssertionError(f"{files}: there should be {wanted}, and there is {done.code}:\n{done.err}\n{WAY_OUT}")
+
+
+@contextmanager
+def over(*names: str) -> Generator[None]:
+    """Has whatever goes wrong within it name these golden files."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"This was over a copy of tests/golden/files/{', '.join(names)}. {WAY_OUT}")
+        raise
 
 
 def lines_of(file: Path) -> list[JsonObject]:

@@ -201,10 +201,11 @@ PRINTED: dict[str, tuple[str, ...]] = {
 def printed() -> dict[str, list[str]]:
     """By name, the lines that the commands print over copies of the golden files."""
     lay_out()
-    take("run", "run.pack", "store")
+    read = ("run", "run.pack", "store")
+    take(*read)
     found: dict[str, list[str]] = {}
     for name, command in PRINTED.items():
         done = askance(*command)
-        check_done(done, "run", "run.pack", "store")
+        check_done(done, *(each for each in read if each in command))
         found[name] = done.out.replace(f"{Path.cwd()}/", "").splitlines()
     return found

@@ -38,6 +38,7 @@ from tests.golden.comparison import (
     check_lines,
     digests,
     lines_of,
+    over,
     text_of,
 )
 from tests.golden.state import BATCHED, EVAL, PICTURES, READING, TEXTS, take
@@ -119,7 +120,7 @@ def test_answers_on_record_are_replayed() -> None:
 def test_records_of_every_other_kind_are_replayed() -> None:
     lay_out()
     take("store")
-    with Store.open("store", read_only=True) as store:
+    with over("store"), Store.open("store", read_only=True) as store:
         engine = Engine(records=store, mode="replay")
         embedder = get_embedder(ScriptedEmbedder(refuse, identity="golden-embedder"), engine=engine)
         scorer = get_scorer(ScriptedScorer(refuse, identity="golden-scorer"), engine=engine)
@@ -154,11 +155,11 @@ def test_a_finished_run_is_whole(name: str, command: tuple[str, ...]) -> None:
 
 def test_a_finished_run_opens_in_python() -> None:
     take("run")
-    run = Run.open("run")
-
-    assert (run.task, run.name, run.left, run.totals["outcomes"]) == ("posters", "golden", 0, {"answered": 3})
-    assert run.figure("accuracy").value == pytest.approx(2 / 3)
-    assert [answer.sample.id for answer in run.answers] == ["a.png", "b.png", "c.png"]
+    with over("run"):
+        run = Run.open("run")
+        assert (run.task, run.name, run.left, run.totals["outcomes"]) == ("posters", "golden", 0, {"answered": 3})
+        assert run.figure("accuracy").value == pytest.approx(2 / 3)
+        assert [answer.sample.id for answer in run.answers] == ["a.png", "b.png", "c.png"]
 
 
 def test_a_run_that_broke_off_within_a_line_is_finished() -> None:
@@ -192,10 +193,10 @@ def test_a_budget_counts_what_was_spent() -> None:
 def test_a_batch_under_way_is_taken_up_and_nothing_is_sent_twice() -> None:
     lay_out()
     take("batch")
-    with state.resumed_server() as server:
+    with over("batch"), state.resumed_server() as server:
         run = state.batched(server)
         lines = run.in_batches()
-    with closing(Ledger(Path("batch/budget.db"), BATCHED)) as ledger:
+    with over("batch/budget.db"), closing(Ledger(Path("batch/budget.db"), BATCHED)) as ledger:
         spent = ledger.balance()
 
     check_lines("batch/lines.jsonl", lines)
