@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from askance.cli import main
 from tests.cli.command import Done
-from tests.golden.comparison import FILES
+from tests.golden.comparison import FILES, over
 from tests.servers import FakeEndpoint
 
 PLAIN = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1"}
@@ -33,6 +33,20 @@ def askance(*arguments: str) -> Done:
         except SystemExit as end:
             return Done(int(end.code or 0), out.getvalue(), err.getvalue())
     raise AssertionError(arguments)
+
+
+def askance_over(names: str, *arguments: str, code: int = 0, said: str = "") -> Done:
+    """As `askance`, over copies of golden files (their names, with blanks between), and sees to how it ends.
+
+    Raises:
+        AssertionError: it ended otherwise, or did not say on stderr what is wanted; the message names the files.
+    """
+    with over(*names.split()):
+        done = askance(*arguments)
+        assert (done.code, said in done.err) == (code, True), (
+            f"wanted: {code} and {said!r}; got: {done.code} and {done.err}"
+        )
+    return done
 
 
 @contextmanager

@@ -10,8 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tests.cli.command import Done
-
 FOLDER = Path(__file__).resolve().parent
 FILES = FOLDER / "files"
 DIGESTS = FOLDER / "DIGESTS"
@@ -52,18 +50,6 @@ def check(name: str, found: str) -> None:
 def check_lines(name: str, found: Iterable[JsonObject]) -> None:
     """As `check`, of the lines of a run, in any order and without what is volatile."""
     _same(name, _steady(map(json.loads, (FILES / name).read_text(encoding="utf-8").splitlines())), _steady(found))
-
-
-def check_done(done: Done, *names: str, code: int = 0, said: str = "") -> None:
-    """Sees to it that a command over copies of these golden files ended as it should, and said so on stderr.
-
-    Raises:
-        AssertionError: it did not; it names the files.
-    """
-    if done.code != code or said not in done.err:
-        files = ", ".join(f"tests/golden/files/{name}" for name in names)
-        wanted = f"exit code {code}" + (f" and {said!r}" if said else "")
-        raise AssertionError(f"{files}: there should be {wanted}, and there is {done.code}:\n{done.err}\n{WAY_OUT}")
 
 
 @contextmanager

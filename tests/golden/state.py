@@ -23,8 +23,8 @@ from askance.replay import Record, Store
 from tests.batch_client import Run, answer
 from tests.batch_server import BatchServer, Made, Step, When
 from tests.cli.command import Done, link_of, picture_of, start, telling
-from tests.golden.commands import NOBODY, askance, lay_out
-from tests.golden.comparison import FILES, check_done
+from tests.golden.commands import NOBODY, askance, askance_over, lay_out
+from tests.golden.comparison import FILES
 from tests.golden.keys import ABOUT, OCR, READ, SAID
 from tests.servers import Answer, FakeEndpoint, Reply, Seen
 
@@ -205,7 +205,6 @@ def printed() -> dict[str, list[str]]:
     take(*read)
     found: dict[str, list[str]] = {}
     for name, command in PRINTED.items():
-        done = askance(*command)
-        check_done(done, *(each for each in read if each in command))
+        done = askance_over(" ".join(each for each in read if each in command), *command)
         found[name] = done.out.replace(f"{Path.cwd()}/", "").splitlines()
     return found

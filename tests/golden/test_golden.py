@@ -28,13 +28,12 @@ from askance.models import (
 from askance.replay import Store
 from askance.tools import ocr
 from tests.golden import commands, keys, state
-from tests.golden.commands import askance, lay_out
+from tests.golden.commands import askance_over, lay_out
 from tests.golden.comparison import (
     DIGESTS,
     FILES,
     WAY_OUT,
     check,
-    check_done,
     check_lines,
     digests,
     lines_of,
@@ -47,9 +46,9 @@ from tests.servers import FakeEndpoint
 
 def test_the_golden_files_are_as_they_were_written() -> None:
     written, there = ({*text.splitlines()} for text in (DIGESTS.read_text("utf-8"), digests()))
-    changed = sorted({line.split("  ")[1] for line in written ^ there})
+    changed = sorted({f"tests/golden/{line.split('  ')[1]}" for line in written ^ there})
 
-    assert changed == [], WAY_OUT
+    assert changed == [], f"not as written, new or gone: {', '.join(changed)}. {WAY_OUT}"
 
 
 # --- what is asked, and what is said ---
@@ -93,16 +92,16 @@ def test_runs_packs_and_records_are_read_as_before() -> None:
 def test_a_store_is_read() -> None:
     take("store")
 
-    check_done(askance("cache", "verify", "--store", "store"), "store")
-    check_done(askance("cache", "export", "now.jsonl", "--store", "store"), "store")
+    askance_over("store", "cache", "verify", "--store", "store")
+    askance_over("store", "cache", "export", "now.jsonl", "--store", "store")
     check("cassette.jsonl", Path("now.jsonl").read_text("utf-8"))
 
 
 def test_a_cassette_is_read() -> None:
     take("cassette.jsonl")
 
-    check_done(askance("cache", "import", "cassette.jsonl", "--store", "imported"), "cassette.jsonl")
-    check_done(askance("cache", "export", "now.jsonl", "--store", "imported"), "cassette.jsonl")
+    askance_over("cassette.jsonl", "cache", "import", "cassette.jsonl", "--store", "imported")
+    askance_over("cassette.jsonl", "cache", "export", "now.jsonl", "--store", "imported")
     check("cassette.jsonl", Path("now.jsonl").read_text("utf-8"))
 
 
@@ -110,10 +109,9 @@ def test_answers_on_record_are_replayed() -> None:
     lay_out()
     take("store")
 
-    check_done(askance(*EVAL, "--out", "again", "--store", "store", "--replay"), "store", said="3 replayed")
+    askance_over("store", *EVAL, "--out", "again", "--store", "store", "--replay", said="3 replayed")
     check_lines("run/samples.jsonl", lines_of(Path("again/samples.jsonl")))
-    read = askance(*READING, "--store", "store", "--replay")
-    check_done(read, "store", said="21 replayed")
+    read = askance_over("store", *READING, "--store", "store", "--replay", said="21 replayed")
     check_lines("readings/samples.jsonl", read.lines)
 
 
@@ -148,7 +146,7 @@ def test_a_finished_run_is_whole(name: str, command: tuple[str, ...]) -> None:
     lay_out()
     take(name)
 
-    check_done(askance(*command, "--out", name, "--store", "nothing"), name, said="0 calls made")
+    askance_over(name, *command, "--out", name, "--store", "nothing", said="0 calls made")
     for file in (f"{name}/samples.jsonl", f"{name}/calls.jsonl"):
         check(file, Path(file).read_text("utf-8"))
 
@@ -167,10 +165,10 @@ def test_a_run_that_broke_off_within_a_line_is_finished() -> None:
     take("torn", "store")
     kept, torn = Path("torn/samples.jsonl").read_bytes().split(b"\n")
 
-    done = askance(*EVAL, "--out", "torn", "--store", "store", "--replay")
+    again = (*EVAL, "--out", "torn", "--store", "store", "--replay")
+    askance_over("torn", *again, said="0 calls made · 2 replayed")
 
     assert torn
-    check_done(done, "torn", said="0 calls made · 2 replayed")
     check_lines("run/samples.jsonl", lines_of(Path("torn/samples.jsonl")))
     assert Path("torn/samples.jsonl").read_bytes().split(b"\n")[0] == kept
     assert Run.open("torn").figures == Run.open(FILES / "run").figures
@@ -181,12 +179,11 @@ def test_a_budget_counts_what_was_spent() -> None:
     with FakeEndpoint(state.replied) as endpoint:
         lay_out(endpoint)
         take("budget")
-        used_up, asked = askance(*command, "2calls"), len(endpoint.requests)
-        done = askance(*command, "9calls")
-
-    check_done(used_up, "budget/run/budget.db", code=1, said="Of the budget of 2 calls, 2 calls spent.\n")
-    check_done(done, "budget/run/budget.db", said="Of the budget of 9 calls, 4 calls spent.\n")
-    assert (asked, len(endpoint.requests)) == (0, 2)
+        used_up = "Of the budget of 2 calls, 2 calls spent.\n"
+        askance_over("budget/run/budget.db", *command, "2calls", code=1, said=used_up)
+        assert endpoint.requests == []
+        askance_over("budget/run/budget.db", *command, "9calls", said="Of the budget of 9 calls, 4 calls spent.\n")
+        assert len(endpoint.requests) == 2
     check_lines("run/samples.jsonl", lines_of(Path("budget/run/samples.jsonl")))
 
 
