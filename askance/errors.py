@@ -42,7 +42,12 @@ the others.
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
+"""Where an object lies in memory, as other packages write it into their messages: it says nothing, and never twice the
+same."""
 
 
 class AskanceError(Exception):
@@ -52,6 +57,7 @@ class AskanceError(Exception):
     """Whether asking the very same again may succeed."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
+        message = _ADDRESS.sub("", message)
         super().__init__(message)
         self.message = message
         self.hint = hint

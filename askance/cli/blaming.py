@@ -15,6 +15,7 @@ from askance.chains import LINKS
 from askance.cli.blamed import blame_text
 from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
 from askance.cli.places import open_store
+from askance.cli.progress import Progress, calls_state
 from askance.cli.tally import Tally
 from askance.errors import ConfigError, UsageError
 from askance.evals.blame_files import LEDGER
@@ -92,15 +93,12 @@ def blame_by(asked: Asked) -> int:
 
 
 def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
-    bar = _Bar()
     try:
-        blame = asyncio.run(blaming.blame(out=asked.out, told=bar, seed=asked.seed))
+        with Progress("trials", state=calls_state(tally, blaming.engine)) as progress:
+            blame = asyncio.run(blaming.blame(out=asked.out, told=progress.update, seed=asked.seed))
     except KeyboardInterrupt:
-        bar.close()
         print(f"{tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
         return INTERRUPTED
-    finally:
-        bar.close()
     counters = {"counters": dict(blame.counters)} if blame.counters else {}
     print(json.dumps({**blame.form(), **counters}) if asked.as_json else visible("\n".join(blame_text(blame))))
     counted = (f"{visible(name)}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
@@ -246,19 +244,3 @@ def _purse(asked: Asked, closed: ExitStack) -> Any:
     purse = Purse(Ledger((asked.out or asked.folder) / LEDGER, Budget.parse(asked.budget)))
     closed.callback(purse.close)
     return purse
-
-
-class _Bar:
-    """Says on stderr how far the trials are, where a terminal watches."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-
-    def __call__(self, done: int, of: int) -> None:
-        if self._terminal:
-            print(f"\r{done:,} of {of:,} trials", end="", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        if self._terminal:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            self._terminal = False

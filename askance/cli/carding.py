@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from askance.agents import judge_equivalence, judge_panel
 from askance.agents.judge import QUESTION
 from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
-from askance.cli.negating import Asking, Calls, asking, progress_of
+from askance.cli.negating import Asking, Calls, asking
 from askance.cli.planning import plan_form, plan_text
+from askance.cli.progress import Progress, calls_state
 from askance.cli.showing import json_text
 from askance.errors import CallError, UsageError
 from askance.evals import Run
@@ -68,8 +69,8 @@ def card_by(asked: Carding, calls: Calls) -> int:
             print(json.dumps(plan_form(plan, shared.engine)) if asked.as_json else plan_text(plan, shared.engine))
             return OK
         try:
-            with progress_of("pairs") as seen:
-                made = asyncio.run(_card(asked, labels, judge, judges, shared, told=seen))
+            with Progress("pairs", state=calls_state(shared.tally, shared.engine)) as seen:
+                made = asyncio.run(_card(asked, labels, judge, judges, shared, told=seen.update))
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
             return INTERRUPTED

@@ -122,7 +122,7 @@ class _Evaluating:
 
     def run(self) -> int:
         """Runs it; returns the exit code."""
-        watching = Watching(self._tally)
+        watching = Watching(self._tally, self._engine)
         try:
             run = asyncio.run(self._evaluated(watching))
         except KeyboardInterrupt:

@@ -16,13 +16,15 @@ CANNOT_START = 3
 """The model cannot be reached, knows no such key or name, or the store cannot be opened."""
 INTERRUPTED = 130
 """Ctrl-C."""
+TERMINATED = 143
+"""SIGTERM, as a scheduler sends it before it kills."""
 
 LOG_VARIABLE = "ASKANCE_LOG"
 """Variable of the environment that has each try that failed said, and each pause: with the value `debug`."""
 
 HELP = (
     "Exit codes: 0 all answered · 1 some have no answer · 2 the command, a file or a setting is wrong · "
-    "3 cannot start · 130 interrupted."
+    "3 cannot start · 130 interrupted · 143 terminated."
 )
 
 

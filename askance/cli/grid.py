@@ -105,7 +105,7 @@ def grid(
             with overlaid(*library(prompts, config).overlays):
                 print(_planned(asyncio.run(runner.plan()), engine))
             raise typer.Exit(OK)
-        telling = _Telling(tally)
+        telling = _Telling(tally, engine)
         chosen = convention.value if convention else "wrong"
         try:
             with overlaid(*library(prompts, config).overlays):
@@ -181,10 +181,10 @@ def _write(result: GridRun, folder: Path) -> None:
 class _Telling:
     """Says which run is under way; on a terminal, where it stands."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Tally, engine: Engine) -> None:
         from askance.cli.measuring import Watching
 
-        self._make = lambda: Watching(tally)
+        self._make = lambda: Watching(tally, engine)
         self._watching = self._make()
         self._number = 0
 

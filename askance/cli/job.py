@@ -128,7 +128,7 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
             purse = Purse(Ledger(_ledger(folder, records, configuration), Budget.parse(job.budget)))
             closed.callback(purse.close)
             chain, models = build(job, replace(engine, purse=purse), config)
-        show = _show(job, total=len(pictures), tally=tally)
+        show = _show(job, total=len(pictures), tally=tally, engine=models[0].engine)
         batches = _batches(folder, records, configuration) if job.batch else None
         ready()
         running = Running(chain, models, folder=folder, show=show, batches=batches)
@@ -175,12 +175,12 @@ def _check_page(job: Job) -> None:
         check_page(job.html, mode=job.mode, plan=job.plan)
 
 
-def _show(job: Job, *, total: int, tally: Tally) -> Show:
+def _show(job: Job, *, total: int, tally: Tally, engine: Engine) -> Show:
     if job.html is None:
-        return Show(total, as_json=job.as_json, tally=tally)
+        return Show(total, as_json=job.as_json, tally=tally, engine=engine)
     from askance.cli.paged import KeepingShow
 
-    return KeepingShow(total, as_json=job.as_json, tally=tally)
+    return KeepingShow(total, as_json=job.as_json, tally=tally, engine=engine)
 
 
 def _write_page(

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askance.cli.exits import INTERRUPTED, OK, SOME
-from askance.cli.negating import Calls, asking, progress_of
+from askance.cli.negating import Calls, asking
 from askance.cli.planning import plan_form, plan_text
+from askance.cli.progress import Progress, calls_state
 from askance.cli.showing import json_text
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER
@@ -70,8 +71,8 @@ def make_by(asked: Making, calls: Calls) -> int:
             print(json.dumps(plan_form(plan, shared.engine)) if asked.as_json else plan_text(plan, shared.engine))
             return OK
         try:
-            with progress_of("captions") as told:
-                made = asyncio.run(amake(entries, maker, out=asked.out, told=told))
+            with Progress("captions", state=calls_state(shared.tally, shared.engine)) as told:
+                made = asyncio.run(amake(entries, maker, out=asked.out, told=told.update))
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
             return INTERRUPTED

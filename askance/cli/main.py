@@ -13,7 +13,7 @@ import typer
 
 from askance import __version__
 from askance.cli.alone import Process
-from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, USAGE, code_of, complain
+from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, code_of, complain
 from askance.cli.words import PlainCommand
 from askance.errors import AskanceError
 
@@ -93,7 +93,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         code = _reader_went_away()
-    sys.exit(code)
+    sys.exit(TERMINATED if process.terminated else code)
 
 
 def _ended(arguments: list[str] | None, process: Process) -> int:

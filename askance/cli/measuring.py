@@ -7,60 +7,54 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from askance.cli.ending import table_of
+from askance.cli.progress import Progress, calls_state
 from askance.evals.tables import shown_figure
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
     from askance.cli.tally import Tally
     from askance.evals import Run
-    from askance.evals.under_way import Progress
+    from askance.evals.under_way import Progress as Done
+    from askance.models import Engine
 
 _SHARE = 20
 """The running score is worked out again when so many times as long has gone by as that takes."""
 
 
 class Watching:
-    """Draws a bar on stderr where a terminal watches, and nothing in a pipe.
+    """Says how far an evaluation is, beside its running score.
 
     Args:
-        tally: the counts that the bar shows.
+        tally: the counts of calls.
+        engine: of the run, whose models on this machine say what they do.
     """
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
-        self._progress: Progress | None = None
+    def __init__(self, tally: Tally, engine: Engine) -> None:
+        self._calls = calls_state(tally, engine)
+        self._done: Done | None = None
         self._score = ""
         self._next = 0.0
-        self._terminal = sys.stderr.isatty()
-        self._bar: Bar | None = None
+        self._progress = Progress("samples", state=lambda: self.line)
 
-    def __call__(self, progress: Progress) -> None:
-        self._progress = progress
-        if not self._terminal:
-            return
-        if self._bar is None:
-            self._bar = self._drawn(progress.total)
-        self._score_anew(progress)
-        self._bar.update(self._bar.task_ids[0], completed=progress.done)
+    def __call__(self, done: Done) -> None:
+        self._done = done
+        self._score_anew(done)
+        self._progress.update(done.done, done.total)
 
     def __str__(self) -> str:
-        if self._progress is None:
+        if self._done is None:
             return "No sample is done."
-        outcomes = _outcomes(self._progress)
-        return f"{self._progress.done:,} of {self._progress.total:,} samples: {outcomes or 'none'}"
+        outcomes = _outcomes(self._done)
+        return f"{self._done.done:,} of {self._done.total:,} samples: {outcomes or 'none'}"
 
     @property
     def line(self) -> str:
         """Running score, samples without an answer, calls and cost, as a bar has room for."""
-        unanswered = "" if self._progress is None else _outcomes(self._progress, without="answered")
-        return " · ".join(part for part in (self._score, unanswered, self._tally.short) if part)
+        unanswered = "" if self._done is None else _outcomes(self._done, without="answered")
+        return " · ".join(part for part in (self._score, unanswered, self._calls()) if part)
 
     def close(self) -> None:
-        """Takes the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        """Says no more of the progress."""
+        self._progress.close()
 
     def say_unanswered(self, run: Run) -> None:
         """Lists on stderr the samples without an answer, and the ways out."""
@@ -68,7 +62,7 @@ class Watching:
         if lines:
             print(f"\n{table_of(lines)}\n", file=sys.stderr)
 
-    def _score_anew(self, progress: Progress) -> None:
+    def _score_anew(self, progress: Done) -> None:
         start = time.monotonic()
         if start < self._next:
             return
@@ -77,34 +71,8 @@ class Watching:
         end = time.monotonic()
         self._next = end + max(0.5, _SHARE * (end - start))
 
-    def _drawn(self, total: int) -> Bar:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
-        from rich.text import Text
 
-        watching = self
-
-        class State(ProgressColumn):
-            """Score and counts, as they are when the bar is drawn."""
-
-            def render(self, task: Task) -> Text:  # noqa: ARG002  # rich's signature
-                return Text(f"· {watching.line} ·", style="dim")
-
-        bar = Progress(
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            State(),
-            TimeRemainingColumn(compact=True),
-            console=Console(stderr=True),
-            transient=True,
-            redirect_stdout=False,  # rich would send what is meant for a pipe to the terminal
-        )
-        bar.add_task("", total=total)
-        bar.start()
-        return bar
-
-
-def _outcomes(progress: Progress, *, without: str = "") -> str:
+def _outcomes(progress: Done, *, without: str = "") -> str:
     counts = sorted(progress.outcomes.items())
     return ", ".join(f"{count:,} {outcome}" for outcome, count in counts if outcome != without)
 

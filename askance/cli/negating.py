@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
 from askance.cli.places import library, open_store
+from askance.cli.progress import Progress, calls_state
 from askance.cli.showing import json_text
 from askance.cli.tally import Tally
 from askance.errors import UsageError
@@ -133,8 +134,15 @@ def generate_by(
         name = _writer(llm, shared, recipe)
         model = None if name is None else get_model(name, engine=shared.engine, config=shared.config)
         try:
-            with progress() as told:
-                making = agenerate(sources, model, out=out, recipe=recipe, prompts=shared.prompts, told=told)
+            with Progress("calls", state=calls_state(shared.tally, shared.engine)) as told:
+                making = agenerate(
+                    sources,
+                    model,
+                    out=out,
+                    recipe=recipe,
+                    prompts=shared.prompts,
+                    told=lambda written: told.update(written.done, written.total),
+                )
                 written = asyncio.run(making)
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
@@ -179,24 +187,3 @@ def _say_written(written: Written, tally: Tally, *, as_json: bool) -> None:
         )
     elif not written.complete:
         print("What has no answer is asked again by the same command with --retry.", file=sys.stderr)
-
-
-@contextmanager
-def progress() -> Generator[Callable[[Written], None] | None]:
-    """What is told of each call: a bar where a terminal watches, else nobody."""
-    with progress_of("negatives") as told:
-        yield None if told is None else lambda written: told(written.done, written.total)
-
-
-@contextmanager
-def progress_of(what: str) -> Generator[Callable[[int, int], None] | None]:
-    """What is told how many are done, and of how many: a bar where a terminal watches, else nobody."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, total=total, completed=done)

@@ -20,14 +20,15 @@ from askance.replay import MemoryStore, select, visible
 if TYPE_CHECKING:
     from askance.chains import Chain
     from askance.cli.tally import Tally
+    from askance.models import Engine
     from askance.replay import Record, Records
 
 
 class KeepingShow(Show):
     """Prints each reading, and keeps it for the page."""
 
-    def __init__(self, total: int, *, as_json: bool, tally: Tally) -> None:
-        super().__init__(total, as_json=as_json, tally=tally)
+    def __init__(self, total: int, *, as_json: bool, tally: Tally, engine: Engine) -> None:
+        super().__init__(total, as_json=as_json, tally=tally, engine=engine)
         self.total = total
         self.read: list[Read] = []
 

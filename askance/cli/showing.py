@@ -10,27 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 from askance.cli.cards import card, plain
 from askance.cli.ending import table_of
+from askance.cli.progress import Progress, calls_state
 from askance.models.counting import counts_text
 from askance.replay import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
     from askance.cli.tally import Tally
-    from askance.models import Counters
+    from askance.models import Counters, Engine
 
 
 class Show:
-    """Prints each reading in its form as it comes, and a progress bar where a terminal watches.
+    """Prints each reading in its form as it comes, and says how far the run is.
 
     Args:
         total: how many pictures there are.
         as_json: a line of JSON each, and nothing else on stdout.
-        tally: the counts that the bar shows.
+        tally: the counts that stand beside the progress.
+        engine: of the run, whose models on this machine say what they do.
     """
 
-    def __init__(self, total: int, *, as_json: bool, tally: Tally) -> None:
+    def __init__(self, total: int, *, as_json: bool, tally: Tally, engine: Engine | None = None) -> None:
         self.outcomes: Counter[str] = Counter()
         self.unanswered: list[Mapping[str, Any]] = []
         self.counts: Mapping[str, Counters] = {}
@@ -39,12 +40,13 @@ class Show:
         self._json = as_json
         self._tally = tally
         self._terminal = _console(stderr=False) if sys.stdout.isatty() else None
-        self._bar = self._progress() if sys.stderr.isatty() else None
+        # On the terminal of the cards, if they have one, so that the two know of each other.
+        self._progress = Progress("images", total, state=calls_state(tally, engine), console=self._terminal)
 
     def reading(
         self, line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None
     ) -> None:
-        """Prints one reading and moves the bar on."""
+        """Prints one reading."""
         self.outcomes[line["outcome"]] += 1
         if line["outcome"] != "answered":
             self.unanswered.append(line)
@@ -54,8 +56,7 @@ class Show:
             self._terminal.print(card(line, options, truth))
         else:
             self._print(plain(line, options, truth) + "\n")
-        if self._bar is not None:
-            self._bar.advance(self._bar.task_ids[0])
+        self._progress.update(self.outcomes.total())
 
     def _print(self, text: str) -> None:
         if self._terminal is not None:  # so that the bar below is drawn anew; nothing is wrapped
@@ -74,10 +75,8 @@ class Show:
         return self._tally.made + self._tally.replayed == 0
 
     def close(self) -> None:
-        """Takes the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        """Says no more of the progress."""
+        self._progress.close()
 
     def summary(self) -> None:
         """Says on stderr what came out, and lists the pictures without an answer."""
@@ -87,32 +86,6 @@ class Show:
         counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(self.outcomes.items()))
         done = f"{sum(self.outcomes.values()):,} of {self._total:,} images: {counts or 'none'}"
         print("\n".join([done, str(self._tally), *counts_text(self.counts)]), file=sys.stderr)
-
-    def _progress(self) -> Progress:
-        """A bar on the terminal of the cards, if they have one, so that the two know of each other."""
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
-        from rich.text import Text
-
-        tally = self._tally
-
-        class Calls(ProgressColumn):
-            """The counts of calls, as they are when the bar is drawn."""
-
-            def render(self, task: Task) -> Text:  # noqa: ARG002  # rich's signature
-                return Text(f"· {tally.short} ·", style="dim")
-
-        bar = Progress(
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            Calls(),
-            TimeRemainingColumn(compact=True),
-            console=self._terminal or _console(stderr=True),
-            transient=True,
-            redirect_stdout=False,  # rich would send what is meant for a pipe to the terminal
-        )
-        bar.add_task("", total=self._total)
-        bar.start()
-        return bar
 
 
 def _console(*, stderr: bool) -> Console:

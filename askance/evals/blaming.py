@@ -57,7 +57,7 @@ class Blaming:
     def __init__(self, run: Run, definition: Definition, *, engine: Engine, **options: Any) -> None:
         self.cases = Cases(run, definition, engine=engine, **options)
         self._run = run
-        self._engine = engine
+        self.engine = engine
         self._solver = self.cases.solver
 
     async def planned(self) -> Plan:
@@ -119,14 +119,14 @@ class Blaming:
 
     async def _make(self, todo: Sequence[Case], made: dict[str, JsonObject], file: Path, *, told: Told | None) -> int:
         """Makes trials and writes each down; how many the budget had nothing left for."""
-        models, purse, done, reached = models_of(self._solver), self._engine.purse, 0, False
+        models, purse, done, reached = models_of(self._solver), self.engine.purse, 0, False
         for model in models:
             _know(model, self._run)
             await model.rung()
         affordable = takewhile(lambda _: purse is None or not purse.used_up, todo)
         try:
             with file.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
-                async with aclosing(in_order(self._again, affordable, room=lambda: self._engine.places)) as trials:
+                async with aclosing(in_order(self._again, affordable, room=lambda: self.engine.places)) as trials:
                     async for case, now in trials:
                         if any(link.get("error") == OverBudget.__name__ for link in now.links.values()):
                             continue

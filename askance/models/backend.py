@@ -40,6 +40,11 @@ class Backend:
         """What the backend learnt from the endpoint's complaints, if it is one that learns."""
         return getattr(self._open, "noticed", {})
 
+    @property
+    def doing(self) -> str:
+        """What the backend does just now, if it is one that says so."""
+        return getattr(self._open, "doing", "")
+
     async def counted(self) -> Counters | None:
         """What was computed and spared behind this since it was made; None where nothing is counted."""
         total: Counters | None = None

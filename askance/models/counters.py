@@ -65,16 +65,16 @@ class Counters:
     def __str__(self) -> str:
         known = set(COUNTS) - self.unknown
         parts = (
-            ({"answers"}, _many(self.answers, "answer")),
-            ({"batches"}, f"in {_many(self.batches, 'batch', 'batches')}"),
-            ({"encodes", "pictures"}, f", {_many(self.encodes, 'encode')} for {self.pictures:,} pictures asked about"),
+            ({"answers"}, many(self.answers, "answer")),
+            ({"batches"}, f"in {many(self.batches, 'batch', 'batches')}"),
+            ({"encodes", "pictures"}, f", {many(self.encodes, 'encode')} for {self.pictures:,} pictures asked about"),
             (
                 {"found", "pictures"},
                 f", {self.found:,} of {self.pictures:,} pictures found prepared" * bool(self.found),
             ),
             ({"prefix_reused", "prompt"}, f", {self.prefix_reused:,} of {self.prompt:,} prompt tokens reused"),
-            ({"written"}, f", {_many(self.written, 'token')} written"),
-            ({"halved"}, f", {_many(self.halved, 'batch', 'batches')} halved for want of memory" * bool(self.halved)),
+            ({"written"}, f", {many(self.written, 'token')} written"),
+            ({"halved"}, f", {many(self.halved, 'batch', 'batches')} halved for want of memory" * bool(self.halved)),
         )
         return " ".join(text for names, text in parts if names <= known and text).replace(" ,", ",").lstrip(", ")
 
@@ -83,5 +83,6 @@ COUNTS = tuple(field.name for field in fields(Counters) if field.name != "unknow
 """Names of all counts."""
 
 
-def _many(count: int, one: str, more: str = "") -> str:
+def many(count: int, one: str, more: str = "") -> str:
+    """`1 answer`, `2,000 answers`."""
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"

@@ -84,6 +84,7 @@ class Engine:
     _limits: dict[tuple[str, str | None], PerLoop[Endpoint]] = field(
         init=False, repr=False, default_factory=dict[tuple[str, str | None], PerLoop[Endpoint]]
     )
+    _backends: list[Backend] = field(init=False, repr=False, default_factory=list["Backend"])
     _rooms: list[Room] = field(init=False, repr=False, default_factory=list[Room])
     _opened: Store | None = field(init=False, repr=False, default=None)
 
@@ -120,6 +121,16 @@ class Engine:
     def places(self) -> int:
         """Calls that the roomiest endpoint takes at once by now: so many pictures under way keep it busy."""
         return max((room.places for room in self._rooms), default=self.concurrency or DEFAULT_CONCURRENCY)
+
+    @property
+    def doing(self) -> str:
+        """What backends on this machine do just now, in words; empty where there is nothing to tell."""
+        return ", ".join(dict.fromkeys(doing for backend in self._backends if (doing := backend.doing)))
+
+    def answers_by(self, backend: Backend) -> None:
+        """Notes a backend that a model of the run has, once."""
+        if not any(known is backend for known in self._backends):
+            self._backends.append(backend)
 
     def limits(self, model: ModelId) -> PerLoop[Endpoint]:
         """The limits that all models of one endpoint share."""
@@ -181,6 +192,7 @@ class Stack:
 
 def compose(settings: ModelSettings, backend: Backend, engine: Engine) -> Stack:
     """The one place where the order stands; see the top of this module."""
+    engine.answers_by(backend)
     watch = Watch(settings, engine.observers)
     timeout = settings.timeout or DEFAULT_TIMEOUT
     attempt = Attempt(backend, timeout=timeout, failed=watch.tried)

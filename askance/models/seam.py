@@ -24,6 +24,7 @@ class ChatModel(Protocol):
       neither recorded nor replayed;
     - `capabilities`, a `Capabilities`, spares asking what it can do;
     - `async counted()`, a `Counters`, says what it computed and spared since it was made, closed meanwhile or not;
+    - `doing`, a text, says what it does just now, for those who wait: `loads its weights`; empty is nothing to tell;
     - `noticed`, a mapping, says what it learnt from the endpoint's complaints (`token_field`, `without`).
     """
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from askance.chat import ModelId
 from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
-from askance.models.counters import Counters
+from askance.models.counters import Counters, many
 from askance.models.families import family_of_name
 from askance.models.local.folders import Folder, find_folder
 from askance.models.local.identity import identity_of, is_identity
@@ -145,6 +145,20 @@ class HFModel:
     def under_way(self) -> int:
         """Answers that are being written."""
         return len(self._under_way)
+
+    @property
+    def doing(self) -> str:
+        """Loading the weights, or writing: how many answers, and how far they are."""
+        ready = self._ready
+        if ready is None:
+            return f"{self._short} loads its weights" if self._loading.locked() else ""
+        drafts = ready.runner.drafts
+        tokens = sum(len(draft.tokens) for draft in drafts)
+        return f"{self._short} writes {many(len(drafts), 'answer')}, {many(tokens, 'token')} so far" if drafts else ""
+
+    @property
+    def _short(self) -> str:
+        return Path(self.source).name
 
     async def counted(self) -> Counters:
         """A copy of what was counted so far."""

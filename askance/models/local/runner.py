@@ -47,6 +47,8 @@ class Runner:
         self._name = name
         self._share = share and loaded.shares
         self._counters = counters
+        self.drafts: Sequence[Draft] = []
+        """The answers that are being written."""
         self._prefixes = Prefixes()
         self._grammars: Grammars | None = None
         self._window = window(loaded) if self._share else None
@@ -90,9 +92,12 @@ class Runner:
 
     def _answered(self, batch: Sequence[Row]) -> list[Came]:
         with self._loaded.torch.inference_mode():
-            drafts = [self._draft(row) for row in batch]
-            inputs, reused = self._inputs(batch)
-            self._write(batch, drafts, inputs)
+            drafts = self.drafts = [self._draft(row) for row in batch]
+            try:
+                inputs, reused = self._inputs(batch)
+                self._write(batch, drafts, inputs)
+            finally:
+                self.drafts = []
         written = [draft.written(reused=count) for draft, count in zip(drafts, reused, strict=True)]
         self._counters.batches += 1
         self._counters.answers += len(batch)

@@ -103,6 +103,11 @@ class VLLMModel:
         self._tally.answered(request, response)
         return response
 
+    @property
+    def doing(self) -> str:
+        """Starting vLLM; a server that runs says no more."""
+        return f"vLLM starts with {self.source}" if self._taking is not None and self._taken is None else ""
+
     async def counted(self) -> Counters:
         """What was asked and found so far; warns once where caches never hit although they could have."""
         await self._measure()
