@@ -2,8 +2,9 @@
 
 What a step does is written down before it is taken where it must not be taken twice, and after it where it may; so a
 part is picked up wherever the last process left it. Whether a batch was made is not known when its making got no
-answer: it is then looked for by the part's number until it would have shown. What other runs ask for by then, or have
-asked for, is not asked for again: the part is given up, and the next walk queues what is left of it.
+answer: it is then looked for by the part's number until it would have shown. Such a request may yet make a second batch,
+which is looked for once more when it would have shown, and cancelled. What other runs ask for by then, or have asked for,
+is not asked for again: the part is given up, and the next walk queues what is left of it.
 """
 
 from __future__ import annotations
@@ -137,8 +138,9 @@ class Carrier:
         Raises:
             CallError: the endpoint will not make it.
         """
-        attempt, made = 0, None
+        attempt, made, doubtful = 0, None, False
         while made is None:
+            doubtful = part.creating is not None
             try:
                 made = await self._found(part) or await self._asked(part)
             except CallError as error:
@@ -147,7 +149,7 @@ class Carrier:
                     raise
                 self._tell("trouble", str(error))
                 await self._pause(attempt, error)
-        self._job.note("created", part, batch=made.id)
+        self._job.note("created", part, batch=made.id, doubtful=doubtful)
         self._job.body(part.id).unlink(missing_ok=True)
 
     async def _asked(self, part: Part) -> Batch:
@@ -184,10 +186,8 @@ class Carrier:
         while part.creating is not None:
             made = await self.persist(lambda: api.find(part.id))
             if made:
-                *others, first = made  # the latest is named first
-                for other in others:
-                    with suppress(CallError):
-                        await api.cancel(other.id)
+                first = made[-1]  # the latest is named first
+                await self._cancel_others(part, made, first.id)
                 return first
             left = until - time.monotonic()
             if left <= 0:
@@ -195,12 +195,23 @@ class Carrier:
             await asyncio.sleep(min(left, self._policy.first_poll))
         return None
 
+    async def _cancel_others(self, part: Part, made: Sequence[Batch], kept: str) -> None:
+        """Cancels the batches that were `made` of a part, but for the one that is `kept` and those that have ended."""
+        for other in made:
+            if other.id != kept and not other.ended:
+                with suppress(CallError):
+                    await self.persist(lambda other=other: self._targets[part.target].api.cancel(other.id))
+
     async def _ended(self, part: Part) -> Batch:
         """The batch once it has ended; the endpoint may be out of reach for as long as it likes."""
         api, wait = self._targets[part.target].api, self._policy.first_poll
+        shown = time.monotonic() + self._policy.grace
         while True:
             try:
                 batch = await api.get(part.batch or "")
+                if part.doubtful and (batch.ended or time.monotonic() >= shown):
+                    await self._cancel_others(part, await api.find(part.id), batch.id)
+                    self._job.note("alone", part)
             except CallError as error:
                 if not error.retryable:
                     raise self._lost(part, error) from error

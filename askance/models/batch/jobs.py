@@ -66,6 +66,8 @@ class Part:
     """When the batch was last asked to be created, in seconds since the epoch; None is never, or it was rejected."""
     batch: str | None = None
     """Number of the batch at the endpoint."""
+    doubtful: bool = False
+    """Whether it was asked for more than once, or got no answer, so that another batch of it may show yet."""
     settled: bool = False
     """Whether every one of its calls has its answer on record, or is noted as failed or to be asked again."""
     unanswered: frozenset[str] = frozenset()
@@ -264,6 +266,9 @@ class Job:
             part.creating = None
         elif kind == "created":
             part.batch = event["batch"]
+            part.doubtful = event.get("doubtful", False)
+        elif kind == "alone":
+            part.doubtful = False
         elif kind == "settled":
             part.settled = True
             part.spent = amount_in(event.get("spent"))

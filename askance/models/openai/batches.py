@@ -221,15 +221,12 @@ def batch_api(settings: ModelSettings) -> BatchApi:
         if response.status_code >= 300 or not response.request.url.path.endswith("/content"):
             await bound(response)
 
-    client = build_client(settings)
     http = DefaultAsyncHttpxClient(
-        timeout=client.timeout,
-        headers={"Accept-Encoding": PACKINGS},
-        follow_redirects=False,
-        event_hooks={"response": [bounded]},
+        headers={"Accept-Encoding": PACKINGS}, follow_redirects=False, event_hooks={"response": [bounded]}
     )
+    client = build_client(settings, http)
     asked = Asked(where=shown(str(client.base_url)), model=settings.id.model, key_variable=key_variable(settings))
-    return BatchApi(client.copy(http_client=http), asked, secrets=secrets)
+    return BatchApi(client, asked, secrets=secrets)
 
 
 def _patient() -> Any:
