@@ -11,6 +11,7 @@ import signal
 from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from askance.replay import Store
 from tests.scripted import ANSWERS, OPTIONS
 from tests.servers import default_text
 
-QUICK = BatchPolicy(first_poll=0.01, poll=0.05, grace=0.2, max_wait=0.05)
+QUICK = BatchPolicy(first_poll=0.002, poll=0.01, grace=0.1, max_wait=0.01)
 """For an endpoint that knows no delay."""
 
 JsonObject = dict[str, Any]
@@ -111,9 +112,21 @@ class Run:
         return replace(self, kill=(count, where))
 
 
+def kill(process: multiprocessing.Process) -> None:
+    """Kills a process; when this returns it is gone, and hears nothing any more."""
+    process.kill()
+    assert connection.wait([process.sentinel], 60)
+
+
 # Its processes begin with everything loaded, and as copies of one that runs no threads.
 _fast = multiprocessing.get_context("forkserver")
-_fast.set_forkserver_preload(["tests.batch_client", "openai", "httpx2", "askance.models.openai.model", "diskcache"])
+_fast.set_forkserver_preload(
+    [
+        *("tests.batch_client", "askance.models.openai.model", "askance.models.openai.batches", "diskcache"),
+        *("openai.resources.batches", "openai.resources.files", "httpcore2", "truststore", "anyio._backends._asyncio"),
+        *("jinja2.sandbox", "yaml", "PIL.PngImagePlugin", "PIL.JpegImagePlugin"),
+    ]
+)
 
 
 async def lines_of(chain: Chain, engine: Engine, readings: AsyncIterable[Reading]) -> list[JsonObject]:

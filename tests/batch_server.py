@@ -106,6 +106,8 @@ class BatchServer:
         self.complaints: Callable[[JsonObject], Iterable[JsonObject]] = self._complaints
         """What keeps a batch from being begun."""
         self._lock = threading.RLock()
+        self._under_way = 0
+        self._still = threading.Condition()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
         self._server.daemon_threads = True
 
@@ -272,7 +274,27 @@ class BatchServer:
         answer = self.answer(body)
         return answer if isinstance(answer, Reply) else Reply(body=chat_body(answer, model=body["model"]))
 
+    def wait(self) -> None:
+        """Returns when no request is under way: what a client that was killed had asked for is done by then.
+
+        Raises:
+            TimeoutError: one takes a minute.
+        """
+        with self._still:
+            if not self._still.wait_for(lambda: self._under_way == 0, 60):
+                raise TimeoutError
+
     def serve(self, method: str, address: str, body: bytes, kind: str) -> Reply:
+        with self._still:
+            self._under_way += 1
+        try:
+            return self._serve(method, address, body, kind)
+        finally:
+            with self._still:
+                self._under_way -= 1
+                self._still.notify_all()
+
+    def _serve(self, method: str, address: str, body: bytes, kind: str) -> Reply:
         parts = urlsplit(address)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         found = _step(method, parts.path)
@@ -294,6 +316,7 @@ class _Handler(BaseHTTPRequestHandler):
     """One connection to a server."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one write: two would wait for the other side's delayed acknowledgement
 
     def __init__(self, server: BatchServer, *connection: Any) -> None:
         self.batches = server
@@ -330,6 +353,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(payload[: reply.cut])
+        self.wfile.flush()
         self.close_connection = reply.cut is not None
 
 

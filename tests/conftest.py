@@ -84,6 +84,9 @@ def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     for name in list(os.environ):
         if _opens_a_door(name.upper(), keep_keys=keep_keys, keep_proxies=keep_proxies):
             monkeypatch.delenv(name)
+    if not keep_proxies:  # a client reads the machine's certificates, which takes longer than most tests
+        monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+        monkeypatch.setenv("SSL_CERT_DIR", str(ROOT / "tests"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("TRANSFORMERS_OFFLINE", "1")
 

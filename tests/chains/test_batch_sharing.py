@@ -6,17 +6,20 @@ import json
 import multiprocessing
 import shutil
 import signal
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
+from askance.models.leases import EXPIRY, Leases
 from tests.batch_client import JsonObject, Run, answer
 from tests.batch_server import BatchServer, Step, When
 from tests.scripted import ANSWERS
@@ -50,33 +53,74 @@ def ended(*processes: multiprocessing.Process) -> list[int | None]:
     return [process.exitcode for process in processes]
 
 
-class Beside:
-    """Begins something else at the first request of a kind, which takes a while."""
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], bool]:
+    """Waits until runs of this process have been refused the leases of so many calls; whether they have."""
+    keys, told, tried = set[str](), threading.Condition(), Leases._tried  # pyright: ignore[reportPrivateUsage]
 
-    def __init__(self, step: Step, begin: Callable[[], object]) -> None:
+    def watched(self: Leases, key: str, *more: Any) -> bool:
+        taken = tried(self, key, *more)
+        if not taken:
+            with told:
+                keys.add(key)
+                told.notify_all()
+        return taken
+
+    def wait(count: int) -> bool:
+        with told:
+            return told.wait_for(lambda: len(keys) >= count, 60)
+
+    monkeypatch.setattr(Leases, "_tried", watched)
+    return wait
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+class Beside:
+    """Begins something else at the first request of a kind, which takes until that has to wait for it."""
+
+    def __init__(self, step: Step, begin: Callable[[], Future[list[JsonObject]]], wait: Callable[[], bool]) -> None:
         self._step: Step | None = step
-        self._begin = begin
+        self._begin, self._wait = begin, wait
+        self._begun: Future[list[JsonObject]] | None = None
+        self._waits = False
 
     def __call__(self, step: Step, when: When) -> None:
         if (step, when) == (self._step, "before"):
             self._step = None
-            self._begin()
-            time.sleep(2)
+            self._begun = self._begin()
+            self._waits = self._wait()
+
+    @property
+    def lines(self) -> list[JsonObject]:
+        """What came out of it."""
+        assert self._begun is not None
+        assert self._waits
+        return self._begun.result(60)
 
 
 @pytest.mark.parametrize("step", ["upload", "create", "poll"])
 def test_two_jobs_ask_for_nothing_twice(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], step: Step
+    serve: Callable[..., BatchServer],
+    tmp_path: Path,
+    pictures: list[str],
+    step: Step,
+    pool: ThreadPoolExecutor,
+    refused: Callable[[int], bool],
 ) -> None:
-    others: list[multiprocessing.Process] = []
     with serve() as server:
         one = Run(server.url, tmp_path, pictures[:2])
         two = replace(one, pictures=pictures[1:], folder="others")
-        server.fault = Beside(step, lambda: others.append(two.alone()))
+        # Of the picture that both have, four calls are asked first.
+        server.fault = beside = Beside(step, lambda: pool.submit(two.in_batches), lambda: refused(4))
 
-        assert (ended(one.alone()), ended(*others)) == ([0], [0])
+        lines = (one.in_batches(), beside.lines)
         assert (len(asked(server)), set(asked(server).values())) == (21, {1})
-        assert (one.lines, two.lines) == (one.online(), two.online())
+        assert lines == (one.online(), two.online())
 
 
 def test_two_jobs_that_begin_together_ask_for_nothing_twice(
@@ -92,27 +136,33 @@ def test_two_jobs_that_begin_together_ask_for_nothing_twice(
 
 @pytest.mark.parametrize("step", ["upload", "create"])
 def test_an_online_run_beside_a_job_asks_for_nothing_twice(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], step: Step
+    serve: Callable[..., BatchServer],
+    tmp_path: Path,
+    pictures: list[str],
+    step: Step,
+    pool: ThreadPoolExecutor,
+    refused: Callable[[int], bool],
 ) -> None:
-    lines: list[Future[list[JsonObject]]] = []
-    with serve() as server, ThreadPoolExecutor(1) as pool:
+    with serve() as server:
         run = Run(server.url, tmp_path, pictures)
-        server.fault = Beside(step, lambda: lines.append(pool.submit(run.online, "store")))
+        server.fault = beside = Beside(step, lambda: pool.submit(run.online, "store"), lambda: refused(12))
 
-        assert run.in_batches() == lines[0].result(60)
+        assert run.in_batches() == beside.lines
         assert (len(asked(server)), set(asked(server).values())) == (21, {1})
 
 
 def test_parts_that_wait_for_room_are_nobody_elses(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Callable[..., BatchServer],
+    tmp_path: Path,
+    pictures: list[str],
+    pool: ThreadPoolExecutor,
+    refused: Callable[[int], bool],
 ) -> None:
-    lines: list[Future[list[JsonObject]]] = []
-    with serve(room=4) as server, ThreadPoolExecutor(1) as pool:
+    with serve(room=4) as server:
         run = Run(server.url, tmp_path, pictures, policy=replace(Run.policy, most_calls=4))
-        server.fault = Beside("content", lambda: lines.append(pool.submit(run.online, "store")))
-        own = run.in_batches()
+        server.fault = beside = Beside("content", lambda: pool.submit(run.online, "store"), lambda: refused(4))
 
-        assert own == lines[0].result(60)
+        assert run.in_batches() == beside.lines
         reached = sum((Counter(made.done) for made in server.batches.values()), Counter[str]())
         assert set(reached.values()) == {1}
         assert (
@@ -142,7 +192,7 @@ def test_a_job_that_was_killed_before_its_batch_was_made_blocks_nobody(
         start = time.monotonic()
         lines = run.online("store")
 
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < EXPIRY
         assert (run.in_batches(), server.batches) == (lines, {})
         assert (len(asked(server)), set(asked(server).values())) == (21, {1})
 

@@ -32,7 +32,7 @@ from askance.models.batch.jobs import JOURNAL, Job
 from askance.models.batch.policy import BatchNews, BatchPolicy
 from askance.models.vendor_errors import Asked
 from tests import replies
-from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
+from tests.batch_client import QUICK, JsonObject, Run, answer, kill, lines_of
 from tests.batch_server import BatchServer, Fate, Made, Step, When
 from tests.scripted import ANSWERS, OPTIONS, model_of, scripted
 from tests.servers import FakeEndpoint, Reply, chat_body, error
@@ -119,30 +119,103 @@ def test_killed_at_every_request_it_submits_nothing_twice(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
 ) -> None:
     victims: list[multiprocessing.Process] = []
-    left = list(POINTS)
+    left, begun = list(POINTS), threading.Lock()
 
-    def kill(step: Step, when: When) -> None:
-        if left and (step, when) == left[0] and victims:
-            del left[0]
-            os.kill(victims[-1].pid or 0, signal.SIGKILL)
-            time.sleep(0.05)
-            if (step, when) == ("create", "after"):
-                # A request that was sent twice on its way: what is made of the second is to be cancelled.
-                first = next(iter(server.batches.values()))
-                server.batches["twin"] = Made({**first.form, "id": "twin"})
+    def dies(step: Step, when: When) -> Reply | None:
+        if not left or (step, when) != left[0]:
+            return None
+        del left[0]
+        if (step, when) == ("create", "after"):
+            show_twin(server)
+        with begun:
+            kill(victims[-1])
+        return Reply(reset=True)  # what it asked for `before` is not done
 
-    with serve(fault=kill) as server:
+    with serve(fault=dies) as server:
         run = Run(server.url, tmp_path, pictures)
         code = -1
         while code != 0:
-            victims.append(run.alone())
+            with begun:
+                victims.append(run.alone())
             victims[-1].join(60)
+            server.wait()
             code = victims[-1].exitcode
 
         assert (len(victims), left) == (len(POINTS) + 1, [])
         assert server.batches.pop("twin").form["status"] in {"cancelling", "cancelled"}
         assert (len(server.batches), set(server.made.values())) == (3, {1})
         assert run.lines == run.online()
+
+
+def show_twin(server: BatchServer) -> None:
+    """Shows what is made of a create that was sent twice on its way: another batch of the same calls."""
+    latest = [*server.batches.values()][-1]
+    server.batches["twin"] = Made({**latest.form, "id": "twin", "status": "validating"})
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_second_batch_that_shows_after_the_first_is_cancelled(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], killed: bool
+) -> None:
+    """The reply to a create is lost, one batch is found, and the other shows once that one is waited for."""
+    lost = [Reply(reset=True)]
+
+    def fault(step: Step, when: When) -> Reply | None:
+        if (step, when) == ("poll", "before") and len(server.batches) == 1:
+            show_twin(server)
+        return lost.pop() if (step, when) == ("create", "after") and lost else None
+
+    with serve(fault=fault) as server:
+        run = Run(server.url, tmp_path, pictures)
+        if killed:  # after the line that says that the batch is created
+            assert not finished(run.killed_at(6, "after"))
+        run.in_batches()
+
+        assert server.batches.pop("twin").form["status"] == "cancelling"
+        assert (len(server.batches), set(server.made.values())) == (3, {1})
+        assert server.steps.count("cancel") == 1
+
+
+def test_a_second_batch_is_cancelled_before_the_first_has_ended(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    lost, polls = [Reply(reset=True)], count()
+
+    def fault(step: Step, when: When) -> Reply | None:
+        if (step, when) == ("create", "after") and lost:
+            return lost.pop()
+        if (step, when) == ("poll", "before") and "cancel" not in server.steps:
+            if next(polls) == 0:
+                show_twin(server)
+            return Reply(body=next(iter(server.batches.values())).form) if next(polls) < 300 else None
+        return None
+
+    with serve(fault=fault) as server:
+        Run(server.url, tmp_path, pictures).in_batches()
+
+        assert server.batches["twin"].form["status"] == "cancelling"
+        assert server.steps.index("cancel") < server.steps.index("content")
+
+
+def test_a_cancel_that_meets_a_fault_is_repeated(
+    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+) -> None:
+    faults: dict[tuple[Step, When], list[Reply]] = {
+        ("create", "after"): [Reply(reset=True)],
+        ("cancel", "before"): [replies.OVERLOADED, Reply(reset=True)],
+    }
+
+    def fault(step: Step, when: When) -> Reply | None:
+        if (step, when) == ("create", "after") and "twin" not in server.batches:
+            show_twin(server)
+        left = faults.get((step, when))
+        return left.pop() if left else None
+
+    with serve(fault=fault) as server:
+        Run(server.url, tmp_path, pictures).in_batches()
+
+        assert server.batches.pop("twin").form["status"] == "cancelling"
+        assert (len(server.batches), set(server.made.values())) == (3, {1})
 
 
 @pytest.mark.parametrize("number", [1, 5])
@@ -161,20 +234,21 @@ def test_a_batch_that_is_made_after_the_kill_is_waited_for(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
 ) -> None:
     victims: list[multiprocessing.Process] = []
-    going_on = threading.Event()
+    looked_for, begun = threading.Event(), threading.Lock()
 
     def late(step: Step, when: When) -> None:
-        if step == "create" and when == "before" and not going_on.is_set():
-            os.kill(victims[0].pid or 0, signal.SIGKILL)
-            going_on.wait(60)
-            time.sleep(0.3)
+        if (step, when) == ("create", "before") and not looked_for.is_set():
+            with begun:
+                kill(victims[0])
+            looked_for.wait(60)
+        if (step, when) == ("batches", "after") and "create" in server.steps:
+            looked_for.set()
 
     with serve(fault=late) as server:
-        run = Run(server.url, tmp_path, pictures, policy=replace(QUICK, grace=3.0))
-        victims.append(run.alone())
+        run = Run(server.url, tmp_path, pictures, policy=replace(QUICK, grace=60))
+        with begun:
+            victims.append(run.alone())
         victims[0].join(60)
-        time.sleep(0.2)
-        going_on.set()
 
         assert finished(run)
         assert (len(server.batches), set(server.made.values())) == (3, {1})
@@ -183,25 +257,24 @@ def test_a_batch_that_is_made_after_the_kill_is_waited_for(
 def test_a_clock_that_jumps_makes_no_batch_twice(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reply to a create is lost, the batch shows half a second later, and the clock goes forward by an hour."""
+    """The reply to a create is lost, the batch shows at the fifth look, and the clock goes forward by an hour."""
     hidden: list[Made] = []
-    shown: list[float] = []
+    looks = count(1)
 
     def fault(step: Step, when: When) -> Reply | None:
-        if (step, when) == ("create", "after") and not shown:
+        if (step, when) == ("create", "after") and "late" not in server.batches and not hidden:
             hidden.append(server.batches.popitem()[1])
             hidden[0].form["id"] = "late"
-            shown.append(time.monotonic() + 0.5)
             return Reply(reset=True)
         if hidden and (step, when) == ("batches", "after"):
             monkeypatch.setattr(time, "time", lambda: 3600 + now())
-        if hidden and time.monotonic() > shown[0]:
-            server.batches["late"] = hidden.pop()
+            if next(looks) == 5:
+                server.batches["late"] = hidden.pop()
         return None
 
     now = time.time
     with serve(fault=fault) as server:
-        Run(server.url, tmp_path, pictures, policy=replace(QUICK, grace=2.0)).in_batches()
+        Run(server.url, tmp_path, pictures, policy=replace(QUICK, grace=60)).in_batches()
 
         assert (len(server.batches), set(server.made.values()), hidden) == (3, {1}, [])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from PIL import Image
 from tests.batch_client import QUICK, answer
 from tests.batch_server import BatchServer, Step, When
 from tests.cli.command import Command, finish, start
+from tests.faults.run import room
 
 
 @pytest.fixture
@@ -69,13 +69,8 @@ def test_a_full_disk_is_named_and_the_same_command_goes_on(
     for name in ads:
         Image.frombytes("RGB", (200, 200), os.urandom(120_000)).save(name)
     command = ["run", "action-reason", "ads", "--options", options, "--vlm", f"openai:gpt-4o@{server.url}", "--json"]
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, limits[1]))
-    try:
-        process = start(*command, "--batch", "--out", "out")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    full = finish(process)
+    with room(400_000):
+        full = askance(*command, "--batch", "--out", "out")
     assert (full.code, full.out, server.batches) == (3, "", {})
     assert full.err == (
         "askance: The queue of the batches in 'out/batches' cannot be written: File too large.\n"

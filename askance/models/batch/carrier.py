@@ -2,9 +2,9 @@
 
 What a step does is written down before it is taken where it must not be taken twice, and after it where it may; so a
 part is picked up wherever the last process left it. Whether a batch was made is not known when its making got no
-answer: it is then looked for by the part's number until it would have shown. Such a request may yet make a second batch,
-which is looked for once more when it would have shown, and cancelled. What other runs ask for by then, or have asked for,
-is not asked for again: the part is given up, and the next walk queues what is left of it.
+answer: it is then looked for by the part's number until it would have shown. Such a request may yet make a second one;
+that is looked for once more when it would have shown, and cancelled. What other runs ask for by then, or have asked
+for, is not asked for again: the part is given up, and the next walk queues what is left of it.
 """
 
 from __future__ import annotations
