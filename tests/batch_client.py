@@ -11,7 +11,6 @@ import signal
 from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from askance.models import Budget, Engine, Ledger, Purse, get_model
 from askance.models.batch.jobs import Job
 from askance.models.batch.policy import BatchNews, BatchPolicy
 from askance.replay import Store
+from tests.processes import begin
 from tests.scripted import ANSWERS, OPTIONS
 from tests.servers import default_text
 
@@ -95,9 +95,7 @@ class Run:
 
     def alone(self) -> multiprocessing.Process:
         """The run as a process; it leaves its lines beside its folder."""
-        process = _fast.Process(target=_main, args=(self,), daemon=True)
-        process.start()
-        return process  # pyright: ignore[reportReturnType]  # of another context
+        return begin(_main, self)
 
     @property
     def lines(self) -> list[JsonObject]:
@@ -110,23 +108,6 @@ class Run:
 
     def killed_at(self, count: int, where: str) -> Run:
         return replace(self, kill=(count, where))
-
-
-def kill(process: multiprocessing.Process) -> None:
-    """Kills a process; when this returns it is gone, and hears nothing any more."""
-    process.kill()
-    assert connection.wait([process.sentinel], 60)
-
-
-# Its processes begin with everything loaded, and as copies of one that runs no threads.
-_fast = multiprocessing.get_context("forkserver")
-_fast.set_forkserver_preload(
-    [
-        *("tests.batch_client", "askance.models.openai.model", "askance.models.openai.batches", "diskcache"),
-        *("openai.resources.batches", "openai.resources.files", "httpcore2", "truststore", "anyio._backends._asyncio"),
-        *("jinja2.sandbox", "yaml", "PIL.PngImagePlugin", "PIL.JpegImagePlugin"),
-    ]
-)
 
 
 async def lines_of(chain: Chain, engine: Engine, readings: AsyncIterable[Reading]) -> list[JsonObject]:

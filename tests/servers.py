@@ -97,6 +97,7 @@ class FakeEndpoint:
         self._queue: deque[Answer] = deque(() if reply is None or callable(reply) else reply)
         self._loop = asyncio.new_event_loop()
         self._arrived = threading.Condition()
+        self._serving: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake-endpoint", daemon=True)
 
     @property
@@ -109,7 +110,7 @@ class FakeEndpoint:
         """The JSON of each call of a model."""
         return [request.json for request in self.requests]
 
-    def wait(self, count: int = 1, *, timeout: float = 10.0) -> None:
+    def wait(self, count: int = 1, *, timeout: float = 60.0) -> None:
         """Returns when `count` calls of a model have arrived; from a coroutine, call it in a thread.
 
         Raises:
@@ -122,7 +123,7 @@ class FakeEndpoint:
 
     def __enter__(self) -> FakeEndpoint:
         self._thread.start()
-        self._server = self._do(asyncio.start_server(self._serve, "127.0.0.1", self.port))
+        self._server = self._do(asyncio.start_server(self._connected, "127.0.0.1", self.port))
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -144,14 +145,24 @@ class FakeEndpoint:
 
     def up(self) -> None:
         """Brings it back, at the same address."""
-        self._server = self._do(asyncio.start_server(self._serve, "127.0.0.1", self.port))
+        self._server = self._do(asyncio.start_server(self._connected, "127.0.0.1", self.port))
 
     async def _stop(self) -> None:
         self._server.close()
-        others = asyncio.all_tasks() - {cast("asyncio.Task[Any]", asyncio.current_task())}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        # A connection that is only just being accepted is served first, or nobody would close it.
+        while others := asyncio.all_tasks() - {cast("asyncio.Task[Any]", asyncio.current_task())}:
+            for task in self._serving:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            self._serving.discard(task)
+            writer.close()
+
+        task = self._loop.create_task(self._serve(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(ended)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -159,8 +170,6 @@ class FakeEndpoint:
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
-        finally:
-            writer.close()
 
     async def _answer(self, seen: Seen, writer: asyncio.StreamWriter) -> bool:
         """Sends the reply; says whether the connection stays open."""

@@ -22,6 +22,7 @@ from PIL import Image
 from askance.models.leases import EXPIRY, Leases
 from tests.batch_client import JsonObject, Run, answer
 from tests.batch_server import BatchServer, Step, When
+from tests.conftest import SERIAL
 from tests.scripted import ANSWERS
 
 
@@ -182,6 +183,7 @@ KILLED = {
 """The line of the journal at which the process dies: begun, spooled, uploading, uploaded, creating."""
 
 
+@SERIAL
 @pytest.mark.parametrize("kill", KILLED.values(), ids=KILLED)
 def test_a_job_that_was_killed_before_its_batch_was_made_blocks_nobody(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], kill: tuple[int, str]

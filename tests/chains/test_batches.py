@@ -32,8 +32,9 @@ from askance.models.batch.jobs import JOURNAL, Job
 from askance.models.batch.policy import BatchNews, BatchPolicy
 from askance.models.vendor_errors import Asked
 from tests import replies
-from tests.batch_client import QUICK, JsonObject, Run, answer, kill, lines_of
+from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
 from tests.batch_server import BatchServer, Fate, Made, Step, When
+from tests.processes import kill
 from tests.scripted import ANSWERS, OPTIONS, model_of, scripted
 from tests.servers import FakeEndpoint, Reply, chat_body, error
 

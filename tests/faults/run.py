@@ -1,15 +1,12 @@
-"""One run of the seven-call chain over pictures of its own, also as a process that can be killed.
-
-python -m tests.faults.run URL STORE PICTURES CONCURRENCY
-"""
+"""One run of the seven-call chain over pictures of its own, also as a process that can be killed."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import json
+import multiprocessing
 import resource
-import sys
 from collections import Counter
 from collections.abc import Generator, Sequence, Set
 from contextlib import contextmanager
@@ -25,6 +22,7 @@ from askance.chat import OUTCOMES
 from askance.images import Image
 from askance.models import Engine, RetryPolicy, get_model
 from askance.replay import Mode, Store
+from tests.processes import begin
 from tests.scripted import ANSWERS, OPTIONS
 from tests.servers import FakeEndpoint, JsonObject, default_text
 
@@ -173,18 +171,10 @@ def room(size: int) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-def command(run: Run) -> list[str]:
-    """The run as a command."""
-    words = [run.url, str(run.store), str(run.pictures), str(run.concurrency or 0)]
-    return [sys.executable, "-m", "tests.faults.run", *words]
+def alone(run: Run, out: Path) -> multiprocessing.Process:
+    """The run as a process that leaves its lines in the file `out`."""
+    return begin(_main, run, out)
 
 
-def main(url: str, store: str, pictures: str, concurrency: str) -> None:
-    """Prints the lines."""
-    run = Run(url=url, store=Path(store), pictures=int(pictures), concurrency=int(concurrency) or None)
-    for line in asyncio.run(run.lines()):
-        sys.stdout.write(json.dumps(line) + "\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def _main(run: Run, out: Path) -> None:
+    out.write_text("".join(json.dumps(line) + "\n" for line in asyncio.run(run.lines())))
