@@ -25,7 +25,7 @@ def within(seconds: float, happens: Callable[[], bool]) -> None:
 
 
 def test_behind_head_it_ends_quietly(vlm: str, own_place: Path) -> None:
-    draw(own_place / "ads", *(f"{place}.png" for place in range(30)))
+    draw(own_place / "ads", *(f"{place}.png" for place in range(12)))
     process = start("run", "verbalize", "ads", "--vlm", vlm, "--json", "--concurrency", "2")
     assert process.stdout is not None
 
@@ -127,29 +127,29 @@ def test_an_encoding_without_the_words_ends_no_command(
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     Path("é☕.png").write_bytes(Path(ads[0]).read_bytes())
     command = ["run", "verbalize", "é☕.png", "--vlm", vlm, "--context", "IN"]
-    as_json, plain = (finish(start(*command, *more)) for more in (["--json"], []))
+    as_json, plain = map(finish, [start(*command, "--json"), start(*command)])
 
     assert (as_json.lines[0]["image"], as_json.code) == ("é☕.png", 0)
     assert plain.out.startswith("\\xe9\\u2615.png\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_commands(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shells_complete_commands(askance: Command, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_ASKANCE_COMPLETE", f"complete_{shell}")
     monkeypatch.setenv("COMP_WORDS", "askance pro")
     monkeypatch.setenv("COMP_CWORD", "1")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "askance pro")
     monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
 
-    done = finish(start())
+    done = askance()
 
     assert (done.code, "prompts" in done.out, "cache" in done.out) == (0, True, False)
 
 
-def test_the_completion_script_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_completion_script_is_shown(askance: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_ASKANCE_COMPLETE", "source_bash")
 
-    done = finish(start())
+    done = askance()
 
     assert (done.code, "complete -o default -F" in done.out) == (0, True)
 

@@ -10,6 +10,7 @@ import re
 import struct
 import subprocess
 import termios
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,19 @@ def a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def watch(*arguments: str, piped: bool = False) -> tuple[int, str, str]:
-    """Exit code, what a terminal showed, and, where stdout is `piped`, what came through the pipe."""
+def watch(*arguments: str, piped: bool = False, seen: Callable[[str], None] = lambda _: None) -> tuple[int, str, str]:
+    """Exit code, what a terminal showed, and, where stdout is `piped`, what came through the pipe.
+
+    Each time that the terminal shows something, `seen` takes all that it has shown so far.
+    """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
     process = start(*arguments, stdout=subprocess.PIPE if piped else slave, stderr=slave)
     os.close(slave)
-    shown = b"".join(iter(lambda: _read(master), b""))
+    shown = b""
+    for more in iter(lambda: _read(master), b""):
+        shown += more
+        seen(shown.decode(errors="replace"))
     os.close(master)
     through = process.communicate(timeout=180)[0] or ""
     return process.returncode, shown.decode(), through

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Timer
+from threading import Event
 
 import pytest
 
+from askance.errors import Refused
+from askance.evals import Sample
 from askance.evals.run_folder import amending
-from tests.cli.command import ROOT, Command, finish, start
+from tests.cli.command import Command, finish, start
 from tests.cli.test_terminal import text
 from tests.cli.test_terminal import watch as on_a_terminal
 from tests.evals.numbers import run_of
@@ -59,14 +61,26 @@ def test_a_folder_of_something_else_is_refused_and_not_waited_for(askance: Comma
     assert askance("watch", "there").err.startswith("askance: The folder 'there' holds no run.\n")
 
 
-def test_a_run_that_begins_later_is_waited_for(own_place: Path) -> None:
-    watching = start("watch", "run", "--every", "0.1")
-    assert watching.stderr is not None
-    waiting = watching.stderr.readline()
-    run_of(count=3, out="run")
-    done = finish(watching)
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
+    """What happens between one look and the next, instead of waiting; when nothing is left it waits for a moment."""
+    steps, sleep = list[Callable[[], object]](), time.sleep
 
-    assert waiting == "There is no run in 'run' yet; waiting for it. Ctrl-C ends that.\n"
+    def step(_: float) -> None:
+        if steps:
+            steps.pop(0)()
+        else:
+            sleep(0.01)
+
+    monkeypatch.setattr(time, "sleep", step)
+    return steps
+
+
+def test_a_run_that_begins_later_is_waited_for(askance: Command, between: list[Callable[[], object]]) -> None:
+    between += [lambda: None, lambda: run_of(count=3, out="run")]
+    done = askance("watch", "run")
+
+    assert done.err == "There is no run in 'run' yet; waiting for it. Ctrl-C ends that.\n"
     assert (done.code, done.out.splitlines()[0]) == (0, "numbers: 3 of 3 samples: 3 answered.")
 
 
@@ -138,31 +152,44 @@ def test_a_name_cannot_move_the_cursor(askance: Command, finished: str) -> None:
 
 
 @pytest.fixture
-def writing(own_place: Path) -> subprocess.Popen[bytes]:
-    """A process that writes a run for a second or two."""
-    command = [sys.executable, "-m", "tests.evals.numbers", str(own_place / "run"), "0.2"]
-    process = subprocess.Popen(command, cwd=ROOT)
-    while not Path("run/run.json").exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    return process
+def going_on(own_place: Path) -> Iterator[Event]:
+    """Lets a run go on that has begun, and is written while a test goes on."""
+    go_on = Event()
+
+    def solve(sample: Sample) -> int:
+        assert go_on.wait(60)
+        if sample.id == "07":
+            raise Refused("no")
+        return sample.inputs["number"] ** 2
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(run_of, solve, count=30, out=own_place / "run")
+        while not Path("run/run.json").exists():
+            assert not writing.done()
+            time.sleep(0.01)
+        yield go_on
+        writing.result(60)
 
 
-def test_in_a_pipe_one_thing_is_said_at_the_end(writing: subprocess.Popen[bytes]) -> None:
-    done = finish(start("watch", "run", "--every", "0.1"))
+def test_in_a_pipe_one_thing_is_said_at_the_end(
+    askance: Command, going_on: Event, between: list[Callable[[], object]]
+) -> None:
+    between += [lambda: None, going_on.set]
+    done = askance("watch", "run")
 
-    assert (done.code, done.err, writing.wait()) == (0, "", 0)
+    assert (done.code, done.err, between) == (0, "", [])
     assert done.out.startswith("numbers: 30 of 30 samples: 29 answered, 1 refused.\n")
     assert done.out.endswith("\nrefused: 07, no\n")
 
 
-def test_a_terminal_sees_it_grow(writing: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_sees_it_grow(going_on: Event, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
-    writing.send_signal(signal.SIGSTOP)  # until somebody watches
-    Timer(3, lambda: writing.send_signal(signal.SIGCONT)).start()
-    code, shown, _ = on_a_terminal("watch", "run", "--every", "0.1")
 
-    seen = text(shown)
-    assert (code, writing.wait()) == (0, 0)
-    assert "Not finished." in seen
-    assert "numbers: 30 of 30 samples: 29 answered, 1 refused." in seen
+    def seen(shown: str) -> None:
+        if "Not finished." in text(shown):
+            going_on.set()
+
+    code, shown, _ = on_a_terminal("watch", "run", "--every", "0.1", seen=seen)
+
+    assert (code, going_on.is_set()) == (0, True)
+    assert "numbers: 30 of 30 samples: 29 answered, 1 refused." in text(shown)

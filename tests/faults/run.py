@@ -177,4 +177,4 @@ def alone(run: Run, out: Path) -> multiprocessing.Process:
 
 
 def _main(run: Run, out: Path) -> None:
-    out.write_text("".join(json.dumps(line) + "\n" for line in asyncio.run(run.lines())))
+    out.write_text("".join(json.dumps(line) + "\n" for line in asyncio.run(run.lines())), encoding="utf-8")

@@ -6,11 +6,11 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import datetime, tzinfo
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -31,7 +31,11 @@ HURRY = 20.0
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits does so for a twentieth of the time, and the clock that calls are paced by is as much faster."""
     sleep, monotonic = asyncio.sleep, time.monotonic
-    monkeypatch.setattr(asyncio, "sleep", lambda seconds, *result: sleep(seconds / HURRY, *result))
+
+    def quick(seconds: float) -> Coroutine[Any, Any, None]:
+        return sleep(seconds / HURRY)
+
+    monkeypatch.setattr(asyncio, "sleep", quick)
     monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: HURRY * monotonic()))
 
 

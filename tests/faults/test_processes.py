@@ -46,7 +46,7 @@ def start(tmp_path: Path) -> Start:
 def lines_of(process: multiprocessing.Process, out: Path) -> list[JsonObject]:
     process.join(120)
     assert process.exitcode == 0
-    return [json.loads(line) for line in out.read_text().splitlines()]
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 
 def on_record(store: Path) -> set[str]:
