@@ -8,8 +8,9 @@ batches/
   PART.calls.jsonl the calls of a part: key, request in canonical form, pictures as sent
 ```
 
-A part goes through the steps `spooled`, `uploading`, `uploaded`, `creating`, `created`, `settled`. A file of a part
-that the journal does not know belongs to a walk that did not end; it is removed and the walk repeated.
+A part goes through the steps `spooled`, `uploading`, `uploaded`, `creating`, `created`, `settled`; `alone` stands
+before the last where a second batch of it might have shown, and was looked for. A file of a part that the journal does
+not know belongs to a walk that did not end; it is removed and the walk repeated.
 """
 
 from __future__ import annotations
