@@ -163,3 +163,26 @@ def seeded() -> Iterator[None]:
         sys.modules["numpy"].random.seed(0)
     yield
     random.setstate(state)
+
+
+FEW_DRAWS = 200
+
+
+@pytest.fixture(scope="module")
+def few_draws() -> Iterator[None]:
+    """Intervals of 200 draws instead of 2,000, where nobody says how many; for tests of what is done with intervals."""
+    from askance import statistics
+
+    drawing = [found for name in statistics.__all__ if (found := _defaults(getattr(statistics, name))).get("draws")]
+    whole = [defaults["draws"] for defaults in drawing]
+    for defaults in drawing:
+        defaults["draws"] = FEW_DRAWS
+    yield
+    for defaults, draws in zip(drawing, whole, strict=True):
+        defaults["draws"] = draws
+
+
+def _defaults(thing: Any) -> dict[str, Any]:
+    """Defaults of the keywords of a function, or of what makes an object of a class."""
+    function = thing.__init__ if isinstance(thing, type) else thing
+    return getattr(function, "__kwdefaults__", None) or {}
