@@ -78,12 +78,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key, no tracing, no proxy, no hub. Live tests keep keys, slow ones the proxies that installing may need."""
+    """No key, no tracing, no proxy, no hub. Live tests keep keys, slow ones what installing may need.
+
+    The others trust one certificate, which is of this machine: to read all that the world trusts takes a client longer
+    than most tests.
+    """
     keep_keys = request.node.get_closest_marker("live") is not None
     keep_proxies = keep_keys or request.node.get_closest_marker("slow") is not None
     for name in list(os.environ):
         if _opens_a_door(name.upper(), keep_keys=keep_keys, keep_proxies=keep_proxies):
             monkeypatch.delenv(name)
+    if not keep_proxies:
+        monkeypatch.setenv("SSL_CERT_FILE", str(ROOT / "tests" / "images" / "loopback.pem"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("TRANSFORMERS_OFFLINE", "1")
 
