@@ -61,9 +61,9 @@ def test_few_signs_are_enumerated() -> None:
 
 def test_many_signs_are_tossed() -> None:
     differences = np.random.default_rng(5).normal(0.3, 1.0, 60)
-    students = differences.mean() / (differences.std(ddof=1) / sqrt(60))
+    students = float(differences.mean() / (differences.std(ddof=1) / sqrt(60)))
 
-    assert sign_flip(differences.tolist(), seed=1) == about(float(2 * stdtr(59, -abs(students))), abs=0.02)
+    assert sign_flip(differences.tolist(), seed=1) == about(2 * float(stdtr(59, -abs(students))), abs=0.02)
     assert sign_flip([0.0] * 9, seed=1) == 1.0
 
 

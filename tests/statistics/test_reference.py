@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +18,9 @@ def test_the_table_is_what_the_packages_say() -> None:
 
 def flat(value: Any) -> list[Any]:
     """All leaves of nested lists and mappings, in order."""
-    if isinstance(value, dict | list):
-        parts: Any = value.values() if isinstance(value, dict) else value
-        return [leaf for part in parts for leaf in flat(part)]
-    return [value]
+    parts: Any = value
+    if isinstance(value, dict):
+        parts = cast("dict[str, Any]", value).values()
+    elif not isinstance(value, list):
+        return [value]
+    return [leaf for part in parts for leaf in flat(part)]

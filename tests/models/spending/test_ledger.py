@@ -147,7 +147,7 @@ def test_those_who_open_and_close_a_ledger_at_once_wait_for_each_other(tmp_path:
 
     def come_and_go(path: Path) -> None:
         try:
-            for _ in range(4):
+            for _ in range(10):
                 book = Ledger(path, Budget(tokens=1000))
                 book.settle(reserved(book, tokens(1)), tokens(1))
                 book.close()
