@@ -78,15 +78,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key, no tracing, no proxy, no hub. Live tests keep keys, slow ones the proxies that installing may need."""
+    """No key, no tracing, no proxy, no hub. Live tests keep keys, slow ones what installing may need.
+
+    The others trust one certificate, which is of this machine: to read all that the world trusts takes a client longer
+    than most tests.
+    """
     keep_keys = request.node.get_closest_marker("live") is not None
     keep_proxies = keep_keys or request.node.get_closest_marker("slow") is not None
     for name in list(os.environ):
         if _opens_a_door(name.upper(), keep_keys=keep_keys, keep_proxies=keep_proxies):
             monkeypatch.delenv(name)
-    if not keep_proxies:  # a client reads the machine's certificates, which takes longer than most tests
-        monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-        monkeypatch.setenv("SSL_CERT_DIR", str(ROOT / "tests"))
+    if not keep_proxies:  # a client reads all of the machine's certificates, which takes longer than most tests
+        monkeypatch.setenv("SSL_CERT_FILE", str(ROOT / "tests" / "images" / "loopback.pem"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("TRANSFORMERS_OFFLINE", "1")
 
@@ -166,3 +169,26 @@ def seeded() -> Iterator[None]:
         sys.modules["numpy"].random.seed(0)
     yield
     random.setstate(state)
+
+
+FEW_DRAWS = 200
+
+
+@pytest.fixture(scope="module")
+def few_draws() -> Iterator[None]:
+    """Intervals of 200 draws instead of 2,000, where nobody says how many; for tests of what is done with intervals."""
+    from askance import statistics
+
+    drawing = [found for name in statistics.__all__ if (found := _defaults(getattr(statistics, name))).get("draws")]
+    whole = [defaults["draws"] for defaults in drawing]
+    for defaults in drawing:
+        defaults["draws"] = FEW_DRAWS
+    yield
+    for defaults, draws in zip(drawing, whole, strict=True):
+        defaults["draws"] = draws
+
+
+def _defaults(thing: Any) -> dict[str, Any]:
+    """Defaults of the keywords of a function, or of what makes an object of a class."""
+    function = thing.__init__ if isinstance(thing, type) else thing
+    return getattr(function, "__kwdefaults__", None) or {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -117,7 +117,7 @@ class GridRunner:
         self.models: dict[str, Any] = {}
         """By spec: models, made when they are first needed, and whatever else is to stand for a spec."""
 
-    @property
+    @cached_property
     def wanted(self) -> Mapping[str, CellSpec]:
         """The runs that are asked for, each by the first cell that it is behind."""
         cells: dict[str, CellSpec] = {}

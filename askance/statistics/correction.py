@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from askance.errors import UsageError
 from askance.statistics.clusters import Key, grouped
 from askance.statistics.distributions import two_sided
-from askance.statistics.draws import resamples
 from askance.statistics.means import clustered_standard_error
 from askance.statistics.paired import check_paired
-from askance.statistics.resampling import percentiles
+from askance.statistics.resampling import percentiles, resampled_means
+from askance.statistics.totals import drawn_totals
 from askance.statistics.values import DRAWS, LEVEL, Estimate, Interval
 
 if TYPE_CHECKING:
@@ -120,17 +120,10 @@ def clustered_rogan_gladen(
     if not groups.n:
         return Estimate(value=None, interval=None, n=0, n_clusters=0, state="no data")
     value = _corrected(groups.mean, cells.sum(axis=0))
+    rates = resampled_means(groups, seed=seed, draws=draws).tolist()
     drawn = [
         _corrected(rate, counts)
-        for rate, counts in zip(
-            _resampled(groups.sums, groups.sizes, seed=seed, draws=draws),
-            (
-                cells[places].sum(axis=0)
-                for chunk in resamples(seed + 1, draws=draws, size=len(cells))
-                for places in chunk
-            ),
-            strict=True,
-        )
+        for rate, counts in zip(rates, drawn_totals(cells, seed=seed + 1, draws=draws), strict=True)
     ]
     many = min(len(groups.sums), len(cells)) > 1
     return Estimate(
@@ -140,11 +133,6 @@ def clustered_rogan_gladen(
         n_clusters=len(groups.sums),
         state="no data" if value is None else "estimated" if many else "one cluster",
     )
-
-
-def _resampled(sums: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], *, seed: int, draws: int) -> list[float]:
-    chunks = resamples(seed, draws=draws, size=len(sums))
-    return [rate for places in chunks for rate in (sums[places].sum(axis=1) / sizes[places].sum(axis=1)).tolist()]
 
 
 def _cells(labelled: Judged, truth: Sequence[bool]) -> npt.NDArray[np.float64]:

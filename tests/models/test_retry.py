@@ -139,10 +139,10 @@ async def test_the_deadline_ends_the_tries(engine: Engines, ask: Ask) -> None:
 
 
 async def test_a_rate_limit_uses_up_no_try(engine: Engines, ask: Ask) -> None:
-    limited = [RateLimited("Slow down.", retry_after=0.0)] * 4
+    limited = [RateLimited("Slow down.", retry_after=0.0)] * 2
     script = ScriptedModel([*limited, "a cup"])
     response = await get_model(script, engine=engine(policy=RetryPolicy(tries=1))).generate(ask())
-    assert (response.text, names(response.meta.tries)) == ("a cup", ["RateLimited"] * 4 + [None])
+    assert (response.text, names(response.meta.tries)) == ("a cup", ["RateLimited"] * 2 + [None])
 
 
 async def test_a_pause_beyond_the_deadline_ends_the_call_and_stops_nobody(engine: Engines, ask: Ask) -> None:

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from langchain_core.runnables import Runnable
+
+from askance.nodes import runnable
 
 SCRIPT = """
 import sys
@@ -42,14 +45,24 @@ def test_without_langchain_nodes_and_chains_ask_as_ever() -> None:
     assert said() == "True False False\nobjects cup, bricks answered\n"
 
 
-@pytest.mark.parametrize(
-    ("first", "environment"),
-    [
-        ("import langchain_core.runnables", {}),
-        ("import askance.chains", {}),
-        ("", {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": "http://127.0.0.1:9"}),
-    ],
-    ids=["LangChain is loaded", "nodes are loaded", "tracing is asked for"],
-)
-def test_where_somebody_may_listen_nothing_changes(first: str, environment: dict[str, str]) -> None:
-    assert said(first, **environment) == "False True True\nobjects cup, bricks answered\n"
+def test_where_nodes_are_loaded_nothing_changes() -> None:
+    assert said("import askance.chains") == "False True True\nobjects cup, bricks answered\n"
+
+
+@pytest.mark.parametrize(("loaded", "traced"), [(True, False), (False, True)], ids=["LangChain is loaded", "traced"])
+def test_where_somebody_may_listen_nothing_changes(loaded: bool, traced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runnable, "_left_out", False)
+    if not loaded:
+        monkeypatch.delitem(sys.modules, "langchain_core", raising=False)
+    if traced:
+        monkeypatch.setenv("LANGSMITH_TRACING", "true")
+
+    assert (runnable.leave_langchain_out(), runnable.somebody_may_listen()) == (False, True)
+    assert runnable.Runnable is Runnable
+
+
+def test_where_nobody_may_listen_the_base_is_bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runnable, "_left_out", False)
+    monkeypatch.delitem(sys.modules, "langchain_core", raising=False)
+
+    assert (runnable.leave_langchain_out(), runnable.Runnable) == (True, runnable.Bare)

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from askance.errors import UsageError
 from askance.statistics import (
@@ -25,33 +21,22 @@ from askance.statistics import (
     macro_areas,
     roc_auc,
 )
+from tests.statistics import reference
 
-LABELS = ["TR1", "TR2", "OIO", "OR"]
+about: Any = pytest.approx
+LABELS = reference.LABELS
 Sets = list[set[str]]
-some_labels = st.sets(st.sampled_from(LABELS))
-answered = st.lists(st.tuples(some_labels, some_labels), min_size=1, max_size=25)
 
 
-def matrix(samples: Sets) -> Any:
-    return np.array([[label in sample for label in LABELS] for sample in samples], dtype=int)
-
-
-@given(answered)
-@settings(deadline=None)
-def test_figures_are_those_of_scikit_learn(pairs: list[tuple[set[str], set[str]]]) -> None:
-    metrics: Any = import_module("sklearn.metrics")
-    truth, predicted = [true for true, _ in pairs], [given_ for _, given_ in pairs]
-    found = classify(truth, predicted, labels=LABELS)
-    table = matrix(truth), matrix(predicted)
-
-    for average, figures in (("macro", found.macro), ("micro", found.micro)):
-        assert figures is not None
-        expected = metrics.precision_recall_fscore_support(*table, average=average, zero_division=0)[:3]
-        assert (figures.precision, figures.recall, figures.f1) == pytest.approx(tuple(map(float, expected)))
-    each = metrics.precision_recall_fscore_support(*table, average=None, zero_division=0)
-    assert [figures.f1 for figures in found.labels.values()] == pytest.approx(each[2].tolist())
-    assert [figures.support for figures in found.labels.values()] == each[3].tolist()
-    assert found.subset_accuracy == pytest.approx(float(metrics.accuracy_score(*table)))
+def test_figures_are_those_of_scikit_learn() -> None:
+    for case in reference.read()["classification"]:
+        found, said = classify(named(case["truth"]), named(case["predicted"]), labels=LABELS), case["said"]
+        for average, figures in (("macro", found.macro), ("micro", found.micro)):
+            assert figures is not None
+            assert [figures.precision, figures.recall, figures.f1] == about(said[average]), case
+        assert [figures.f1 for figures in found.labels.values()] == about(said["f1"]), case
+        assert [figures.support for figures in found.labels.values()] == said["support"], case
+        assert found.subset_accuracy == about(said["right"]), case
 
 
 def test_figures_by_hand() -> None:
@@ -74,20 +59,11 @@ def test_no_samples_have_no_figures() -> None:
     assert macro_areas(areas([], [], labels=LABELS)) == Areas(roc=None, precision_recall=None)
 
 
-scored = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.2, 0.5, 1.0])), min_size=1, max_size=30)
-
-
-@given(scored)
-@settings(deadline=None)
-def test_areas_are_those_of_scikit_learn(rows: list[tuple[bool, float]]) -> None:
-    metrics: Any = import_module("sklearn.metrics")
-    truth, scores = [true for true, _ in rows], [score for _, score in rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn warns where a class is empty
-        roc, precision = metrics.roc_auc_score(truth, scores), metrics.average_precision_score(truth, scores)
-
-    assert roc_auc(truth, scores) == (None if np.isnan(roc) else pytest.approx(float(roc)))
-    assert average_precision(truth, scores) == pytest.approx(float(precision))
+def test_areas_are_those_of_scikit_learn() -> None:
+    for case in reference.read()["areas"]:
+        truth, (roc, precision) = [bool(true) for true in case["truth"]], case["said"]
+        assert roc_auc(truth, case["scores"]) == (None if roc is None else about(roc)), case
+        assert average_precision(truth, case["scores"]) == about(precision), case
 
 
 def test_a_label_that_every_sample_has_has_no_roc() -> None:

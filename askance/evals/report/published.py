@@ -7,6 +7,7 @@ answered is for the reader to see: a published row stands beside a run of any mo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -27,10 +28,10 @@ _USUAL: Mapping[str, Any] = {"small": False, "step_by_step": False, "which": "us
 def beside_of(run: Run) -> Iterator[Beside]:
     """The published tables that `run` stands beside."""
     suite: Suite | None = next((each for each in get_args(Suite) if each == run.task.partition("/")[0]), None)
-    file = Path(__file__).parents[1] / f"{suite}" / "grid.yaml"
-    if suite is None or not file.is_file():
+    grid = _grid_of(suite)
+    if suite is None or grid is None:
         return
-    grid, reference = read_grid(file), read_reference(suite)
+    reference = read_reference(suite)
     for name, spec in grid.tables.items():
         number = (spec.published or "").rpartition("/")[2]
         if number.isdecimal():
@@ -38,10 +39,17 @@ def beside_of(run: Run) -> Iterator[Beside]:
             yield from () if found is None else (found,)
 
 
+@cache
+def _grid_of(suite: Suite | None) -> Grid | None:
+    """The packaged grid of a suite, read once: every run of a report asks for it."""
+    file = Path(__file__).parents[1] / f"{suite}" / "grid.yaml"
+    return read_grid(file) if file.is_file() else None
+
+
 def _beside(run: Run, name: str, grid: Grid, *, reference: Reference, table: ReferenceTable) -> Beside | None:
     spec = grid.tables[name]
     figures: dict[str, dict[str, float | None]] = {}
-    for cell in (each for each in grid.cells if each.table == name):
+    for cell in grid.only([name]).cells:
         published = spec.rows[cell.row].published
         if published is None or not _asks_the_same(run, cell) or cell.head not in table.columns:
             continue

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -19,15 +20,26 @@ from tests.evals.report.blames import LIED, changed, hostile, lied
 from tests.evals.report.runs import HOSTILE, Parsed
 
 
-@pytest.fixture
-def pictures(tmp_path: Path) -> Path:
-    return write_pictures(tmp_path / "pictures", count=4)
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pictures(tmp_path_factory.mktemp("pictures"), count=4)
+
+
+@pytest.fixture(scope="module")
+def honest(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that nobody blames."""
+    return run_of(pictures, None, out=str(tmp_path_factory.mktemp("runs") / "honest"))
+
+
+@pytest.fixture(scope="module")
+def blamed_once(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return lied(pictures, tmp_path_factory.mktemp("runs") / "run")
 
 
 @pytest.fixture
-def run(pictures: Path, tmp_path: Path) -> Run:
-    """A run that was led wrong by what is unusual in two of four pictures, blamed by dropping."""
-    return lied(pictures, tmp_path / "run")
+def run(blamed_once: Run, tmp_path: Path) -> Run:
+    """A copy of a run that was led wrong by what is unusual in two of four pictures, blamed by dropping."""
+    return Run.open(copytree(blamed_once.path, tmp_path / "run"))
 
 
 def page_of(*runs: Run, blames: tuple[Path, ...] = ()) -> Parsed:
@@ -74,8 +86,7 @@ def test_a_sample_tells_what_each_link_made_of_its_answer(run: Run) -> None:
     assert trials["description"]["put"].startswith("Objects: cup")
 
 
-def test_several_blames_and_several_runs_stand_apart(run: Run, pictures: Path, tmp_path: Path) -> None:
-    honest = run_of(pictures, None, out=str(tmp_path / "honest"))
+def test_several_blames_and_several_runs_stand_apart(run: Run, honest: Run, pictures: Path, tmp_path: Path) -> None:
     model = liar(pictures, "unusual", of=LIED)
     blame(run, guilty, engine=model.engine, models={"vlm": model}, replacement=from_run(honest))
     other = lied(pictures, tmp_path / "other", links=["scene_text"])
@@ -98,9 +109,7 @@ def test_the_report_as_json_has_it_too(run: Run) -> None:
     assert told["answers"][0] == {"id": "01", "epoch": 0, "flips": ["unusual"], "guilty": ["unusual"]}
 
 
-def test_a_run_that_nobody_blamed_has_no_such_section(pictures: Path, tmp_path: Path) -> None:
-    honest = run_of(pictures, None, out=str(tmp_path / "honest"))
-
+def test_a_run_that_nobody_blamed_has_no_such_section(honest: Run) -> None:
     assert "h-blame" not in {each.get("id") for _, each in page_of(honest).elements}
     assert "blames" not in build_report([honest]).form()["runs"][0]
 
@@ -191,9 +200,7 @@ def test_a_blame_that_lies_elsewhere_is_shown_where_it_is_named(run: Run, pictur
     assert "Each link dropped" in page_of(apart, blames=(tmp_path / "blame",)).text
 
 
-def test_a_folder_without_a_blame_of_the_runs_is_refused(run: Run, pictures: Path, tmp_path: Path) -> None:
-    honest = run_of(pictures, None, out=str(tmp_path / "honest"))
-
+def test_a_folder_without_a_blame_of_the_runs_is_refused(run: Run, honest: Run) -> None:
     with pytest.raises(UsageError, match=r"^The folder '.*run' holds no blame of what the report is of\."):
         build_report([honest], blames=[run.path])
 

@@ -22,9 +22,10 @@ def difference_of(*runs: Run) -> Difference:
     return build_difference(compare(*runs))
 
 
-@pytest.fixture
-def chains(tmp_path: Path) -> tuple[Run, Run]:
+@pytest.fixture(scope="module")
+def chains(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
     """Two runs of the chain: the second narrates otherwise and chooses badly."""
+    tmp_path = tmp_path_factory.mktemp("two")
     data = worlds.world(tmp_path / "data")
     worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
     return (
@@ -82,9 +83,10 @@ def test_another_configuration_and_other_samples_are_shown(tmp_path: Path) -> No
     assert "No figure of the task" in Parsed(difference_page(difference)).text
 
 
-@pytest.fixture
-def three(tmp_path: Path) -> tuple[Run, ...]:
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ...]:
     """Runs of the chain: as it is, by another narration, and with bad choices."""
+    tmp_path = tmp_path_factory.mktemp("three")
     data = worlds.world(tmp_path / "data")
     worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
     return (

@@ -1,7 +1,5 @@
 """A process that asks a server within a budget until nothing fits, several calls at once; and may die at any step.
 
-    python -m tests.models.spending.spender JSON
-
 The server stands in this process, and keeps its own invoice: a line for each call that it bills, on the disk before
 anybody hears of the answer, with what it bills and what the ledger has to count for it, in nanodollars.
 """
@@ -9,11 +7,9 @@ anybody hears of the answer, with what it bills and what the ledger has to count
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import os
 import random
-import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -116,6 +112,5 @@ async def spend(folder: Path, price: Price, *, limit: int, tasks: int, seed: int
     await asyncio.to_thread(purse.close)
 
 
-if __name__ == "__main__":
-    asked: dict[str, Any] = json.loads(sys.argv[1])
-    asyncio.run(spend(Path(asked.pop("folder")), Price(**asked.pop("price")), **asked))
+def main(folder: Path, price: Price, **asked: Any) -> None:
+    asyncio.run(spend(folder, price, **asked))

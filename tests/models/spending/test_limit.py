@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+import multiprocessing
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,9 +16,15 @@ from hypothesis import strategies as st
 from askance.models import Price
 from askance.models.spending.budget import Amount, Budget
 from askance.models.spending.ledger import Balance, Ledger
+from tests.conftest import SERIAL
+from tests.models.spending import spender
 from tests.models.spending.spender import LONGEST, most, request
 
-ROOT = Path(__file__).resolve().parents[3]
+pytestmark = SERIAL
+
+PROCESSES = multiprocessing.get_context("forkserver")
+"""Processes that begin with all modules loaded: most are killed before they would have loaded them themselves."""
+PROCESSES.set_forkserver_preload([spender.__name__])
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ WORKERS = st.builds(
     Worker,
     tasks=st.integers(1, 8),
     deaths=st.sampled_from([0.0, 0.0, 0.01, 0.05, 0.2]),
-    killed=st.none() | st.floats(0.1, 0.6),
+    killed=st.none() | st.floats(0, 0.3),
 )
 DRAWN = given(
     price=PRICES, limit=st.floats(0, 30), workers=st.lists(WORKERS, min_size=2, max_size=3), seed=st.integers(0, 2**32)
@@ -54,7 +58,7 @@ def never_passed(price: Price, limit: float, workers: list[Worker], seed: int) -
         codes = ended(
             [start(folder, price, nano, worker, seed + place) for place, worker in enumerate(workers)], workers
         )
-        last = start(folder, price, nano, Worker(2, 0.0, None), seed + 99).wait(timeout=60)
+        (last,) = ended([start(folder, price, nano, CAREFUL, seed + 99)], [CAREFUL])
         balance, (billed, counted) = balance_in(folder, nano), invoice_in(folder)
 
     spent = balance.spent.nanodollars
@@ -70,26 +74,26 @@ test_the_limit_is_never_passed = settings(max_examples=12)(DRAWN(never_passed))
 test_the_limit_is_never_passed_more_often = pytest.mark.slow(settings(max_examples=60)(DRAWN(never_passed)))
 
 
-def start(folder: Path, price: Price, limit: int, worker: Worker, seed: int) -> subprocess.Popen[bytes]:
+CAREFUL = Worker(tasks=2, deaths=0.0, killed=None)
+
+
+def start(folder: Path, price: Price, limit: int, worker: Worker, seed: int) -> ForkServerProcess:
     asked = {"tasks": worker.tasks, "deaths": worker.deaths, "limit": limit, "seed": seed}
-    return subprocess.Popen(
-        [
-            *(sys.executable, "-m", "tests.models.spending.spender"),
-            json.dumps({"folder": str(folder), "price": asdict(price), **asked}),
-        ],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    process = PROCESSES.Process(target=spender.main, args=(folder, price), kwargs=asked)
+    process.start()
+    return process
 
 
-def ended(processes: list[subprocess.Popen[bytes]], workers: list[Worker]) -> list[int]:
-    """Exit codes, after killing those that are to be killed, each in its time."""
+def ended(processes: list[ForkServerProcess], workers: list[Worker]) -> list[int | None]:
+    """Exit codes, after killing those that are to be killed, each in its time; None of one that does not end."""
     begun = time.monotonic()
     for worker, process in sorted(zip(workers, processes, strict=True), key=lambda pair: pair[0].killed or 0):
         if worker.killed is not None:
             time.sleep(max(0.0, begun + worker.killed - time.monotonic()))
             process.kill()
-    return [process.wait(timeout=60) for process in processes]
+    for process in processes:
+        process.join(60)
+    return [process.exitcode for process in processes]
 
 
 def balance_in(folder: Path, limit: int) -> Balance:
