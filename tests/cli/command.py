@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,7 @@ Command = Callable[..., Done]
 
 
 @contextmanager
-def log_kept() -> Iterator[None]:
+def log_kept() -> Generator[None]:
     """Within it commands may set up the log of `askance`; afterwards it is as it was."""
     log = logging.getLogger("askance")
     handlers, propagate, level = log.handlers[:], log.propagate, log.level
@@ -69,7 +69,7 @@ class Workplace:
     folder: Path
 
     @contextmanager
-    def entered(self) -> Iterator[Path]:
+    def entered(self) -> Generator[Path]:
         """Within it the working directory and the store are these."""
         work, store = self.folder / "work", os.environ.get("ASKANCE_STORE")
         work.mkdir(exist_ok=True)
