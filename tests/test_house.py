@@ -9,7 +9,9 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -277,13 +279,14 @@ def test_a_line_that_speaks_of_something_else_is_seen(line: str) -> None:
     assert any(re.search(pattern, line) for pattern in FORBIDDEN.values())
 
 
-def texts() -> Iterator[tuple[Path, str]]:
+@cache
+def texts() -> list[tuple[Path, str]]:
     """Every file of the repository that is text."""
+    found: list[tuple[Path, str]] = []
     for path in files():
-        try:
-            yield path, path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            continue
+        with suppress(UnicodeDecodeError):
+            found.append((path, path.read_text(encoding="utf-8")))
+    return found
 
 
 def files() -> list[Path]:

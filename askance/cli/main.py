@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -55,9 +56,14 @@ def common(
     """What every command takes."""
 
 
-def command_line(words: Sequence[str]) -> typer.Typer:
+def command_line(words: Sequence[str]) -> Callable[..., Any]:
     """The command line, with all commands, or with none but the one that `words` begin with, which loads sooner."""
-    names = [*words[:1]] if words and words[0] in _COMMANDS else [*_COMMANDS]
+    return _made(tuple(words[:1]) if words and words[0] in _COMMANDS else tuple(_COMMANDS))
+
+
+@cache
+def _made(names: tuple[str, ...]) -> Callable[..., Any]:
+    """The command line with these commands; a process that runs several of them makes it once."""
     app = typer.Typer(
         name="askance",
         help="What is odd about an image, and what it argues for: agents that reason over verbalized images.",
@@ -78,7 +84,7 @@ def command_line(words: Sequence[str]) -> typer.Typer:
         else:
             kind = PlainCommand if name in _PLAIN else None
             app.command(name, cls=kind, epilog=HELP if name == "run" else None)(command)
-    return app
+    return typer.main.get_command(app)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -99,8 +105,8 @@ def main(arguments: list[str] | None = None) -> None:
 def _ended(arguments: list[str] | None, process: Process) -> int:
     """Runs the command; the exit code, once all is said."""
     try:
-        app = command_line(sys.argv[1:] if arguments is None else arguments)
-        code = app(args=arguments, prog_name="askance", standalone_mode=False, obj=process)
+        command = command_line(sys.argv[1:] if arguments is None else arguments)
+        code = command(args=arguments, prog_name="askance", standalone_mode=False, obj=process)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
+import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
+from askance.cli import main
 from tests.servers import Seen, default_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +48,53 @@ class Done:
 
 Command = Callable[..., Done]
 """Runs `askance` with the arguments, in this process."""
+
+
+@contextmanager
+def log_kept() -> Generator[None]:
+    """Within it commands may set up the log of `askance`; afterwards it is as it was."""
+    log = logging.getLogger("askance")
+    handlers, propagate, level = log.handlers[:], log.propagate, log.level
+    try:
+        yield
+    finally:
+        log.handlers[:], log.propagate = handlers, propagate
+        log.setLevel(level)
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """A working directory and a store beside it, made once for a module; each test works in a copy."""
+
+    folder: Path
+
+    @contextmanager
+    def entered(self) -> Generator[Path]:
+        """Within it the working directory and the store are these."""
+        work, store = self.folder / "work", os.environ.get("ASKANCE_STORE")
+        work.mkdir(exist_ok=True)
+        os.environ["ASKANCE_STORE"] = str(self.folder / "store")
+        try:
+            with contextlib.chdir(work):
+                yield work
+        finally:
+            del os.environ["ASKANCE_STORE"]
+            os.environ.update({} if store is None else {"ASKANCE_STORE": store})
+
+    def run(self, *arguments: str) -> None:
+        """Runs `askance` here, in this process; it must end well."""
+        out = io.StringIO()
+        with self.entered(), log_kept(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            try:
+                main([*arguments])
+            except SystemExit as end:
+                assert end.code == 0, out.getvalue()  # noqa: PT017  # what it printed says why
+
+    def copy_to(self, place: Path) -> None:
+        """Copies all of it to a test's `own_place` and to the store beside that."""
+        shutil.copytree(self.folder / "work", place, dirs_exist_ok=True)
+        if (self.folder / "store").is_dir():
+            shutil.copytree(self.folder / "store", place.parent / "store", dirs_exist_ok=True)
 
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from askance.cli import main
-from tests.cli.command import Command, Done, draw, telling
+from tests.cli.command import Command, Done, Workplace, draw, log_kept, telling
 from tests.servers import FakeEndpoint
 
 
@@ -26,11 +25,25 @@ def askance(capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
         assert isinstance(ended.value.code, int)
         return Done(ended.value.code, out, err)
 
-    log = logging.getLogger("askance")
-    handlers, propagate, level = log.handlers[:], log.propagate, log.level
-    yield run
-    log.handlers[:], log.propagate = handlers, propagate
-    log.setLevel(level)
+    with log_kept():
+        yield run
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+    """A working directory for what the tests of a module begin with."""
+    return Workplace(tmp_path_factory.mktemp("workplace"))
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits before another try, unless the endpoint asks for it."""
+    from tenacity import wait_none
+
+    def no_wait(**_: float) -> wait_none:
+        return wait_none()
+
+    monkeypatch.setattr("tenacity.wait_random_exponential", no_wait)
 
 
 @pytest.fixture

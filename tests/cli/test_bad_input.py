@@ -23,17 +23,6 @@ SPECS = f"`openai:gpt-4o`, or `{LOCAL}` for a server of your own"
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits before another try."""
-    from tenacity import wait_none
-
-    def no_wait(**_: float) -> wait_none:
-        return wait_none()
-
-    monkeypatch.setattr("tenacity.wait_random_exponential", no_wait)
-
-
-@pytest.fixture
 def picture(ads: list[str]) -> str:
     return ads[0]
 
@@ -299,7 +288,7 @@ def test_no_key(askance: Command, ads: list[str]) -> None:
     assert done == Done(3, "", said("There is no key for 'openai:gpt-4o': set OPENAI_API_KEY.", hint))
 
 
-def test_a_server_that_is_down(impatient: None, askance: Command, ads: list[str]) -> None:
+def test_a_server_that_is_down(askance: Command, ads: list[str]) -> None:
     with FakeEndpoint() as endpoint:
         url = endpoint.url
     done = askance("run", "verbalize", "ads", "--vlm", f"openai:m@{url}")
@@ -308,7 +297,7 @@ def test_a_server_that_is_down(impatient: None, askance: Command, ads: list[str]
     assert done == Done(3, "", said(sentence, "Start the server, or check the address."))
 
 
-def test_a_server_that_went_down_stops_at_the_first_image(impatient: None, askance: Command, ads: list[str]) -> None:
+def test_a_server_that_went_down_stops_at_the_first_image(askance: Command, ads: list[str]) -> None:
     with FakeEndpoint() as endpoint:
         url = endpoint.url
         askance("run", "verbalize", ads[0], "--vlm", f"openai:m@{url}", "--context", "IN")

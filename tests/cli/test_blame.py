@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Command, draw, link_of, telling
+from tests.cli.command import Command, Workplace, draw, link_of, telling
 from tests.replies import WRONG_KEY
 from tests.servers import Answer, FakeEndpoint, Seen
 
@@ -41,7 +41,7 @@ c: UH
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def endpoint() -> Iterator[FakeEndpoint]:
     with FakeEndpoint(lying) as running:
         yield running
@@ -63,14 +63,21 @@ def lying(seen: Seen) -> Answer:
             return telling(seen)
 
 
-@pytest.fixture(autouse=True)
-def posters(own_place: Path, askance: Command, vlm: str) -> None:
+@pytest.fixture(scope="module")
+def made(workplace: Workplace, endpoint: FakeEndpoint) -> Workplace:
     """A run over three pictures, of which one is answered right."""
-    draw(own_place / "ads", "a.png", "b.png", "c.png")
     rows = [{"id": name, "image": f"{name}.png", "target": target} for name, target in (("a", 1), ("b", 2), ("c", 1))]
-    Path("ads/samples.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    Path("posters.yaml").write_text(TASK, encoding="utf-8")
-    assert askance("eval", "run", "posters.yaml", "--vlm", vlm, "--out", "run").code == 0
+    with workplace.entered() as work:
+        draw(work / "ads", "a.png", "b.png", "c.png")
+        (work / "ads/samples.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        (work / "posters.yaml").write_text(TASK, encoding="utf-8")
+    workplace.run("eval", "run", "posters.yaml", "--vlm", f"openai:fake-model@{endpoint.url}", "--out", "run")
+    return workplace
+
+
+@pytest.fixture(autouse=True)
+def posters(made: Workplace, own_place: Path) -> None:
+    made.copy_to(own_place)
 
 
 def test_the_link_to_blame_is_named_for_each_and_in_sum(askance: Command) -> None:

@@ -245,7 +245,7 @@ def test_exit_codes_are_documented(askance: Command) -> None:
         words = " ".join(askance(*command, "--help").out.split())
         assert words.endswith(
             "Exit codes: 0 all answered · 1 some have no answer · 2 the command, a file or a setting is wrong · "
-            "3 cannot start · 130 interrupted."
+            "3 cannot start · 130 interrupted · 143 terminated."
         )
 
 

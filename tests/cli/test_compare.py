@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import Command
+from tests.cli.command import Command, Workplace
 
 OWN = """\
 from askance.evals import Sample, Task, right_or_wrong, task
@@ -22,12 +22,18 @@ def guess(right: int, count: int = 20) -> Task:
 """
 
 
-@pytest.fixture(autouse=True)
-def runs(askance: Command) -> None:
-    Path("own.py").write_text(OWN, encoding="utf-8")
+@pytest.fixture(scope="module")
+def made(workplace: Workplace) -> Workplace:
+    with workplace.entered() as work:
+        (work / "own.py").write_text(OWN, encoding="utf-8")
     for name, right, count in (("good", 19, 20), ("bad", 3, 20), ("short", 3, 5)):
-        done = askance("eval", "run", "own.py", "-T", f"right={right}", "-T", f"count={count}", "--out", name)
-        assert done.code == 0
+        workplace.run("eval", "run", "own.py", "-T", f"right={right}", "-T", f"count={count}", "--out", name)
+    return workplace
+
+
+@pytest.fixture(autouse=True)
+def runs(made: Workplace, own_place: Path) -> None:
+    made.copy_to(own_place)
 
 
 def test_the_sentence_then_counts_then_what_differs(askance: Command) -> None:

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from askance.evals import Sample, Task, evaluate
 from askance.evals.judging import judged_scoring, read_card
 from askance.models import Engine, get_model
 from askance.replay import Store
+from askance.statistics import resampling
 from tests.cli.command import Command
 from tests.evals.report.runs import Parsed
 from tests.judges import verdict_by_words
@@ -34,6 +36,17 @@ def endpoint() -> Iterator[FakeEndpoint]:
 
     with FakeEndpoint(answer, models=("words", *ODD)) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agreements are resampled a few times: of two groups, which is all that the cards here have."""
+    places = resampling.drawn_places
+
+    def drawn(clusters: Sequence[Any], *, seed: int, draws: int) -> Iterator[list[int]]:
+        return places(clusters, seed=seed, draws=min(draws, 100))
+
+    monkeypatch.setattr(resampling, "drawn_places", drawn)
 
 
 @pytest.fixture

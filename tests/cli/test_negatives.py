@@ -197,17 +197,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
 }
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tenacity import wait_none
-
-    def no_wait(**_: float) -> wait_none:
-        return wait_none()
-
-    monkeypatch.setattr("tenacity.wait_random_exponential", no_wait)
-
-
-@pytest.mark.usefixtures("data", "impatient")
+@pytest.mark.usefixtures("data")
 @pytest.mark.parametrize(("arguments", "code", "message"), BAD.values(), ids=BAD)
 def test_bad_input_is_one_message(askance: Command, arguments: list[str], code: int, message: str) -> None:
     files: dict[str, Any] = {

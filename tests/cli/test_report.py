@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import Command, draw
+from tests.cli.command import Command, Workplace, draw
 from tests.evals.report.runs import Parsed
 
 OWN = """\
@@ -27,12 +27,19 @@ def guess(right: int, count: int = 8) -> Task:
 """
 
 
-@pytest.fixture(autouse=True)
-def runs(askance: Command, own_place: Path) -> None:
-    draw(own_place / "pictures", "a.png", "b.png")
-    Path("own.py").write_text(OWN, encoding="utf-8")
+@pytest.fixture(scope="module")
+def made(workplace: Workplace) -> Workplace:
+    with workplace.entered() as work:
+        draw(work / "pictures", "a.png", "b.png")
+        (work / "own.py").write_text(OWN, encoding="utf-8")
     for name, right in (("good", 7), ("bad", 1)):
-        assert askance("eval", "run", "own.py", "-T", f"right={right}", "--out", name).code == 0
+        workplace.run("eval", "run", "own.py", "-T", f"right={right}", "--out", name)
+    return workplace
+
+
+@pytest.fixture(autouse=True)
+def runs(made: Workplace, own_place: Path) -> None:
+    made.copy_to(own_place)
 
 
 def test_a_run_becomes_a_page(askance: Command) -> None:

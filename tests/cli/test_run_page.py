@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.command import Command, Done, finish, link_of, picture_of, start, telling
+from tests.cli.command import Command, Done, link_of, picture_of, telling
 from tests.evals.report.runs import HOSTILE, Parsed
 from tests.replies import SILENT
 from tests.servers import Answer, FakeEndpoint, Seen
@@ -89,8 +93,22 @@ def test_a_page_that_is_there_is_replaced_whole(askance: Command, vlm: str, ads:
     assert not Path("page.html.part").exists()
 
 
-def interrupted(ads: list[str], *more: str, answered: int = 1) -> Done:
-    """A run of one call a picture that is interrupted when so many are answered and the next one hangs."""
+@pytest.fixture
+def interrupted(askance: Command, ads: list[str]) -> Iterator[Callable[..., Done]]:
+    """A run of one call a picture that gets Ctrl-C when so many are answered and the next one hangs."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
+
+    def run(*more: str, answered: int = 1) -> Done:
+        try:
+            return _interrupted(askance, ads, *more, answered=answered)
+        except KeyboardInterrupt:
+            pytest.fail("the command let Ctrl-C through")
+
+    yield run
+    signal.signal(signal.SIGINT, before)
+
+
+def _interrupted(askance: Command, ads: list[str], *more: str, answered: int) -> Done:
     seen_so_far: list[str] = []
 
     def hangs(seen: Seen) -> Answer:
@@ -99,21 +117,32 @@ def interrupted(ads: list[str], *more: str, answered: int = 1) -> Done:
             seen_so_far.append(picture)
         return SILENT if picture in seen_so_far[answered:] else telling(seen)
 
+    shown: Any = sys.stdout
+    over = threading.Event()
+
+    def interrupt() -> None:
+        asked = 1 + answered + 1  # the probe, and what hangs
+        while len(endpoint.requests) < asked or shown.getvalue().count("\n") < answered:
+            if over.wait(0.01):
+                return
+        os.kill(os.getpid(), signal.SIGINT)
+
     with FakeEndpoint(hangs) as endpoint:
-        spec = f"openai:m@{endpoint.url}"
-        process = start("run", "verbalize", *ads, "--context", "IN", "--vlm", spec, "--concurrency", "1", *more)
-        if answered:
-            assert process.stdout is not None
-            process.stdout.readline()
-        else:
-            endpoint.wait(2)
-        process.send_signal(signal.SIGINT)
-        return finish(process)
+        interrupting = threading.Thread(target=interrupt)
+        interrupting.start()
+        command = ["run", "verbalize", *ads, "--context", "IN", "--vlm", f"openai:m@{endpoint.url}"]
+        try:
+            return askance(*command, "--concurrency", "1", *more)
+        finally:
+            over.set()
+            interrupting.join()
 
 
 @pytest.mark.parametrize("more", [[], ["--out", "run"]], ids=["records", "folder"])
-def test_an_interrupted_run_writes_what_was_read(ads: list[str], more: list[str]) -> None:
-    done = interrupted(ads, "--json", "--html", "page.html", *more)
+def test_an_interrupted_run_writes_what_was_read(
+    interrupted: Callable[..., Done], ads: list[str], more: list[str]
+) -> None:
+    done = interrupted("--json", "--html", "page.html", *more)
 
     assert done.code == 130
     assert done.err.splitlines()[-2:] == [
@@ -126,19 +155,21 @@ def test_an_interrupted_run_writes_what_was_read(ads: list[str], more: list[str]
     assert "2 more pictures were not read when the run was interrupted." in parsed.text
 
 
-def test_an_interrupted_run_that_read_nothing_leaves_the_page_that_is_there(ads: list[str]) -> None:
+def test_an_interrupted_run_that_read_nothing_leaves_the_page_that_is_there(
+    interrupted: Callable[..., Done],
+) -> None:
     PAGE.write_text("old", encoding="utf-8")
 
-    done = interrupted(ads, "--html", "page.html", answered=0)
+    done = interrupted("--html", "page.html", answered=0)
 
     assert (done.code, PAGE.read_text(encoding="utf-8")) == (130, "old")
     assert done.err.endswith("\nNo picture was read, so no page is written to page.html.\n")
 
 
-def test_a_page_that_cannot_be_written_changes_no_interruption(ads: list[str]) -> None:
+def test_a_page_that_cannot_be_written_changes_no_interruption(interrupted: Callable[..., Done]) -> None:
     Path("file").write_text("no folder", encoding="utf-8")
 
-    done = interrupted(ads, "--json", "--html", "file/page.html")
+    done = interrupted("--json", "--html", "file/page.html")
 
     assert done.code == 130
     assert "\nInterrupted. The same command goes on" in done.err

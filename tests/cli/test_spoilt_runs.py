@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.command import Command
+from tests.cli.command import Command, Workplace
 from tests.evals.guilty import run_of
 
 COMMANDS: dict[str, list[str]] = {
@@ -27,10 +27,24 @@ COMMANDS: dict[str, list[str]] = {
 OF_DESCRIPTION = {**COMMANDS, "table": ["eval", "table", "odd", "good"], "pack": ["pack", "odd"]}
 
 
+@pytest.fixture(scope="module")
+def made(workplace: Workplace) -> Workplace:
+    with workplace.entered() as work:
+        run_of(work / "pictures", None, out="good")
+        run_of(work / "pictures", "narration", of=["01"], out="odd")
+    return workplace
+
+
 @pytest.fixture(autouse=True)
-def runs(own_place: Path) -> None:
-    run_of(own_place / "pictures", None, out="good")
-    run_of(own_place / "pictures", "narration", of=["01"], out="odd")
+def runs(made: Workplace, own_place: Path) -> None:
+    made.copy_to(own_place)
+
+
+def each_of(commands: Collection[str], spoilt: Collection[str]) -> list[tuple[str, str]]:
+    """Every command with one of the spoilt files, in turn, and the first of them with every one."""
+    first, names = next(iter(commands)), [*spoilt]
+    turns = [(command, names[place % len(names)]) for place, command in enumerate(commands)]
+    return list(dict.fromkeys([*turns, *((first, name) for name in names)]))
 
 
 def written(text: str) -> None:
@@ -76,14 +90,12 @@ DESCRIPTIONS: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize(("spoil", "message"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
-@pytest.mark.parametrize("command", OF_DESCRIPTION.values(), ids=OF_DESCRIPTION)
-def test_a_spoilt_description_is_told(
-    command: list[str], spoil: Callable[[], object], message: str, askance: Command
-) -> None:
+@pytest.mark.parametrize(("command", "spoilt"), each_of(OF_DESCRIPTION, DESCRIPTIONS))
+def test_a_spoilt_description_is_told(command: str, spoilt: str, askance: Command) -> None:
+    spoil, message = DESCRIPTIONS[spoilt]
     spoil()
 
-    done = askance(*command)
+    done = askance(*OF_DESCRIPTION[command])
 
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"askance: {message}")
@@ -97,12 +109,12 @@ LINES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("changes", "wrong"), LINES.values(), ids=LINES)
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_spoilt_line_is_told(command: list[str], changes: dict[str, Any], wrong: str, askance: Command) -> None:
+@pytest.mark.parametrize(("command", "spoilt"), each_of(COMMANDS, LINES))
+def test_a_spoilt_line_is_told(command: str, spoilt: str, askance: Command) -> None:
+    changes, wrong = LINES[spoilt]
     second(**changes)
 
-    done = askance(*command)
+    done = askance(*COMMANDS[command])
 
     assert done.code == 2
     assert f"askance: Line 2 of 'odd/samples.jsonl' is no line of a run: {wrong}" in done.err

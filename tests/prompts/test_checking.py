@@ -1,12 +1,27 @@
 from __future__ import annotations
 
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from askance.prompts import Problem, PromptLibrary
+from askance.prompts import Problem, PromptLibrary, checking
+from askance.prompts.reading import read_prompt
 
 from .conftest import Write
+
+read_once = cache(partial(read_prompt, overlay=False))
+
+
+@pytest.fixture(autouse=True)
+def package_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package's own files, which no test changes, are read and held to the rules once."""
+
+    def read(path: Path, *, overlay: bool, **more: Any) -> Any:
+        return read_prompt(path, overlay=overlay, **more) if overlay else read_once(path)
+
+    monkeypatch.setattr(checking, "read_prompt", read)
 
 
 def test_nothing_is_wrong_with_the_package() -> None:

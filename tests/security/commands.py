@@ -43,6 +43,17 @@ main()
 )
 """How Python begins the command; the second one looks at batches without delay, and waits after faults."""
 
+IN_TURN = """
+import shlex, sys
+from askance.cli import main
+for command in sys.argv[1:]:
+    try:
+        main(shlex.split(command))
+    except SystemExit:
+        print(chr(28), end="", flush=True)
+"""
+"""Several commands in one process, and a mark after each: loading all that they need takes longer than they do."""
+
 
 @dataclass
 class Project:
@@ -93,11 +104,11 @@ class Project:
             encoding="utf-8",
         )
 
-    def on_terminal(self, *arguments: str) -> str:
-        """What the command shows on a terminal, byte for byte."""
+    def on_terminal(self, *commands: str) -> list[str]:
+        """What each of the commands shows on a terminal, byte for byte."""
         ours, theirs = os.openpty()
         with subprocess.Popen(
-            [sys.executable, "-m", "askance", *arguments],
+            [sys.executable, "-c", IN_TURN, *commands],
             cwd=self.folder,
             env={**self.env, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"},
             stdin=theirs,
@@ -112,7 +123,9 @@ class Project:
                     shown += chunk
             os.close(ours)
             process.wait(timeout=60)
-        return shown.decode()
+        *each, rest = shown.decode().split("\x1c")
+        assert (len(each), rest) == (len(commands), "")
+        return each
 
     def leaks(self) -> Iterator[str]:
         """Each place in which a secret stands."""

@@ -12,6 +12,7 @@ import pytest
 from askance.chains import Reading, action_reason
 from askance.chat import ChatRequest
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
+from askance.nodes import Result
 from askance.prompts.fencing import fence, marker, visible
 from askance.replay import MemoryStore
 from tests.scripted import OPTIONS, PICTURE
@@ -121,33 +122,42 @@ def turns(requests: list[ChatRequest]) -> list[list[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("paper", [False, True], ids=["json", "paper"])
-@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
-async def test_a_planted_text_never_leaves_its_fence_and_never_changes_a_role(planted: str, paper: bool) -> None:
+async def test_a_planted_text_never_leaves_its_fence_and_never_changes_a_role(paper: bool) -> None:
     _, plain = await read("Fresh coffee.", paper=paper)
+    roles = turns(plain)
 
-    reading, asked = await read(planted, paper=paper)
+    found = {name: await read(planted, paper=paper) for name, planted in PLANTED.items()}
 
-    assert turns(asked) == turns(plain)
-    assert {result.outcome for result in reading.links.values()} == {"answered"}
-    assert reading.statement is not None
-    assert (
-        str(reading.statement.value)
-        == "The surface of cup mimics the texture of bricks, while retaining its original structure."
-    )
-    assert reading.answers is not None
-    assert reading.answers.unwrap().numbers == (2, 1, 3)
+    assert [name for name, (_, asked) in found.items() if turns(asked) != roles] == []
+    readings = {name: reading for name, (reading, _) in found.items()}
+    assert {name: outcomes_of(reading) for name, reading in readings.items()} == {
+        name: {"answered"} for name in PLANTED
+    }
+    statement = "The surface of cup mimics the texture of bricks, while retaining its original structure."
+    assert [name for name, reading in readings.items() if str(value_of(reading.statement)) != statement] == []
+    assert [name for name, reading in readings.items() if value_of(reading.answers).numbers != (2, 1, 3)] == []
 
 
-@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
-async def test_what_a_fence_holds_is_what_the_picture_says(planted: str) -> None:
+def outcomes_of(reading: Reading) -> set[str]:
+    return {result.outcome for result in reading.links.values()}
+
+
+def value_of(result: Result[Any] | None) -> Any:
+    assert result is not None
+    return result.unwrap()
+
+
+async def test_what_a_fence_holds_is_what_the_picture_says() -> None:
     """Nothing is lost on the way, apart from what cannot be seen."""
-    reading, asked = await read(planted, paper=False)
+    lost: list[str] = []
+    for name, planted in PLANTED.items():
+        reading, asked = await read(planted, paper=False)
+        combined = next(request for request in asked if name_of(request) == "combine").messages[-1].text
+        quoted = [found["text"] for found in FENCED.finditer(combined)]
+        said = ["cup, bricks", str(value_of(reading.scene_text)), *[f"It says: {planted}".strip()] * 2]
+        lost += [] if quoted == [visible(text) for text in said] else [name]
 
-    combined = next(request for request in asked if name_of(request) == "combine").messages[-1].text
-    assert reading.scene_text is not None
-    quoted = [found["text"] for found in FENCED.finditer(combined)]
-    said = ["cup, bricks", str(reading.scene_text.unwrap()), *[f"It says: {planted}".strip()] * 2]
-    assert quoted == [visible(text) for text in said]
+    assert lost == []
 
 
 def test_the_obedient_model_does_obey() -> None:
@@ -170,21 +180,22 @@ def names(planted: str) -> Callable[[ChatRequest], str]:
     return reply
 
 
-@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
-async def test_an_object_that_is_called_like_an_order_stays_on_its_line(planted: str) -> None:
+async def test_an_object_that_is_called_like_an_order_stays_on_its_line() -> None:
     """Names of objects are part of the statements to choose from, which cannot be fenced; there they forge no line."""
-    counts: list[dict[str, list[tuple[str, int]]]] = []
-    for name in (planted, "bricks"):
+
+    async def lines_by_turn(name: str) -> dict[str, list[tuple[str, int]]]:
         script = ScriptedModel(names(name), capabilities=Capabilities(schema="enforced"))
         chain = action_reason(get_model(script, engine=Engine(records=MemoryStore())))
         await chain.ainvoke({"image": PICTURE, "options": OPTIONS})
-        counts.append(
-            {
-                name_of(request): [(message.role, skeleton(message.text).count("\n")) for message in request.messages]
-                for request in script.requests
-            }
-        )
+        return {
+            name_of(request): [(message.role, skeleton(message.text).count("\n")) for message in request.messages]
+            for request in script.requests
+        }
+
+    plain = await lines_by_turn("bricks")
+    found = {name: await lines_by_turn(planted) for name, planted in PLANTED.items()}
 
     # A name that is no name is asked for again, and then there is nothing to pass on.
     refused = [("system", 1), ("user", 2), ("assistant", 0), ("user", 1)]
-    assert counts[0] == counts[1] or (counts[0]["objects"] == refused and "combine" not in counts[0])
+    forged = {name: lines for name, lines in found.items() if lines != plain}
+    assert {name for name, lines in forged.items() if lines["objects"] != refused or "combine" in lines} == set()

@@ -22,12 +22,14 @@ def steering(seen: Seen) -> Reply:
 def test_no_stranger_steers_the_terminal(own_place: Path) -> None:
     with FakeEndpoint(steering) as endpoint:
         project = Project.make(own_place, endpoint.url)
-        run = project.on_terminal("run", "action-reason", "ad.jpg", "--options", "options.json", "--out", "out")
-        as_json = project.on_terminal("run", "verbalize", "ad.jpg", "--json")
-        check = project.on_terminal("models", "check", "eye")
-    why = project.on_terminal("cache", "why", "--last")
-    stats = project.on_terminal("cache", "stats")
-    for shown in (run, as_json, check, why, stats):
+        run, as_json, *more = project.on_terminal(
+            "run action-reason ad.jpg --options options.json --out out",
+            "run verbalize ad.jpg --json",
+            "models check eye",
+            "cache why --last",
+            "cache stats",
+        )
+    for shown in (run, as_json, *more):
         assert [mark for mark in STEERING if mark in shown] == []
         assert "Traceback" not in shown
     assert r"\x1b]0;PWNED" in run
@@ -38,7 +40,7 @@ def test_no_stranger_steers_the_terminal(own_place: Path) -> None:
 
 def test_no_complaint_steers_the_terminal(own_place: Path) -> None:
     with FakeEndpoint(lambda seen: error(400, f"Bad {STEER}")) as endpoint:
-        shown = Project.make(own_place, endpoint.url).on_terminal("run", "verbalize", "ad.jpg")
+        (shown,) = Project.make(own_place, endpoint.url).on_terminal("run verbalize ad.jpg")
 
     assert [mark for mark in STEERING if mark in shown] == []
     assert "PWNED" in shown
@@ -51,7 +53,6 @@ def test_no_prompt_file_steers_the_terminal(own_place: Path) -> None:
     broken = f"---\n{STEER}: [\n---\nuser:\nx"
     for text, commands in ((sound, ("show unusual", "list", "render unusual")), (broken, ("check",))):
         (own_place / "prompts" / "unusual.json.prompt").write_text(text, encoding="utf-8")
-        for command in commands:
-            shown = project.on_terminal("prompts", *command.split())
+        for shown in project.on_terminal(*(f"prompts {command}" for command in commands)):
             assert [mark for mark in STEERING if mark in shown] == []
             assert "Traceback" not in shown
