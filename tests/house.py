@@ -17,7 +17,7 @@ from typing import Literal
 PACKAGE = "askance"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "frozen", "statistics"),
+    ("documents", "errors", "frozen", "statistics"),
     ("images", "atypicality"),
     ("chat",),
     ("replay", "prompts"),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from askance.evals import Definition, Run
     from askance.evals.checking import Checked, Report
+    from askance.evals.signature import Signature
 
 
 def pack(
@@ -21,14 +22,27 @@ def pack(
         list[str] | None,
         typer.Option("--images", help="Put the images in this file or folder in as well; mind their rights."),
     ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--sign", help="Sign the pack with this SSH key, through `ssh-keygen`.", metavar="KEY"),
+    ] = None,
 ) -> None:
     """Put finished runs into one file: manifest, samples, scores, records, prompts, tables."""
+    from functools import partial
+
     from askance.evals import Run
     from askance.evals.packs import pack as write
+    from askance.evals.signature import sign
     from askance.replay import visible
 
     opened = [Run.open(run) for run in runs]
-    packed = write(opened, out, tables=tables_of(opened), images=_pictures(images or [], opened))
+    packed = write(
+        opened,
+        out,
+        tables=tables_of(opened),
+        images=_pictures(images or [], opened),
+        sign=None if key is None else partial(sign, key=key),
+    )
     size = packed.path.stat().st_size / 1e6
     print(visible(f"{packed.path}: {packed.runs} runs, {packed.files} files, {size:.1f} MB"))
     print(f"sha256 of its manifest: {packed.digest}")
@@ -38,32 +52,43 @@ def replay(
     file: Annotated[Path, typer.Argument(help="A file that `askance pack` wrote.", metavar="PACK")],
     again: Annotated[
         bool,
-        typer.Option("--rerun", help="Also run the chains again against the pack's records, and say what differs."),
+        typer.Option("--rerun", help="Also run the chains again with the prompts of today, and say what differs."),
     ] = False,
     task: Annotated[
         list[str] | None, typer.Option("--task", help="A task of your own that the pack has runs of: my_task.py@name.")
     ] = None,
+    signers: Annotated[
+        Path | None,
+        typer.Option(help="File of the signers that you know, as SSH has it; a pack of nobody among them ends with 1."),
+    ] = None,
     tables: Annotated[Path | None, typer.Option(help="Folder to write the tables to.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as one JSON object.")] = False,
 ) -> None:
-    """Check a pack, score what was answered and make its tables anew: no key, no network, no images."""
+    """Hold a pack against its records: read the replies, score them, make the tables; no key, no network, no images.
+
+    Exit codes: 0 everything follows from the records · 1 something does not, is read differently by now or cannot be
+    checked, or the signature does not fit · 2 it is no pack.
+    """
     import asyncio
-    import json
 
     from askance.cli.exits import OK, SOME
+    from askance.cli.showing import json_text
     from askance.evals.catalog import find_task
     from askance.evals.checking import check
     from askance.evals.packs import opened
+    from askance.evals.signature import check_signature
 
     own = {definition.name: definition for definition in map(find_task, task or [])}
     with opened(file) as each:
+        signature = check_signature(each.manifest, each.signature, signers=signers)
         report = asyncio.run(check(each, find=lambda run: _definition(run, own), tables=tables_of, again=again))
     if tables is not None:
         tables.mkdir(parents=True, exist_ok=True)
         for name, text in report.tables.items():
             (tables / name).write_text(text, encoding="utf-8")
-    print(json.dumps(_form(report), ensure_ascii=False) if as_json else "\n".join(_text(report)))
-    raise typer.Exit(OK if report.sound else SOME)
+    print(json_text(_form(report, signature)) if as_json else "\n".join(_text(report, signature)))
+    trusted = signature.state == "known" if signers is not None else signature.state != "broken"
+    raise typer.Exit(OK if report.sound and trusted else SOME)
 
 
 SHOWN = 8
@@ -118,10 +143,14 @@ def _pictures(places: list[str], runs: Sequence[Run]) -> list[Any]:
     return [image for digest, image in sorted(found.items()) if digest in wanted]
 
 
-def _form(report: Report) -> dict[str, Any]:
+def _form(report: Report, signature: Signature) -> dict[str, Any]:
     return {
         "sound": report.sound,
+        "follows": report.follows,
+        "read_otherwise": report.read_otherwise,
+        "unchecked": report.unchecked,
         "manifest": report.digest,
+        "signature": {"state": signature.state, "signer": signature.signer, "key": signature.key},
         "differing_tables": list(report.differing),
         "runs": [
             {
@@ -130,6 +159,9 @@ def _form(report: Report) -> dict[str, Any]:
                 "samples": run.samples,
                 "records": run.records,
                 "differences": list(run.differences),
+                "read_otherwise": list(run.read_otherwise),
+                "unchecked": run.unchecked,
+                "unrecorded": run.unrecorded,
                 "again": dict(run.again),
                 "changed": list(run.changed),
             }
@@ -139,7 +171,7 @@ def _form(report: Report) -> dict[str, Any]:
     }
 
 
-def _text(report: Report) -> Iterator[str]:
+def _text(report: Report, signature: Signature) -> Iterator[str]:
     from askance.replay import visible
 
     for name, text in report.tables.items():
@@ -149,14 +181,43 @@ def _text(report: Report) -> Iterator[str]:
         yield from map(visible, _about(run))
     for name in report.differing:
         yield visible(f"✗ The table {name} is not as the pack has it.")
-    verdict = "everything is as it says" if report.sound else "it is not as it says"
-    yield f"Pack with the manifest {report.digest[:12]}: {verdict}."
+    mark = "✗ " if signature.state == "broken" else ""
+    yield visible(f"{mark}{signature.words}.")
+    yield f"Pack with the manifest {report.digest[:12]}: {_verdict(report)}."
+    yield f"No pack can show {BEYOND}."
+
+
+BEYOND = "that a model wrote the replies, that no sample was left out, or that what counts as true is what the data say"
+"""What nobody can tell from a pack alone."""
+
+
+def _verdict(report: Report) -> str:
+    from askance.nodes.reply import READERS
+
+    if not report.follows:
+        return "it does not follow from its records"
+    if report.read_otherwise:
+        return f"it is read differently by readers {READERS}"
+    if report.unchecked:
+        return f"what can be checked follows from its records; {_samples(report.unchecked)} not checked"
+    return "everything in it follows from its records"
+
+
+def _samples(count: int) -> str:
+    return "1 sample" if count == 1 else f"{count:,} samples"
 
 
 def _about(run: Checked) -> Iterator[str]:
-    mark = "✗" if run.differences else "✓"
-    yield f"{mark} {run.name} ({run.task}): {run.samples:,} samples scored again, {run.records:,} records verified"
-    yield from (f"    {difference}" for difference in run.differences)
+    mark = "✗" if run.differences else "≠" if run.read_otherwise else "?" if run.unchecked else "✓"
+    read = run.samples - run.unchecked
+    yield f"{mark} {run.name} ({run.task}): {_samples(read)} read and scored again, {run.records:,} records verified"
+    if run.read_otherwise:
+        yield f"    its replies were read by readers {run.readers}, as it says"
+    if run.unchecked:
+        yield f"    {_samples(run.unchecked)} not checked: {run.why_unchecked}"
+    if run.unrecorded:
+        yield f"    {_samples(run.unrecorded)} without an answer: the calls failed and left no record"
+    yield from (f"    {difference}" for difference in (*run.differences, *run.read_otherwise))
     if run.again:
         yield f"  run again: {', '.join(f'{count:,} {change}' for change, count in sorted(run.again.items()))}"
     yield from (f"    {change}" for change in run.changed)

@@ -1,22 +1,26 @@
-"""Holding a pack against what it says of itself: records, scores, figures, tables; and what a chain says today."""
+"""Holding a pack against its records: what they are read as, scores, figures, tables; and what a chain says today."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
+from askance import __version__
 from askance.errors import AskanceError
 from askance.evals.rerunning import Change, rerun
 from askance.evals.rescoring import rescored
 from askance.evals.run_folder import CALLS
+from askance.nodes.reply import READERS
 from askance.replay import verify
 
 if TYPE_CHECKING:
     from askance.evals.figures import Figure
     from askance.evals.packs import Pack
+    from askance.evals.rerunning import Rerun
     from askance.evals.run import Answer, Run
     from askance.evals.tasks import Definition
 
@@ -32,8 +36,17 @@ class Checked:
     task: str
     samples: int
     records: int
+    readers: int | None = None
+    """Version of the readers that have read the replies, as the run says."""
     differences: tuple[str, ...] = ()
-    """What is not as the pack says, in words."""
+    """What does not follow from the run's records, in words."""
+    read_otherwise: tuple[str, ...] = ()
+    """What the readers of today read differently than those of another version did, in words."""
+    unchecked: int = 0
+    """Samples whose answers cannot be made again from the records."""
+    why_unchecked: str = ""
+    unrecorded: int = 0
+    """Samples without an answer whose calls left no record, as a call that failed does."""
     again: Mapping[Change, int] = field(default_factory=dict["Change", int])
     """By what became of them: samples that were run again, where that was asked for."""
     changed: tuple[str, ...] = ()
@@ -47,14 +60,29 @@ class Report:
     digest: str
     runs: tuple[Checked, ...]
     tables: Mapping[str, str]
-    """Text of each table, made anew."""
+    """Text of each table, made anew from what the records are read as."""
     differing: tuple[str, ...]
-    """Names of tables that are not as they were."""
+    """Names of tables that are not those of the pack's own scores."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether nothing in the pack contradicts its records, as far as they can be read."""
+        return not self.differing and not any(run.differences for run in self.runs)
+
+    @property
+    def read_otherwise(self) -> bool:
+        """Whether the readers of today read some of it differently."""
+        return any(run.read_otherwise for run in self.runs)
+
+    @property
+    def unchecked(self) -> int:
+        """Samples whose answers cannot be made again from the records."""
+        return sum(run.unchecked for run in self.runs)
 
     @property
     def sound(self) -> bool:
-        """Whether everything is as the pack says."""
-        return not self.differing and not any(run.differences for run in self.runs)
+        """Whether everything in the pack follows from its records, by the readers of today."""
+        return self.follows and not self.read_otherwise and not self.unchecked
 
 
 async def check(
@@ -64,51 +92,153 @@ async def check(
     tables: Callable[[Sequence[Run]], Mapping[str, str]],
     again: bool = False,
 ) -> Report:
-    """Verifies and scores what was answered, and makes the tables anew.
+    """Reads the recorded replies again, scores what they are read as, and makes the tables anew.
+
+    Every chain is run again over the run's own records with the prompts that the run has kept, so that an answer
+    counts only where it follows from replies to the very requests that the chain makes. That a model wrote the
+    replies no pack can show.
 
     Args:
         pack: opened, so that its digests are right already.
         find: the definition of a run's task.
         tables: text of the tables of some runs, by file name.
-        again: whether the chains are also run again, against the pack's records.
+        again: whether the chains are also run again with the prompts of today.
     """
     runs = [await _checked(run, find, again=again) for run in pack.runs]
-    made = tables([run for run, _ in runs])
-    names = sorted({*made, *pack.tables})
-    differing = tuple(name for name in names if made.get(name) != pack.tables.get(name))
-    return Report(digest=pack.digest, runs=tuple(checked for _, checked in runs), tables=made, differing=differing)
+    claimed, made = tables([own for own, _, _ in runs]), tables([read for _, read, _ in runs])
+    names = sorted({*claimed, *pack.tables})
+    differing = tuple(name for name in names if claimed.get(name) != pack.tables.get(name))
+    return Report(digest=pack.digest, runs=tuple(checked for _, _, checked in runs), tables=made, differing=differing)
 
 
-async def _checked(run: Run, find: Callable[[Run], Definition], *, again: bool) -> tuple[Run, Checked]:
-    """The run with its figures made anew, and what differs."""
+async def _checked(run: Run, find: Callable[[Run], Definition], *, again: bool) -> tuple[Run, Run, Checked]:
+    """The run with its own answers scored anew, with those that its records are read as, and what differs."""
     differences = list(_records(run))
     results: Counter[Change] = Counter()
     changed: list[str] = []
-    fresh = run
+    own = read = run
+    found = _Read(run.answers)
     try:
         definition = find(run)
-        answers, figures = await rescored(run, definition)
-        differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
-        fresh = run.scored(answers, figures)
-        if again and definition.solver is None:
-            changed.append("it is not run again: the task makes its solver only with its data")
-        elif again:
-            async for each in rerun(run, definition):
-                results[each.change] += 1
-                if each.change != "same" and len(changed) < SHOWN:
-                    changed.append(_said(each.was, each.change, each.now.reason))
     except AskanceError as error:
-        differences.append(f"it cannot be scored again: {error.message}")
+        found.unchecked, found.why = len(run.answers), _sentence(error)
+    else:
+        found = await _read(run, definition)
+        try:
+            answers, figures = await rescored(run, definition)
+            differences += [*_scores(run.answers, answers), *_figures(run.figures, figures), *_outcomes(run)]
+            own = read = run.scored(answers, figures)
+            if found.different:
+                answers, figures = await rescored(run.scored(found.answers, figures), definition)
+                found.figures = list(_figures(own.figures, figures))
+                read = run.scored(answers, figures)
+        except AskanceError as error:
+            differences.append(f"it cannot be scored again: {error.message}")
+        if again:
+            changed = await _run_again(run, definition, results)
+    # A run that names no readers is held to those of today: otherwise to leave their name out would excuse anything.
+    otherwise = tuple(found.words) if run.readers not in {READERS, None} else ()
     checked = Checked(
         name=run.path.name,
         task=run.task,
         samples=len(run.answers),
         records=len(run.records),
-        differences=tuple(differences),
+        readers=run.readers,
+        differences=(*differences, *(() if otherwise else found.words)),
+        read_otherwise=otherwise,
+        unchecked=found.unchecked,
+        why_unchecked=found.why,
+        unrecorded=found.unrecorded,
         again=dict(results),
         changed=tuple(changed),
     )
-    return fresh, checked
+    return own, read, checked
+
+
+@dataclass
+class _Read:
+    """What the records of a run are read as today."""
+
+    answers: Sequence[Answer]
+    different: list[str] = field(default_factory=list[str])
+    """Ids of samples that are answered otherwise."""
+    figures: list[str] = field(default_factory=list[str])
+    """What differs in the figures for it."""
+    unrecorded: int = 0
+    unchecked: int = 0
+    why: str = ""
+
+    @property
+    def words(self) -> Iterator[str]:
+        """What is different."""
+        if self.different:
+            count = len(self.different)
+            yield (
+                f"{count:,} of {len(self.answers):,} answers {'is' if count == 1 else 'are'} not what "
+                f"{'its' if count == 1 else 'their'} records are read as, such as {_such_as(self.different)}"
+            )
+            yield from self.figures
+
+
+async def _read(run: Run, definition: Definition) -> _Read:
+    """The answers of a run as its records are read today."""
+    found = _Read(run.answers)
+    if definition.solver is None:
+        found.unchecked, found.why = len(run.answers), "the task makes its solver only with its data"
+        return found
+    fresh: list[Answer] = []
+    strange: list[str] = []
+    try:
+        async with aclosing(rerun(run, definition, own_prompts=True)) as again:
+            async for each in again:
+                fresh.append(each.was)
+                if each.change == "unrecorded":
+                    found.unrecorded += 1
+                elif each.change == "asked anew":
+                    strange.append(each.was.sample.id)
+                elif each.change == "different":
+                    found.different.append(each.was.sample.id)
+                    fresh[-1] = _with(each)
+    except AskanceError as error:
+        found.unchecked, found.why = len(run.answers), _sentence(error)
+        return found
+    found.answers = fresh
+    if strange and run.made_by == __version__ and run.readers in {READERS, None}:
+        found.different += strange
+    elif strange:
+        found.unchecked = len(strange)
+        found.why = (
+            f"askance {__version__} asks otherwise than askance {run.made_by or '(of no version)'} did, such as about "
+            f"{_such_as(strange)}"
+        )
+    return found
+
+
+def _with(each: Rerun) -> Answer:
+    return replace(each.was, prediction=replace(each.now, meta=each.was.prediction.meta))
+
+
+async def _run_again(run: Run, definition: Definition, results: Counter[Change]) -> list[str]:
+    """Runs the chain again with the prompts of today; the first few samples that are not the same, in words."""
+    changed: list[str] = []
+    try:
+        async with aclosing(rerun(run, definition)) as again:
+            async for each in again:
+                results[each.change] += 1
+                if each.change != "same" and len(changed) < SHOWN:
+                    changed.append(_said(each.was, each.change, each.now.reason))
+    except AskanceError as error:
+        changed.append(f"it is not run again: {_sentence(error)}")
+    return changed
+
+
+def _sentence(error: AskanceError) -> str:
+    text = f"{error.message.rstrip('.')} ({error.hint.rstrip('.')})" if error.hint else error.message.rstrip(".")
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def _such_as(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:SHOWN]))
 
 
 def _records(run: Run) -> Iterator[str]:
@@ -135,6 +265,14 @@ def _same_score(was: Answer, now: Answer) -> bool:
     return old.keys() == new.keys() and all(_equal(old[name], new[name]) for name in old)
 
 
+def _outcomes(run: Run) -> Iterator[str]:
+    """Whether `run.json` counts what is there."""
+    told = run.totals.get("outcomes")
+    counted = Counter(answer.prediction.outcome for answer in run.answers)
+    if told is not None and dict(told) != dict(counted):
+        yield "its totals are not those of its samples"
+
+
 def _figures(was: Sequence[Figure], now: Sequence[Figure]) -> Iterator[str]:
     old, new = ({figure.metric: figure for figure in figures} for figures in (was, now))
     for name in [*old, *(name for name in new if name not in old)]:
@@ -144,6 +282,27 @@ def _figures(was: Sequence[Figure], now: Sequence[Figure]) -> Iterator[str]:
             yield f"{name} is a metric that the pack does not have"
         elif not _equal(old[name].value, new[name].value) or old[name].samples != new[name].samples:
             yield f"{name} was {_shown(old[name].value)} and is {_shown(new[name].value)}"
+        else:
+            yield from _parts(name, old[name].form(), new[name].form())
+
+
+def _parts(name: str, was: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """What differs in a figure beside its value: its interval, counts and bounds."""
+    for part in sorted({*was, *now}):
+        old, new, words = was.get(part), now.get(part), f"{above}{part.replace('_', ' ')}"
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            forms = cast("Mapping[str, Any]", old), cast("Mapping[str, Any]", new)
+            yield from _parts(name, *forms, f"{words}, ")
+        elif old != new and not (_number(old) and _number(new) and _equal(old, new)):
+            yield f"{name}: {words} was {_plain(old)} and is {_plain(new)}"
+
+
+def _number(value: object) -> bool:
+    return type(value) in (int, float)
+
+
+def _plain(value: object) -> str:
+    return _shown(cast("float", value)) if _number(value) else "none" if value is None else str(value)[:40]
 
 
 def _equal(one: float | None, other: float | None) -> bool:

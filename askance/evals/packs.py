@@ -17,9 +17,10 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from askance import __version__
+from askance.documents import Archive, UnreadableDocument, misfit, parse_json
 from askance.errors import StoreError, UsageError
 from askance.evals.run import Run
 from askance.evals.run_folder import CALLS, DESCRIPTION, PROMPTS, SAMPLES, SCORES
@@ -31,8 +32,16 @@ FORMAT = 1
 """Version of the pack's layout."""
 
 MANIFEST = "manifest.json"
+SIGNATURE = f"{MANIFEST}.sig"
+"""The signature of the manifest, where there is one."""
+SCHEMA = Path(__file__).with_name("pack.schema.json")
+"""Of the manifest."""
 MOST_BYTES = 4_000_000_000
 """Most that a pack may hold once it is unpacked."""
+MOST_BYTES_OF: Mapping[str, int] = {"runs": 1_000_000_000, "images": 512_000_000}
+"""Most that one file may hold, by the folder that it stands in."""
+MOST_BYTES_OF_TEXT = 16_000_000
+"""Most that any other file may hold: the manifest, its signature, a table, a schema."""
 
 _SHAPE = re.compile(
     rf"runs/[\w.-]+/({DESCRIPTION}|{SAMPLES}|{SCORES}|{CALLS}|{PROMPTS}/[\w.-]+)"
@@ -41,7 +50,6 @@ _SHAPE = re.compile(
 )
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The earliest date of the zip format: no file in a pack has one of its own."""
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +69,7 @@ def pack(
     *,
     tables: Mapping[str, str],
     images: Sequence[Image] = (),
+    sign: Callable[[bytes], bytes] | None = None,
 ) -> Packed:
     """Writes `runs` as one file, whole or not at all.
 
@@ -69,6 +78,7 @@ def pack(
         path: of the file; one that is there is replaced.
         tables: text by file name.
         images: pictures that are to go along; their rights are the caller's to check.
+        sign: makes the signature of the manifest, which has the digests of all else; None leaves the pack unsigned.
 
     Raises:
         UsageError: a run is not finished, or two have one name.
@@ -86,20 +96,24 @@ def pack(
     try:
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
             digests = {name: _add(file, name, sources[name]()) for name in sorted(sources)}
-            manifest = {
+            form = {
                 "format": FORMAT,
                 "askance": __version__,
                 "runs": [run.path.name for run in runs],
                 "files": digests,
             }
-            digest = _add(file, MANIFEST, (json.dumps(manifest, indent=2, sort_keys=True) + "\n").encode())
+            manifest = (json.dumps(form, indent=2, sort_keys=True) + "\n").encode()
+            digest = _add(file, MANIFEST, manifest)
+            if sign is not None:
+                _add(file, SIGNATURE, sign(manifest))
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise StoreError(
             f"The pack {str(path)!r} cannot be written: {error.strerror}.",
             hint="Make room on the disk, or name another place: `-o FILE`.",
         ) from error
+    finally:
+        part.unlink(missing_ok=True)
     return Packed(path=path, digest=digest, runs=len(runs), files=len(digests))
 
 
@@ -138,9 +152,13 @@ class Pack:
     """Where it lies unpacked."""
     digest: str
     askance: str
-    """Version that made it."""
+    """Version that made it, as it says."""
     runs: tuple[Run, ...]
     tables: Mapping[str, str]
+    manifest: bytes = b""
+    """What a signature is of."""
+    signature: bytes | None = None
+    """None where it is unsigned. Nobody has checked it yet."""
 
 
 @contextmanager
@@ -155,91 +173,110 @@ def opened(path: str | Path) -> Generator[Pack]:
     with TemporaryDirectory(prefix="askance-pack-") as place:
         folder = Path(place)
         try:
-            with zipfile.ZipFile(path) as file:
-                content = _manifest_bytes(file, path)
-                manifest = _manifest(content, path)
-                _unpack(file, manifest["files"], folder=folder, path=path)
+            with Archive(path, most=MOST_BYTES) as file:
+                content, signature, form = _unpacked(file, folder, path)
         except OSError as error:
             raise StoreError(
-                f"The pack {str(path)!r} cannot be read: {error.strerror}.", hint="Check the path."
+                f"The pack {str(path)!r} cannot be read: {error.strerror or error}.", hint="Check the path and the disk."
             ) from error
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-            raise UsageError(f"The file {str(path)!r} is no pack.", hint="Packs are made by `askance pack`.") from error
-        tables = sorted((folder / "tables").glob("*"))
+        except UnreadableDocument as error:
+            raise UsageError(
+                f"The file {str(path)!r} is no pack: it {error}.", hint="Packs are made by `askance pack`."
+            ) from error
         yield Pack(
             path=path,
             folder=folder,
             digest=sha256(content).hexdigest(),
-            askance=str(manifest["askance"]),
-            runs=tuple(Run.open(folder / "runs" / name) for name in manifest["runs"]),
-            tables={table.name: table.read_text(encoding="utf-8") for table in tables},
+            askance=form["askance"],
+            runs=tuple(Run.open(folder / "runs" / name) for name in form["runs"]),
+            tables=dict(_tables(folder, path)),
+            manifest=content,
+            signature=signature,
         )
 
 
-def _manifest_bytes(file: zipfile.ZipFile, path: Path) -> bytes:
-    try:
-        with file.open(MANIFEST) as source:
-            return source.read(_CHUNK)
-    except KeyError as error:
+def _unpacked(file: Archive, folder: Path, path: Path) -> tuple[bytes, bytes | None, Mapping[str, Any]]:
+    """The manifest as it stands in the file, its signature, and what it says; all else is written to `folder`."""
+    sizes = file.sizes
+    for name, size in sizes.items():
+        most = MOST_BYTES_OF.get(name.partition("/")[0], MOST_BYTES_OF_TEXT)
+        if size > most:
+            raise UsageError(
+                f"The pack {str(path)!r} holds {_short(name)!r} with {size / 1e6:,.0f} MB, more than the "
+                f"{most / 1e6:,.0f} MB that it may have.",
+                hint="No pack of askance's has such a file: get it anew from whoever made it.",
+            )
+    if MANIFEST not in sizes:
         raise UsageError(
             f"The file {str(path)!r} is no pack: it has no manifest.", hint="Packs are made by `askance pack`."
-        ) from error
+        )
+    content = file.read(MANIFEST)
+    form = _manifest(content, path)
+    _unpack(file, form["files"], folder=folder, path=path)
+    return content, file.read(SIGNATURE) if SIGNATURE in sizes else None, form
 
 
-def _manifest(content: bytes, path: Path) -> dict[str, Any]:
+def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
     try:
-        manifest: Any = json.loads(content)
-        names, runs = manifest["files"], manifest["runs"]
-        sound = (
-            manifest["format"] == FORMAT
-            and all(_SHAPE.fullmatch(name) for name in names)
-            and all(f"runs/{run}/{DESCRIPTION}" in names for run in runs)
-        )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        form: Any = parse_json(content)
+        if (wrong := misfit(form, SCHEMA)) is not None:
+            raise UnreadableDocument(f"does not have the form of one ({wrong})")
+    except UnreadableDocument as error:
         raise UsageError(
-            f"The manifest of the pack {str(path)!r} cannot be read.", hint="Get it anew from whoever made it."
+            f"The manifest of the pack {str(path)!r} {error}.", hint="Get it anew from whoever made it."
         ) from error
-    if not sound:
+    if form["format"] != FORMAT:
         raise UsageError(
-            f"The manifest of the pack {str(path)!r} is of another version, or names files that no pack has.",
-            hint="Open it with the version of askance that made it.",
+            f"The pack {str(path)!r} has the format {form['format']}, and this is askance for format {FORMAT}.",
+            hint=f"Open it with askance {form['askance']}, which made it.",
         )
-    return manifest
+    odd = next((name for name in form["files"] if not _SHAPE.fullmatch(name)), None)
+    if odd is not None:
+        raise UsageError(
+            f"The manifest of the pack {str(path)!r} names files that no pack has, such as {_short(odd)!r}.",
+            hint="Get it anew from whoever made it.",
+        )
+    for run in form["runs"]:
+        if f"runs/{run}/{DESCRIPTION}" not in form["files"]:
+            raise UsageError(
+                f"The manifest of the pack {str(path)!r} names the run {_short(run)!r}, which is not in it.",
+                hint="Get it anew from whoever made it.",
+            )
+    return form
 
 
-def _unpack(file: zipfile.ZipFile, digests: Mapping[str, str], *, folder: Path, path: Path) -> None:
-    left = MOST_BYTES
-    there = set(file.namelist()) - {MANIFEST}
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _unpack(file: Archive, digests: Mapping[str, str], *, folder: Path, path: Path) -> None:
+    there = file.sizes.keys() - {MANIFEST, SIGNATURE}
     if there != set(digests):
         odd = min(there.symmetric_difference(digests))
         raise UsageError(
-            f"The pack {str(path)!r} was changed: its manifest and its files differ in {odd!r}.",
+            f"The pack {str(path)!r} was changed: its manifest and its files differ in {_short(odd)!r}.",
             hint="Get it anew from whoever made it.",
         )
-    for name, digest in digests.items():
-        target = folder / name
+    for name, expected in digests.items():
+        target, digest = folder / name, sha256()
         target.parent.mkdir(parents=True, exist_ok=True)
-        with file.open(name) as source, target.open("wb") as copy:
-            found, size = _copied(source, copy, left)
-        left -= size
-        if found is None:
-            raise UsageError(
-                f"The pack {str(path)!r} holds more than {MOST_BYTES / 1e9:.0f} GB.", hint="Pack fewer runs at a time."
-            )
-        if found != digest:
+        with target.open("wb") as copy:
+            for chunk in file.chunks(name):
+                digest.update(chunk)
+                copy.write(chunk)
+        if digest.hexdigest() != expected:
             raise UsageError(
                 f"The pack {str(path)!r} was changed: {name!r} is not what its manifest says.",
                 hint="Get it anew from whoever made it.",
             )
 
 
-def _copied(source: Any, target: BinaryIO, most: int) -> tuple[str | None, int]:
-    """The digest and the size of what was copied; no digest where it is more than `most` bytes."""
-    digest, size = sha256(), 0
-    while chunk := source.read(_CHUNK):
-        size += len(chunk)
-        if size > most:
-            return None, size
-        digest.update(chunk)
-        target.write(chunk)
-    return digest.hexdigest(), size
+def _tables(folder: Path, path: Path) -> Iterator[tuple[str, str]]:
+    for table in sorted((folder / "tables").glob("*")):
+        try:
+            yield table.name, table.read_bytes().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(
+                f"The table {table.name!r} of the pack {str(path)!r} is no text in UTF-8.",
+                hint="Get the pack anew from whoever made it.",
+            ) from error

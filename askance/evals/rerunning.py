@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from askance.chains.stream import in_order
 from askance.evals.run_folder import PROMPTS
@@ -16,13 +17,15 @@ from askance.prompts import overlaid
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from askance.chat import JsonObject
     from askance.evals.run import Answer, Run
     from askance.evals.solving import Solver
     from askance.evals.tasks import Definition
     from askance.evals.values import Prediction
 
-Change = Literal["same", "different", "asked anew"]
-"""The prediction is equal; another one is read from the same records; a request is not on record."""
+Change = Literal["same", "different", "asked anew", "unrecorded"]
+"""The prediction is equal; another one is read from the same records; a request is not on record; it is no answer, and
+the call that gave none has left no record."""
 
 UNDER_WAY = 16
 """Samples under way at once."""
@@ -38,11 +41,30 @@ class Rerun:
     @property
     def change(self) -> Change:
         """What became of it."""
-        if any(link.get("error") == "ReplayMiss" for link in self.now.links.values()):
+        was, now = self.was.prediction, self.now
+        missed = {name for name, link in now.links.items() if link.get("error") == "ReplayMiss"}
+        if any(was.links.get(name, _NONE)["outcome"] not in _WITHOUT_RECORD for name in missed):
             return "asked anew"
-        was, now = self.was.prediction.form(), self.now.form()
-        del was["meta"], now["meta"]
-        return "same" if was == now else "different"
+        if _form(was, missed) != _form(now, missed):
+            return "different"
+        return "same" if was.answered or not missed else "unrecorded"
+
+
+_NONE: Mapping[str, Any] = {"outcome": "answered"}
+_WITHOUT_RECORD = frozenset({"failed", "skipped"})
+"""Outcomes of calls that leave no record."""
+
+
+def _form(prediction: Prediction, missed: Collection[str]) -> JsonObject:
+    """All of a prediction that stays when it is made again without the calls of the links `missed`."""
+    form = prediction.form()
+    del form["meta"]
+    if missed:  # the words for what failed are of its time
+        form["outcome"], form["reason"] = prediction.answered, None
+        form["links"] = {
+            name: (link["outcome"], link["calls"]) for name, link in prediction.links.items() if name not in missed
+        }
+    return form
 
 
 def solver_of(run: Run, definition: Definition) -> Solver:
@@ -53,7 +75,8 @@ def solver_of(run: Run, definition: Definition) -> Solver:
     """
     engine = Engine(mode="replay", records=run.records)
     models = {role: described_model(form, engine) for role, form in run.configuration["models"].items()}
-    return definition.solved_by(models, {**run.configuration["options"], "engine": engine})
+    samples = list({answer.sample.id: answer.sample for answer in run.answers}.values())
+    return definition.solved_by(models, {**run.configuration["options"], "engine": engine, "samples": samples})
 
 
 async def rerun(run: Run, definition: Definition, *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:

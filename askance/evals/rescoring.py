@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from askance.errors import UsageError
 from askance.evals.rerunning import rerun
 from askance.evals.run import Run, line_of_answer
-from askance.evals.run_folder import SAMPLES, SCORES, amending, write_lines
+from askance.evals.run_folder import READ_BY, SAMPLES, SCORES, amending, write_lines
 from askance.evals.scoring import figures_of, scored, unscored_note, write_scores
 from askance.models import Engine
+from askance.nodes.reply import READERS
 
 if TYPE_CHECKING:
     from askance.evals.figures import Convention, Figure
@@ -60,7 +61,7 @@ async def rescore(
             async with aclosing(rerun(run, definition, own_prompts=True)) as again:
                 async for each in again:
                     fresh.append(each.was)
-                    if each.change == "asked anew":
+                    if each.change in {"asked anew", "unrecorded"}:
                         kept.append(each.was.sample.id)
                     elif each.change == "different":
                         changed.append(each.was.sample.id)
@@ -70,7 +71,8 @@ async def rescore(
         now = run.scored(fresh or run.answers, run.figures)
         answers, figures = await rescored(now, definition, convention=convention)
         write_scores(run.path / SCORES, answers)
-        change({**_described(now, definition, answers), "figures": [figure.form() for figure in figures]})
+        read_by = {READ_BY: READERS} if reread and not kept else {}
+        change({**_described(now, definition, answers), **read_by, "figures": [figure.form() for figure in figures]})
     ids = tuple(dict.fromkeys(changed)), tuple(dict.fromkeys(kept))
     return Rescored(run=Run.open(run.path), reread=len(fresh), changed=ids[0], kept=ids[1])
 

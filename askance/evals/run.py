@@ -13,7 +13,7 @@ from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.figures import Convention, Figure
 from askance.evals.html import run_html
 from askance.evals.report.drawing import Drawing, drawing_of
-from askance.evals.run_folder import CALLS, COUNTERS, SAMPLES, SCORES
+from askance.evals.run_folder import CALLS, COUNTERS, READ_BY, SAMPLES, SCORES
 from askance.evals.run_reading import described, lines_of
 from askance.evals.run_shapes import LINE, SCORE
 from askance.evals.values import Prediction, Sample, Score
@@ -72,6 +72,8 @@ class Run:
     """Where the definition of the task is found, where its name does not say it."""
     made_by: str = ""
     """Version of askance that made it."""
+    readers: int | None = None
+    """Version of the readers that read its replies, `askance.nodes.reply.READERS` of the time; None is not known."""
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -96,6 +98,7 @@ class Run:
             data_notes=tuple(form.get("data_notes", ())),
             origin=form.get("origin", {}),
             made_by=form.get("askance", ""),
+            readers=form.get(READ_BY),
         )
 
     @property

@@ -20,6 +20,7 @@ from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
 from askance.evals.unwritable import writing_to
 from askance.models.counting import counts_form
+from askance.nodes.reply import READERS
 from askance.replay import Record, export_cassette, read_cassette, select
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ FORMAT = 1
 DESCRIPTION, SAMPLES, SCORES, CALLS = "run.json", "samples.jsonl", "scores.jsonl", "calls.jsonl"
 COUNTERS = "counters"
 """Entry of `run.json`: what models computed and spared, by name."""
+READ_BY = "readers"
+"""Entry of `run.json`: the version of the readers that read its replies."""
 LOCK = ".lock"
 """The file that a process which writes the run holds locked."""
 PROMPTS = "prompts"
@@ -196,12 +199,15 @@ class RunFolder:
     def _save(self, more: JsonObject) -> None:
         file = self.path / DESCRIPTION
         there: JsonObject = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        # Lines that stay were read by the readers that are named there.
+        kept = ("started", COUNTERS, READ_BY) if self.finished else ("started", COUNTERS)
         content = {
             "format": FORMAT,
             "askance": __version__,
             "hash": self.hash,
             "configuration": self.configuration,
-            **{name: there[name] for name in ("started", COUNTERS) if name in there},
+            **({} if self.finished else {READ_BY: READERS}),
+            **{name: there[name] for name in kept if name in there},
             **self._facts,
             **more,
         }

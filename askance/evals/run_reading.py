@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from askance.documents import UnreadableDocument, parse_json
 from askance.errors import UsageError
 from askance.evals.run_folder import DESCRIPTION, FORMAT
 from askance.evals.run_shapes import DESCRIPTION as RUN
 from askance.evals.run_shapes import OF_PICTURES
-from askance.evals.shapes import fault, parsed
+from askance.evals.shapes import fault
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.shapes import Check
+
+
+LARGEST_DESCRIPTION = 64 << 20
+"""Most bytes of a `run.json`."""
+LONGEST_LINE = 64 << 20
+"""Most bytes of a line of a run's files."""
 
 
 def lines_of(file: Path, check: Check) -> Iterator[JsonObject]:
@@ -25,9 +32,13 @@ def lines_of(file: Path, check: Check) -> Iterator[JsonObject]:
     """
     if not file.exists():
         return
-    *whole, _ = file.read_bytes().split(b"\n")
-    for number, line in enumerate(whole, start=1):
-        yield read_line(line, check, where=f"Line {number} of {str(file)!r}")
+    with file.open("rb") as lines:
+        number = 0
+        while (line := lines.readline(LONGEST_LINE)).endswith(b"\n"):
+            number += 1
+            yield read_line(line[:-1], check, where=f"Line {number} of {str(file)!r}")
+    if len(line) == LONGEST_LINE:  # a shorter one was torn by a kill
+        raise UsageError(f"Line {number + 1} of {str(file)!r} is longer than {LONGEST_LINE >> 20} MB.", hint=_MEND)
 
 
 def read_line(line: bytes, check: Check, *, where: str) -> JsonObject:
@@ -37,10 +48,8 @@ def read_line(line: bytes, check: Check, *, where: str) -> JsonObject:
         UsageError: it is no such line.
     """
     try:
-        form: Any = parsed(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{where} is no text in UTF-8.", hint=_MEND) from error
-    except ValueError as error:
+        form: Any = parse_json(line, finite=False)
+    except UnreadableDocument as error:
         raise UsageError(f"{where} {error}.", hint=_MEND) from error
     if (wrong := fault(form, check)) is not None:
         raise UsageError(f"{where} is no line of a run: {wrong}.", hint=_MEND)
@@ -80,10 +89,10 @@ def _described(folder: Path, without: str, hint: str) -> JsonObject:
     if not file.is_file():
         raise UsageError(f"The folder {str(folder)!r} {without}.", hint=hint)
     try:
-        form: Any = parsed(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{str(file)!r} is no text in UTF-8.", hint=_MEND) from error
-    except ValueError as error:
+        if file.stat().st_size > LARGEST_DESCRIPTION:
+            raise UnreadableDocument(f"is larger than {LARGEST_DESCRIPTION >> 20} MB")
+        form: Any = parse_json(file.read_bytes(), finite=False)
+    except UnreadableDocument as error:
         raise UsageError(f"{str(file)!r} describes no run: it {error}.", hint=_MEND) from error
     if not isinstance(form, dict):
         raise UsageError(f"{str(file)!r} describes no run: it is no map.", hint=_MEND)

@@ -3,62 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 Check = Callable[[Any], "tuple[str, str] | None"]
 """Gives None for a value that fits, else the place within it and what is wrong there."""
 
-DEEPEST = 100
-"""Levels of lists and maps within each other that any file of a run has a use for, many times over."""
-_MOST_DIGITS = 18
 _LONGEST = 40
-
-
-def parsed(text: str) -> Any:
-    """What a JSON text says; endless numbers and endless nesting are none of it.
-
-    Python's own NaN and Infinity are: a scoring may have given them.
-
-    Raises:
-        ValueError: it is no such text; the message is for a person.
-    """
-    try:
-        found = _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"is no JSON ({error.msg}, column {error.colno})") from error
-    except RecursionError as error:
-        raise ValueError(_TOO_DEEP) from error
-    if text.count("[") + text.count("{") > DEEPEST and not _shallow(found):
-        raise ValueError(_TOO_DEEP)
-    return found
-
-
-_TOO_DEEP = f"is nested deeper than {DEEPEST} levels"
-
-
-def _shallow(value: Any) -> bool:
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [each for one in level for each in _inside(one)]
-        if not level:
-            return True
-    return False
-
-
-def _inside(value: Any) -> Collection[Any]:
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list) else ()
-
-
-def _whole(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
-        raise ValueError(f"holds {text[:_MOST_DIGITS]}…, a number of {len(text):,} digits")
-    return int(text)
-
-
-_DECODER = json.JSONDecoder(parse_int=_whole)
 
 
 def fault(value: Any, check: Check) -> str | None:

@@ -145,7 +145,8 @@ class Definition:
 
         Args:
             models: by role.
-            options: as a run keeps them; those that are not the solver's are left out.
+            options: as a run keeps them, with the run's `engine` and `samples`; those that are not the solver's are left
+                out.
 
         Raises:
             UsageError: the definition says nothing of it.

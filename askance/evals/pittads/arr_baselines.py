@@ -41,7 +41,12 @@ def count_of(mode: Mode) -> int:
     return COUNT if mode == "multi" else 1
 
 
-@task("pittads/arr-baseline", scoring=scoring)
+def solver(*, samples: Sequence[Sample] = (), baseline: Baseline = "random", mode: Mode = "multi", seed: int = 0) -> Solver:
+    """The solver of a run over `samples`."""
+    return _solver(baseline, samples, count=count_of(mode), seed=seed)
+
+
+@task("pittads/arr-baseline", scoring=scoring, solver=solver)
 def arr_baseline(  # noqa: PLR0913  # the options of a task
     data: Path,
     *,

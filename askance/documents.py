@@ -1,0 +1,205 @@
+"""Documents that strangers wrote: JSON and archives, read within limits and held against a schema.
+
+A file may have been made to harm whoever opens it. So its size, the depth of its nesting and the length of its numbers
+have limits here, and whatever is wrong with it ends in one error that says so in words.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+DEEPEST = 100
+"""Levels of lists and maps within each other that any document has a use for, many times over."""
+MOST_DIGITS = 18
+"""Digits of a whole number."""
+LONGEST_SHOWN = 80
+"""Characters of a stranger's value that a message repeats."""
+_CHUNK = 1 << 20
+
+
+class UnreadableDocument(ValueError):
+    """A document that cannot be used; the message goes on from its name: `is no JSON (…)`."""
+
+
+def parse_json(text: str | bytes, *, finite: bool = True, most_digits: int = MOST_DIGITS) -> Any:
+    """What a JSON text says.
+
+    Args:
+        text: bytes are read as UTF-8.
+        finite: whether NaN, Infinity and numbers beyond the range of a float are refused.
+        most_digits: digits of a whole number.
+
+    Raises:
+        UnreadableDocument: it is no such text, or is nested deeper than `DEEPEST` levels.
+    """
+    try:
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
+        found = _decoder(finite, most_digits).decode(text)
+    except UnicodeDecodeError as error:
+        raise UnreadableDocument("is no text in UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise UnreadableDocument(f"is no JSON ({error.msg}, column {error.colno})") from error
+    except RecursionError as error:
+        raise UnreadableDocument(_TOO_DEEP) from error
+    if text.count("[") + text.count("{") > DEEPEST and not _shallow(found):
+        raise UnreadableDocument(_TOO_DEEP)
+    return found
+
+
+_TOO_DEEP = f"is nested deeper than {DEEPEST} levels"
+
+
+@cache
+def _decoder(finite: bool, most_digits: int) -> json.JSONDecoder:  # noqa: FBT001  # as `parse_json` has them
+    def whole(text: str) -> int:
+        if len(text) > most_digits:
+            raise UnreadableDocument(f"holds {text[:MOST_DIGITS]}…, a number of {len(text):,} digits")
+        return int(text)
+
+    def broken(text: str) -> float:
+        number = float(text)
+        if not math.isfinite(number):
+            raise UnreadableDocument(f"holds {text[:LONGEST_SHOWN]}, a number that is too large")
+        return number
+
+    def constant(name: str) -> float:
+        raise UnreadableDocument(f"holds {name}, which is no JSON")
+
+    if finite:
+        return json.JSONDecoder(parse_int=whole, parse_float=broken, parse_constant=constant)
+    return json.JSONDecoder(parse_int=whole)
+
+
+def _shallow(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [each for one in level for each in _inside(one)]
+        if not level:
+            return True
+    return False
+
+
+def _inside(value: Any) -> Collection[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
+
+
+def misfit(value: Any, schema: Path) -> str | None:
+    """The first place where a value does not fit the JSON Schema in a file of the package, in words.
+
+    Returns:
+        As `files.tables/x is 3, not of type string`; None where the value fits.
+    """
+    error = next(_validator(schema).iter_errors(value), None)
+    if error is None:
+        return None
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+    return f"{place.lstrip('.') or 'it'}: {_shortened(error.message)}"
+
+
+@cache
+def _validator(schema: Path) -> Validator:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+
+
+def _shortened(text: str) -> str:
+    most = 2 * LONGEST_SHOWN
+    return text if len(text) <= most else f"{text[:LONGEST_SHOWN]} … {text[-LONGEST_SHOWN:]}"
+
+
+class Archive:
+    """A zip file of a stranger's, open for reading; nothing of it is written anywhere, and no name in it is followed.
+
+    Args:
+        path: of the file.
+        most: bytes that all files in it may have together, unpacked.
+        most_times: how many times its own size that may be at most; small archives may have `SMALL` in any case.
+
+    Raises:
+        UnreadableDocument: it is no zip file, holds one name twice, is packed in another way than zip files mostly are,
+            or is too large.
+        OSError: it cannot be read.
+    """
+
+    SMALL = 64_000_000
+
+    def __init__(self, path: Path, *, most: int, most_times: int = 200) -> None:
+        try:
+            self._file = zipfile.ZipFile(path)
+        except _BROKEN as error:
+            raise UnreadableDocument("is no zip file") from error
+        try:
+            self._check(most, max(self.SMALL, most_times * path.stat().st_size))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def _check(self, most: int, most_packed: int) -> None:
+        entries = self._file.infolist()
+        if len({entry.filename for entry in entries}) != len(entries):
+            raise UnreadableDocument("holds two files of one name")
+        for entry in entries:
+            if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} or entry.flag_bits & 1:
+                raise UnreadableDocument(f"holds {entry.filename[:LONGEST_SHOWN]!r}, which is not packed by deflate")
+        size = sum(entry.file_size for entry in entries)
+        if size > min(most, most_packed):
+            raise UnreadableDocument(f"holds {size / 1e6:,.0f} MB once it is unpacked, which is too much")
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The unpacked size of each file, in bytes, by name."""
+        return {entry.filename: entry.file_size for entry in self._file.infolist()}
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The content of a file, a piece at a time; there is no more of it than `sizes` says.
+
+        Raises:
+            UnreadableDocument: it is broken.
+        """
+        try:
+            with self._file.open(name) as source:
+                while chunk := source.read(_CHUNK):
+                    yield chunk
+        except _BROKEN as error:
+            raise UnreadableDocument(f"holds {name[:LONGEST_SHOWN]!r}, which is broken") from error
+
+    def read(self, name: str) -> bytes:
+        """The content of a file.
+
+        Raises:
+            UnreadableDocument: it is broken.
+        """
+        return b"".join(self.chunks(name))
+
+
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+)
+"""What the reading of a zip file raises over one that is broken."""

@@ -1,0 +1,375 @@
+"""`askance pack` and `askance replay`: a pack is held against its own records, and against whoever signed it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.chat import ChatRequest
+from askance.errors import BadRequest
+from askance.evals import evaluate
+from askance.models import ScriptedModel, get_model
+from askance.nodes.reply import READERS
+from tests.cli.command import ROOT, Command
+from tests.evals.odd import chooser, engine, odd, write_pictures
+from tests.scripted import ENFORCED
+
+TASK = f"{ROOT / 'tests' / 'evals' / 'odd.py'}@tests/odd"
+RUN = "run-b"
+TRUE = {f"{number:02}.png": 1 + number % 3 for number in range(6)}
+"""The right option of each sample of the task; the run always says 2."""
+
+Form = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a task of the tests, with one right answer in three."""
+    folder = tmp_path_factory.mktemp("runs")
+    return evaluate(odd(data=write_pictures(folder / "pictures"), vlm=chooser(2)), out=folder / RUN).path
+
+
+@pytest.fixture
+def replay(askance: Command) -> Command:
+    """`askance replay`, which is told where the task is."""
+    return lambda *arguments: askance("replay", *arguments, "--task", TASK)
+
+
+@pytest.fixture
+def run(source: Path) -> Path:
+    """A copy of it, for a test to change."""
+    return Path(shutil.copytree(source, Path.cwd() / RUN))
+
+
+def described(run: Path, **changes: Any) -> None:
+    """Changes entries of a run's description; None takes one out."""
+    form = {**json.loads((run / "run.json").read_text(encoding="utf-8")), **changes}
+    form = {name: value for name, value in form.items() if value is not None}
+    (run / "run.json").write_text(json.dumps(form), encoding="utf-8")
+
+
+def samples(run: Path, change: Callable[[Form], Form]) -> None:
+    """Changes every line of a run's samples."""
+    file = run / "samples.jsonl"
+    lines = [change(json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def true(line: Form) -> Form:
+    """A sample whose answer is what is true of it."""
+    return {**line, "outcome": "answered", "reason": None, "value": [TRUE[line["id"]]]}
+
+
+def forge(run: Path, askance: Command) -> None:
+    """Replaces every answer by the truth, and makes scores, figures and totals that fit."""
+    samples(run, true)
+    assert askance("eval", "score", str(run), "--task", TASK).code == 0
+
+
+def rewritten(path: Path, change: Callable[[dict[str, bytes]], Mapping[str, bytes]]) -> None:
+    """Changes files within a pack, and the digests in its manifest with them."""
+    with zipfile.ZipFile(path) as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    contents = dict(change(contents))
+    manifest = json.loads(contents["manifest.json"])
+    manifest["files"] = {
+        name: sha256(content).hexdigest() for name, content in contents.items() if not name.startswith("manifest.json")
+    }
+    contents["manifest.json"] = json.dumps(manifest).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            file.writestr(name, content)
+
+
+# --- what follows from the records ---
+
+
+def test_a_pack_that_follows_from_its_records(run: Path, askance: Command, replay: Command) -> None:
+    assert askance("pack", RUN).code == 0
+
+    done = replay("runs.pack")
+
+    assert (done.code, done.err) == (0, "")
+    assert "✓ run-b (tests/odd): 6 samples read and scored again, 6 records verified\n" in done.out
+    assert "It is not signed.\n" in done.out
+    assert "everything in it follows from its records.\n" in done.out
+    assert "No pack can show that a model wrote the replies" in done.out
+
+
+@pytest.mark.parametrize("more", [(), ("--rerun",)], ids=["replay", "rerun"])
+def test_a_forged_pack_does_not_follow_from_its_records(
+    run: Path, askance: Command, replay: Command, more: tuple[str, ...]
+) -> None:
+    forge(run, askance)
+    askance("pack", RUN)
+
+    done = replay("runs.pack", *more)
+
+    assert done.code == 1
+    assert "✗ run-b" in done.out
+    assert "4 of 6 answers are not what their records are read as, such as '00.png', " in done.out
+    assert "    accuracy was 1 and is 0.333333" in done.out
+    assert "it does not follow from its records.\n" in done.out
+    assert "readers" not in done.out
+
+
+def test_what_another_version_has_read_is_read_differently(run: Path, askance: Command, replay: Command) -> None:
+    forge(run, askance)
+    described(run, readers=READERS + 1)
+    askance("pack", RUN)
+
+    done = replay("runs.pack", "--json")
+    (form,) = done.lines
+
+    assert (done.code, form["follows"], form["read_otherwise"], form["differing_tables"]) == (1, True, True, [])
+    assert f"it is read differently by readers {READERS}.\n" in replay("runs.pack").out
+
+
+def test_who_names_no_readers_is_excused_from_nothing(run: Path, askance: Command, replay: Command) -> None:
+    forge(run, askance)
+    described(run, readers=None)
+    askance("pack", RUN)
+
+    assert "it does not follow from its records.\n" in replay("runs.pack").out
+
+
+def _interval(form: Form) -> Form:
+    figures = [
+        {**each, "interval": each["interval"] and {**each["interval"], "low": 0.999}} for each in form["figures"]
+    ]
+    return {"figures": figures}
+
+
+def _bound(form: Form) -> Form:
+    return {"figures": [{**each, "if_wrong": 0.5} for each in form["figures"]]}
+
+
+DESCRIPTIONS: dict[str, tuple[Callable[[Form], Form], str]] = {
+    "interval": (_interval, "accuracy: interval, low was 0.999 and is "),
+    "bound": (_bound, "accuracy: if wrong was 0.5 and is "),
+    "totals": (lambda form: {"totals": {**form["totals"], "outcomes": {"answered": 70}}}, "its totals are not those"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
+def test_forged_figures_do_not_follow(
+    run: Path, askance: Command, replay: Command, change: Callable[[Form], Form], message: str
+) -> None:
+    described(run, **change(json.loads((run / "run.json").read_text(encoding="utf-8"))))
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert message in done.out
+
+
+def test_a_forged_table_is_seen(run: Path, askance: Command, replay: Command) -> None:
+    askance("pack", RUN)
+    rewritten(Path("runs.pack"), lambda each: {**each, "tables/tests-odd.md": b"| F1 |\n| 100 |\n"})
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert "✗ The table tests-odd.md is not as the pack has it.\n" in done.out
+
+
+SWAPS: dict[str, Callable[[Form], Form]] = {
+    "other options": lambda line: {**line, "sample": {**line["sample"], "image": {"name": "x", "sha256": "0" * 64}}},
+    "other records": lambda line: {**line, "links": {"answers": {"outcome": "answered", "calls": []}}},
+    "an answer made a failure": lambda line: {
+        **line,
+        "outcome": "failed",
+        "reason": "the endpoint failed",
+        "value": None,
+        "links": {name: {"outcome": "failed", "calls": []} for name in line["links"]},
+        "trace": dict.fromkeys(line["trace"]),
+    },
+}
+
+
+@pytest.mark.parametrize("change", SWAPS.values(), ids=SWAPS)
+def test_samples_that_their_records_do_not_tell_of(
+    run: Path, askance: Command, replay: Command, change: Callable[[Form], Form]
+) -> None:
+    samples(run, change)
+    assert askance("eval", "score", RUN, "--task", TASK).code == 0
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert "6 of 6 answers are not what their records are read as" in done.out
+
+
+def test_a_call_that_failed_has_no_record_and_is_said(tmp_path: Path, askance: Command, replay: Command) -> None:
+    asked: list[ChatRequest] = []
+
+    def fails_once(request: ChatRequest) -> str:
+        asked.append(request)
+        if len(asked) == 3:
+            raise BadRequest("It is too long.")
+        return json.dumps({"answers": [2]})
+
+    vlm = get_model(ScriptedModel(fails_once, identity="fails-once", capabilities=ENFORCED), engine=engine())
+    evaluate(odd(data=write_pictures(tmp_path / "pictures"), vlm=vlm), out=RUN)
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+
+    assert done.code == 0
+    assert "    1 sample without an answer: the calls failed and left no record\n" in done.out
+
+
+def test_what_cannot_be_read_again_is_never_called_fine(run: Path, askance: Command) -> None:
+    askance("pack", RUN)
+
+    done = askance("replay", "runs.pack")
+
+    assert done.code == 1
+    assert "? run-b (tests/odd): 0 samples read and scored again" in done.out
+    assert "    6 samples not checked: the task 'tests/odd' is not part of askance (Name its file: `--task" in done.out
+    assert "6 samples not checked.\n" in done.out
+
+
+def test_another_askance_may_have_asked_otherwise(run: Path, askance: Command, replay: Command) -> None:
+    samples(run, SWAPS["other options"])
+    described(run, askance="0.0.1")
+    askance("eval", "score", RUN, "--task", TASK)
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert "6 samples not checked: askance " in done.out
+
+
+# --- signatures ---
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the keys `ada` and `bob`, and `signers`, which names Ada's."""
+    if shutil.which("ssh-keygen") is None:
+        if "CI" in os.environ:
+            pytest.fail("ssh-keygen is not installed: install openssh-client")
+        pytest.skip("ssh-keygen is not installed")
+    folder = tmp_path_factory.mktemp("keys")
+    for name in ("ada", "bob"):
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / name)], check=True, timeout=60
+        )
+    public = (folder / "ada.pub").read_text(encoding="utf-8")
+    (folder / "signers").write_text(f"ada@example.org {public}", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def signed(run: Path, keys: Path, askance: Command) -> Path:
+    """A pack that Ada has signed."""
+    assert askance("pack", RUN, "--sign", str(keys / "ada")).code == 0
+    return Path("runs.pack")
+
+
+def test_a_signer_is_named(signed: Path, keys: Path, replay: Command) -> None:
+    done = replay(str(signed), "--signers", str(keys / "signers"))
+
+    assert done.code == 0
+    assert "It is signed by ada@example.org with the key ED25519 SHA256:" in done.out
+    (form,) = replay(str(signed), "--json").lines
+    assert (form["signature"]["state"], form["signature"]["signer"]) == ("unknown", "")
+
+
+def test_a_signature_changes_nothing_else(signed: Path, run: Path, askance: Command, replay: Command) -> None:
+    digest = replay(str(signed), "--json").lines[0]["manifest"]
+    askance("pack", RUN, "-o", "plain.pack")
+
+    assert replay("plain.pack", "--json").lines[0]["manifest"] == digest
+
+
+def test_an_unknown_signer_is_told_from_none(run: Path, keys: Path, askance: Command, replay: Command) -> None:
+    askance("pack", RUN, "--sign", str(keys / "bob"))
+    stranger = replay("runs.pack", "--signers", str(keys / "signers"))
+    nobody_asked = replay("runs.pack")
+    askance("pack", RUN)
+    unsigned = replay("runs.pack", "--signers", str(keys / "signers"))
+
+    assert [done.code for done in (stranger, nobody_asked, unsigned)] == [1, 0, 1]
+    assert "which no file of signers names.\n" in stranger.out
+    assert "which no file of signers names.\n" in nobody_asked.out
+    assert "It is not signed.\n" in unsigned.out
+
+
+def test_a_signature_that_does_not_fit(signed: Path, keys: Path, run: Path, replay: Command) -> None:
+    rewritten(signed, lambda each: {**each, "schemas/cassette.schema.json": b"{}"})
+    done = replay(str(signed))
+
+    assert done.code == 1
+    assert "✗ Its signature does not fit" in done.out
+
+
+@pytest.mark.parametrize("signature", [b"", b"no signature", b"\xff" * 70_000], ids=["empty", "text", "long"])
+def test_what_is_no_signature_does_not_fit(
+    run: Path, keys: Path, askance: Command, replay: Command, signature: bytes
+) -> None:
+    askance("pack", RUN)
+    rewritten(Path("runs.pack"), lambda each: {**each, "manifest.json.sig": signature})
+
+    assert "✗ Its signature does not fit" in replay("runs.pack").out
+
+
+def test_a_signature_for_anything_else_does_not_fit(run: Path, keys: Path, askance: Command, replay: Command) -> None:
+    askance("pack", RUN)
+    with zipfile.ZipFile("runs.pack") as file:
+        manifest = file.read("manifest.json")
+    other = subprocess.run(
+        ["ssh-keygen", "-Y", "sign", "-n", "git", "-f", str(keys / "ada")],
+        input=manifest,
+        capture_output=True,
+        check=True,
+    )
+    with zipfile.ZipFile("runs.pack", "a") as file:
+        file.writestr("manifest.json.sig", other.stdout)
+
+    assert "✗ Its signature does not fit" in replay("runs.pack", "--signers", str(keys / "signers")).out
+
+
+@pytest.fixture
+def no_ssh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine without OpenSSH."""
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(Path.cwd()))
+        yield
+
+
+def test_without_openssh(signed: Path, keys: Path, no_ssh: None, askance: Command, replay: Command) -> None:
+    signing = askance("pack", RUN, "--sign", str(keys / "ada"), "-o", "other.pack")
+    asked = replay(str(signed), "--signers", str(keys / "signers"))
+    unasked = replay(str(signed))
+
+    assert [done.code for done in (signing, asked, unasked)] == [2, 2, 0]
+    assert signing.err.startswith("askance: `ssh-keygen` is not installed, and it signs packs.\n  → Install OpenSSH")
+    assert asked.err.startswith("askance: `ssh-keygen` is not installed, and it checks signatures.\n  → Install")
+    assert "Its signature is not checked: `ssh-keygen` is not installed.\n" in unasked.out
+    assert not Path("other.pack").exists()
+
+
+def test_keys_that_cannot_sign(run: Path, keys: Path, askance: Command) -> None:
+    Path("no-key").write_text("nothing", encoding="utf-8")
+    missing, none = (askance("pack", RUN, "--sign", name) for name in ("missing", "no-key"))
+    signers = askance("replay", str(ROOT / "examples" / "demo.pack"), "--signers", "missing")
+
+    assert [done.code for done in (missing, none, signers)] == [2, 2, 2]
+    assert missing.err.startswith("askance: There is no key 'missing'.\n  → ")
+    assert none.err.startswith("askance: `ssh-keygen` cannot sign with the key 'no-key': ")
+    assert signers.err.startswith("askance: There is no file of signers 'missing'.\n  → ")
+    assert list(Path.cwd().glob("*.pack*")) == []
