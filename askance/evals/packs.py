@@ -177,7 +177,8 @@ def opened(path: str | Path) -> Generator[Pack]:
                 content, signature, form = _unpacked(file, folder, path)
         except OSError as error:
             raise StoreError(
-                f"The pack {str(path)!r} cannot be read: {error.strerror or error}.", hint="Check the path and the disk."
+                f"The pack {str(path)!r} cannot be read: {error.strerror or error}.",
+                hint="Check the path and the disk.",
             ) from error
         except UnreadableDocument as error:
             raise UsageError(

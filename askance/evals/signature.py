@@ -24,7 +24,7 @@ SECONDS = 60.0
 """How long a check may take."""
 
 State = Literal["unsigned", "broken", "unknown", "known", "unchecked"]
-"""There is none; it does not fit the manifest; nobody says whose key it is; the signer is known; nothing can check it."""
+"""There is none; it does not fit the manifest; nobody says whose key it is; the signer is known; it was not checked."""
 
 _KEY = re.compile(r"\b([\w-]+) key (SHA256:[\w+/=]{1,64})", re.ASCII)
 

@@ -145,8 +145,7 @@ class Definition:
 
         Args:
             models: by role.
-            options: as a run keeps them, with the run's `engine` and `samples`; those that are not the solver's are left
-                out.
+            options: as a run keeps them, and the run's `engine` and `samples`; the solver gets those that it takes.
 
         Raises:
             UsageError: the definition says nothing of it.

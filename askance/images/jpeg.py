@@ -11,6 +11,11 @@ from askance.images.info import ImageInfo, Unusable, big, cut
 
 MAGIC = b"\xff\xd8\xff"
 
+MOST_SCANS = 100
+"""Scans of a progressive JPEG: encoders write about ten, and no picture gains from more than some dozens."""
+MOST_SCANNED = 1_000_000_000
+"""Pixels times scans: 20 scans of the largest picture that is taken."""
+
 _EOI, _SOS, _COM = 0xD9, 0xDA, 0xFE
 _APP = range(0xE0, 0xF0)
 _FRAME_STARTS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -74,6 +79,18 @@ def header(data: bytes) -> ImageInfo:
     if components not in _MODES:
         raise Unusable(f"has {components} colour components, which no JPEG reader takes")
     return ImageInfo("jpeg", width, height, _MODES[components], bits, orientation=turned)
+
+
+def check_scans(data: bytes, pixels: int) -> None:
+    """Refuses a picture in more scans than any encoder makes: each goes over the whole picture.
+
+    Raises:
+        Unusable: it is in too many for its size, or broken.
+    """
+    most = max(1, min(MOST_SCANS, MOST_SCANNED // max(1, pixels)))
+    scans = sum(segment.marker == _SOS for segment in segments(data))
+    if scans > most:
+        raise Unusable(f"is a JPEG of {scans:,} scans, and at most {most} of that size are decoded", "Save it anew.")
 
 
 def without_metadata(data: bytes) -> bytes:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Literal
 
-from askance.images import png
+from askance.images import jpeg, png
 from askance.images.info import MAX_PIXELS, ImageInfo, Unusable
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def decode(data: bytes, info: ImageInfo) -> Picture:
 def _opened(data: bytes, info: ImageInfo) -> Picture:
     from PIL import Image
 
+    if info.format == "jpeg":
+        jpeg.check_scans(data, info.width * info.height)
     picture = Image.open(BytesIO(data), formats=[info.format.upper()])
     if picture.width * picture.height > MAX_PIXELS:
         raise Unusable(f"has {picture.width}×{picture.height} pixels, more than its header says")

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from askance.documents import UnreadableDocument, misfit, parse_json
 from askance.errors import StoreError
-from askance.replay.records import plain_object
+from askance.replay.records import MAX_DIGITS, plain_object
 from askance.replay.visible import visible
 
 if TYPE_CHECKING:
-    from jsonschema.protocols import Validator
-
     from askance.chat import JsonObject
 
 MAX_VALUES = 1_000_000
@@ -47,16 +44,9 @@ def parse_line(text: str, *, check: bool = True) -> JsonObject:
         msg = f"it holds more than {MAX_VALUES} values"
         raise StoreError(msg)
     try:
-        form: object = _strict.decode(text) if check else json.loads(text)
-    except json.JSONDecodeError as error:
-        msg = f"it is no JSON ({error.msg}, column {error.colno})"
-        raise StoreError(msg) from error
-    except RecursionError as error:
-        msg = "it is nested too deeply"
-        raise StoreError(msg) from error
-    except ValueError as error:
-        msg = f"it holds a number that cannot be read: {error}"
-        raise StoreError(msg) from error
+        form: object = parse_json(text, finite=check, unique=check, most_digits=MAX_DIGITS)
+    except UnreadableDocument as error:
+        raise StoreError(f"it {error}") from error
     if not isinstance(form, dict):
         msg = "it is no JSON object"
         raise StoreError(msg)
@@ -87,47 +77,5 @@ def check_form(form: Mapping[str, Any]) -> None:
     Raises:
         StoreError: it does not fit; the message names the place.
     """
-    error = next(_validator().iter_errors(form), None)
-    if error is not None:
-        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
-        msg = f"{place.lstrip('.') or 'the record'}: {_short(visible(error.message))}"
-        raise StoreError(msg)
-
-
-@cache
-def _validator() -> Validator:
-    from jsonschema import Draft202012Validator
-
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    return Draft202012Validator(_inlined(schema, schema["$defs"]))
-
-
-def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """`schema` with each reference replaced by what it refers to: looking them up is half of the time of a check."""
-    if isinstance(schema, list):
-        return [_inlined(item, definitions) for item in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    form = {name: value for name, value in cast("JsonObject", schema).items() if name != "$defs"}
-    referred: JsonObject = definitions[form.pop("$ref").rpartition("/")[2]] if "$ref" in form else {}
-    return {name: _inlined(value, definitions) for name, value in {**referred, **form}.items()}
-
-
-def _short(text: str, most: int = 200) -> str:
-    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    form = dict(pairs)
-    if len(form) != len(pairs):
-        msg = "it gives a name twice in one object"
-        raise StoreError(msg)
-    return form
-
-
-def _refuse_constant(name: str) -> object:
-    msg = f"it holds {name}, which is no JSON"
-    raise StoreError(msg)
-
-
-_strict = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    if (wrong := misfit(form, SCHEMA, whole="the record")) is not None:
+        raise StoreError(visible(wrong))

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
+from askance.documents import decoder
 from askance.errors import StoreError
 
 RecordKind = Literal["chat", "ocr", "endpoint", "embed", "score"]
@@ -27,6 +28,9 @@ MAX_DEPTH = 100
 
 MAX_INTEGER = 2**64
 """Integers from here on are refused: many readers of JSON would take them for something else."""
+
+MAX_DIGITS = len(str(MAX_INTEGER))
+"""Digits of an integer that is read at all."""
 
 _EXACT_FLOATS = 2**53
 """Below this a whole float and the integer are the same number."""
@@ -232,7 +236,7 @@ def plain_object(form: Mapping[str, Any]) -> JsonObject:
 
 
 _BEFORE, _AFTER = '"kind":"chat","request":', ',"response":'
-_decode = json.JSONDecoder().raw_decode
+_decode = decoder(most_digits=MAX_DIGITS).raw_decode
 _encode, _encode_ascii = (
     json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
     for ascii_only in (False, True)

@@ -6,7 +6,6 @@ replay has no need of.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
+from askance.documents import UnreadableDocument, parse_json
 from askance.errors import DamagedRecord, StoreError
 from askance.replay.disk import (
     DATABASE,
@@ -30,7 +30,7 @@ from askance.replay.disk import (
 from askance.replay.location import find_store, store_from
 from askance.replay.mounts import refuse_network
 from askance.replay.reader import Reader, Row
-from askance.replay.records import Record, RecordKind, Records, check_key, response_in
+from askance.replay.records import MAX_DIGITS, Record, RecordKind, Records, check_key, response_in
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -317,9 +317,9 @@ def _record(row: Row) -> Record:
     """
     key, mode, filename, value, _ = row
     try:
-        record = Record.from_canonical(json.loads(text_of(mode, filename, value)))
-    except (ValueError, RecursionError, StoreError) as error:
-        reason = error.message if isinstance(error, StoreError) else str(error)
+        record = Record.from_canonical(parse_json(text_of(mode, filename, value), most_digits=MAX_DIGITS))
+    except (UnreadableDocument, StoreError) as error:
+        reason = error.message if isinstance(error, StoreError) else f"it {error}"
         raise DamagedRecord(
             f"The row {str(key)[:12]!r} of the store is damaged: {reason.rstrip('.')}.",
             hint=" ".join(filter(None, (getattr(error, "hint", None), DAMAGED_HINT))),

@@ -154,8 +154,8 @@ def _bound(form: Form) -> Form:
 
 
 DESCRIPTIONS: dict[str, tuple[Callable[[Form], Form], str]] = {
-    "interval": (_interval, "accuracy: interval, low was 0.999 and is "),
-    "bound": (_bound, "accuracy: if wrong was 0.5 and is "),
+    "interval": (_interval, "accuracy, interval, low was 0.999 and is "),
+    "bound": (_bound, "accuracy, if wrong was 0.5 and is "),
     "totals": (lambda form: {"totals": {**form["totals"], "outcomes": {"answered": 70}}}, "its totals are not those"),
 }
 

@@ -131,7 +131,10 @@ def test_a_pack_cannot_write_elsewhere(run: Run, tmp_path: Path, name: str) -> N
 )
 def test_what_is_no_pack_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(UsageError, match=r"^The file '.*file' is no pack: it is no zip file\."), opened(tmp_path / "file"):
+    with (
+        pytest.raises(UsageError, match=r"^The file '.*file' is no pack: it is no zip file\."),
+        opened(tmp_path / "file"),
+    ):
         pass
 
 

@@ -41,7 +41,9 @@ def count_of(mode: Mode) -> int:
     return COUNT if mode == "multi" else 1
 
 
-def solver(*, samples: Sequence[Sample] = (), baseline: Baseline = "random", mode: Mode = "multi", seed: int = 0) -> Solver:
+def solver(
+    *, samples: Sequence[Sample] = (), baseline: Baseline = "random", mode: Mode = "multi", seed: int = 0
+) -> Solver:
     """The solver of a run over `samples`."""
     return _solver(baseline, samples, count=count_of(mode), seed=seed)
 
