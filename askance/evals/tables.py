@@ -9,12 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from askance.errors import UsageError
 from askance.evals.figures import Figure
+from askance.evals.spreadsheet import cell
 from askance.replay import visible
 
 if TYPE_CHECKING:
@@ -47,8 +49,6 @@ _LATEX = {
     "·": r"\textperiodcentered{}",
     "×": r"$\times$",
 }
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ def markdown(table: Table) -> str:
     lines.append(_piped("---:" if right else "---" for right in _numeric(table)))
     lines += [_piped(_markdown(cell) if isinstance(cell, str) else _text(cell) for cell in row) for row in table.rows]
     if table.notes:
-        lines += ["", *(f"- {_markdown(note)}" for note in table.notes)]
+        lines += ["", *(f"- {_BLOCK.sub(_escaped, _markdown(note))}" for note in table.notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -184,8 +184,7 @@ def _values(cell: Cell, of_figures: bool) -> list[object]:  # noqa: FBT001  # of
 def _field(value: object) -> object:
     if not isinstance(value, str):
         return "" if value is None else value
-    plain = visible(value)
-    return f"'{plain}" if plain.startswith(_FORMULA) else plain
+    return cell(visible(value))
 
 
 def _piped(cells: Iterator[str]) -> str:
@@ -198,9 +197,19 @@ def _one_line(text: str) -> str:
 
 def _markdown(text: str) -> str:
     escaped = _one_line(text).replace("\\", "\\\\")
-    for mark in ("|", "*", "_", "`", "<", "[", "~"):
+    for mark in ("|", "*", "_", "`", "<", "[", "~", "&", "$"):
         escaped = escaped.replace(mark, f"\\{mark}")
-    return escaped
+    return _ADDRESS.sub(_escaped, escaped)
+
+
+_BLOCK = re.compile(r"^(?:\d+(?=[.)])|(?=[#>+=-]))")
+"""How a line begins that would be a heading, a list, a quotation."""
+_ADDRESS = re.compile(r"(?=://)|\bwww(?=\.)", re.IGNORECASE)
+"""Where an address would become a link by itself."""
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"{found.group()}\\"
 
 
 def _tex(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from askance.replay.location import STORE_VARIABLE, find_store
 from askance.replay.records import KINDS, Mode, Record, RecordKind, Records
 from askance.replay.store import DAMAGED_HINT, Store, sound
-from askance.replay.visible import visible
+from askance.replay.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from askance.replay.cassette import ImportCounts, export_cassette, import_cassette
@@ -102,6 +102,7 @@ __all__ = [
     "stats",
     "verify",
     "visible",
+    "visible_json",
     "worth",
 ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from askance.images import Image
 from askance.replay.reading import check_cassette, read_cassette
 from askance.replay.records import Record, RecordKind, Records
 from askance.replay.selection import select
+from askance.replay.visible import visible_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,8 @@ def export_cassette(
 ) -> int:
     """Write records, or those that `askance.replay.select` picks, as a cassette; returns how many.
 
-    A file appears whole or not at all. `images` adds the source bytes, by sha256, of pictures that records speak of.
+    A file appears whole or not at all. A stream may lead to a terminal: marks that would move its cursor or hide text
+    are escaped in it, as JSON allows. `images` adds the source bytes, by sha256, of pictures that records speak of.
 
     Raises:
         StoreError: the file cannot be written, or two records answer one request differently.
@@ -62,8 +64,9 @@ def export_cassette(
     chosen = select(records, kind=kind, model=model, keys=keys, since=since)
     if not isinstance(records, Records):
         chosen = iter(sorted(chosen, key=lambda record: record.key))
+    shown = str if isinstance(target, (str, Path)) else visible_json
     with _writing(target) as file:
-        return _write(chosen, file, images or {})
+        return _write(chosen, file, images or {}, shown=shown)
 
 
 def import_cassette(path: Path | str, store: Records, *, overwrite: bool = False) -> ImportCounts:
@@ -103,11 +106,11 @@ def take_in(records: Iterable[Record], store: Records, *, overwrite: bool) -> Im
     return ImportCounts(new=new, same=same, mended=mended, conflicting=tuple(conflicting), replaced=overwrite)
 
 
-def _write(records: Iterator[Record], file: TextIO, images: Mapping[str, bytes]) -> int:
+def _write(records: Iterator[Record], file: TextIO, images: Mapping[str, bytes], *, shown: Callable[[str], str]) -> int:
     count, last, wanted = 0, None, set[str]()
     for record in records:
         if last is None or record.key != last.key:
-            file.write(f"{record.to_json()}\n")
+            file.write(f"{shown(record.to_json())}\n")
             wanted.update(record.images.keys() & images.keys())
             count, last = count + 1, record
         elif record.response != last.response:

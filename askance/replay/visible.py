@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 _UNSEEN = re.compile(
@@ -17,6 +18,11 @@ def visible(text: str) -> str:
     Line feeds and tabs stay, and so do the joiners (U+200C, U+200D) that scripts and emoji need.
     """
     return text if text.isprintable() else _UNSEEN.sub(lambda match: _escape(ord(match.group())), text)
+
+
+def visible_json(text: str) -> str:
+    """JSON text in which the same marks are written as JSON's own escapes: it says what it said."""
+    return text if text.isprintable() else _UNSEEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
 
 
 def _escape(code: int) -> str:

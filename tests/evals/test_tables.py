@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from askance.errors import Refused, UsageError
 from askance.evals import Figure, Run, Sample, Table, rendered, table_of_runs
@@ -83,7 +85,7 @@ HOSTILE = {
     "markup": ("*_`<[~", r"\*\_\`\<\[\~", r"*\_`<[\textasciitilde{}", "*_`<[~"),
     "TeX": (
         r"\input{x} 5% $a_1^2 #&",
-        r"\\input{x} 5% $a\_1^2 #&",
+        r"\\input{x} 5% \$a\_1^2 #\&",
         r"\textbackslash{}input\{x\} 5\% \$a\_1\textasciicircum{}2 \#\&",
         r"\input{x} 5% $a_1^2 #&",
     ),
@@ -149,3 +151,44 @@ def test_columns_can_be_chosen() -> None:
     assert table_of_runs([run], metrics=["accuracy"]).columns[-1] == "accuracy"
     with pytest.raises(UsageError, match=r"None of the runs has a metric 'f1'\. They have accuracy"):
         table_of_runs([run], metrics=["f1"])
+
+
+MARKUP = [
+    "![a](https://x.example/a.png)",
+    "see https://x.example and www.x.example",
+    "&lt;b&gt; &#124; &amp;",
+    r"$\href{https://x.example}{y}$ $$z$$",
+    "# heading",
+    "> quoted",
+    "- item",
+    "+ item",
+    "12. item",
+    "3) item",
+    "***",
+    "---",
+    "<b onclick=x>",
+    "`code` ~~gone~~ __bold__",
+    "a\n\n# b",
+    "[x]: https://x.example",
+]
+
+
+@pytest.mark.parametrize("label", MARKUP)
+def test_no_markup_of_a_label_counts(label: str) -> None:
+    table = Table(columns=("run",), rows=((label,),), notes=(label,), title=label)
+
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(rendered(table, "markdown"))
+
+    inline = [token for token in tokens if token.type == "inline"]
+    said = ["".join(part.content for part in token.children or ()) for token in inline]
+    assert said == [" ".join(label.split()), "run", " ".join(label.split()), " ".join(label.split())]
+    assert {part.type for token in inline for part in token.children or ()} <= {
+        "text",
+        "text_special",
+        "strong_open",
+        "strong_close",
+    }
+    assert not re.search(r"https?://|www\.", rendered(table, "markdown"))
+    assert [token.tag for token in tokens if token.nesting == 1] == [
+        *("p", "table", "thead", "tr", "th", "tbody", "tr", "td", "ul", "li", "p"),
+    ]

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from askance.evals.exports.rows import columns_of, finite
+from askance.evals.spreadsheet import cell
 
 if TYPE_CHECKING:
-    from askance.evals.exports.rows import Cell
     from askance.evals.run import Run
-
-_FORMULA = re.compile(r"\s*[=+\-@|%\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
-"""How a text begins that some spreadsheet takes for a formula or a command; blanks before it are no help, nor is
-its full width."""
 
 
 def write_csv(run: Run, path: Path) -> None:
@@ -24,14 +19,9 @@ def write_csv(run: Run, path: Path) -> None:
     columns = columns_of(run)
     with _replacing(path) as file:
         lines = csv.writer(file)  # its ends of lines are those of the standard, so that a lone \r is quoted as well
-        lines.writerow([safe(name) for name in columns])
-        lines.writerows([safe(cell) for cell in row] for row in zip(*columns.values(), strict=True))
+        lines.writerow([cell(name) for name in columns])
+        lines.writerows([cell(each) for each in row] for row in zip(*columns.values(), strict=True))
     _part(path).replace(path)
-
-
-def safe(cell: Cell) -> Cell:
-    """A cell that no spreadsheet takes for a formula; numbers stay numbers."""
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
 def write_jsonl(run: Run, path: Path) -> None:

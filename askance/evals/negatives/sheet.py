@@ -22,6 +22,7 @@ from askance.evals.negatives.files import replaced
 from askance.evals.negatives.sheet_page import PageImage, page
 from askance.evals.pittads import draw_ids
 from askance.evals.pittads.files import read_map
+from askance.evals.spreadsheet import cell
 from askance.prompts import oneline
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ SIDE = 480
 QUESTION = "Is the statement right for the image?"
 
 PAGE, TABLE, KEY = "sheet.html", "sheet.csv", "key.json"
-
-_FORMULA = ("=", "+", "-", "@")
-"""How a cell begins that a spreadsheet would compute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,12 +161,8 @@ def _table(sheet: Sheet) -> str:
     writer.writerow(["sheet", "item", "image", "statement", "answer"])
     numbers = {key: number for number, key in enumerate(sheet.keys, start=1)}
     for item in sheet.items:
-        writer.writerow([sheet.id, item.id, numbers[item.key], _cell(oneline(item.text)), ""])
+        writer.writerow([sheet.id, item.id, numbers[item.key], cell(oneline(item.text)), ""])
     return file.getvalue()
-
-
-def _cell(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def read_key(path: Path) -> Sheet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 import zipfile
 from collections.abc import Callable
@@ -16,8 +17,8 @@ import pytest
 from askance.errors import AskanceError, MissingExtra, StoreError, UsageError
 from askance.evals import Run, Sample, Score, Scoring, Task, evaluate, mean
 from askance.evals.exports import FORMS, export
-from askance.evals.exports.plain import safe
 from askance.evals.exports.rows import columns_of, rows_of
+from askance.evals.spreadsheet import cell
 from tests.evals.guilty import run_of
 from tests.evals.numbers import NON_ANSWERS
 
@@ -69,12 +70,24 @@ def test_no_spreadsheet_runs_a_cell(tmp_path: Path, text: str) -> None:
 
     with place.open(encoding="utf-8", newline="") as file:
         (row,) = [row for row in csv.DictReader(file) if row["outcome"] == "answered"]
-    assert (row["id"], row["value"], row["tag.mark"]) == (f"'{text} name", f"'{text}", f"'{text}")
+    dead = f"'{text[:1]}'{text[1:]}" if text[0] in "\t\r" else f"'{text}"
+    assert (row["id"], row["value"], row["tag.mark"]) == (f"{dead} name", dead, dead)
 
 
-@pytest.mark.parametrize("cell", ["plain", "a=b", "", 1, -1.5, True, None], ids=repr)
-def test_what_is_no_formula_stays_as_it_is(cell: Any) -> None:
-    assert safe(cell) == cell
+SEPARATED = ["a;=1+1", "a\t=1", "a; -1", 'a;"=1', "a\n@x", "a\r\n+1", "a;;=1", 'a" ;=1', "a;\uff1d1"]
+
+
+@pytest.mark.parametrize("text", SEPARATED, ids=repr)
+def test_no_spreadsheet_runs_a_part_of_a_cell(tmp_path: Path, text: str) -> None:
+    place = export(odd_run(tmp_path, value=text, name=f"{text} name"), "csv", tmp_path / "x.csv")
+
+    parts = re.split(r"[;\t\r\n]", place.read_text(encoding="utf-8"))
+    assert [part for part in parts if re.match(r"[\s\"]*[=+\-@\uff1d]", part)] == []
+
+
+@pytest.mark.parametrize("each", ["plain", "a=b", "a;b", "a; b", "a\tb", "x - y", "", 1, -1.5, True, None], ids=repr)
+def test_what_is_no_formula_stays_as_it_is(each: Any) -> None:
+    assert cell(each) == each
 
 
 def test_json_lines_hold_all_that_is_known(run: Run, tmp_path: Path) -> None:
