@@ -253,6 +253,141 @@ def test_another_askance_may_have_asked_otherwise(run: Path, askance: Command, r
     assert "6 samples not checked: askance " in done.out
 
 
+# --- what strangers put into a pack ---
+
+
+def form_of(pack: Path) -> Form:
+    with zipfile.ZipFile(pack) as file:
+        return json.loads(file.read("manifest.json"))
+
+
+def manifested(pack: Path, manifest: bytes) -> None:
+    """Puts a manifest into a pack, in the place of its own."""
+    with zipfile.ZipFile(pack) as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(pack, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in {**contents, "manifest.json": manifest}.items():
+            file.writestr(name, content)
+
+
+MANIFESTS: dict[str, tuple[Callable[[Form], object], str]] = {
+    "no version": (lambda form: {n: each for n, each in form.items() if n != "askance"}, "'askance' is a required"),
+    "no runs": (lambda form: {n: each for n, each in form.items() if n != "runs"}, "'runs' is a required property"),
+    "no files": (lambda form: {n: each for n, each in form.items() if n != "files"}, "'files' is a required property"),
+    "no format": (lambda form: {n: each for n, each in form.items() if n != "format"}, "'format' is a required"),
+    "version of another type": (lambda form: {**form, "askance": 3}, "askance: 3 is not of type 'string'"),
+    "runs of another type": (lambda form: {**form, "runs": {}}, "runs: {} is not of type 'array'"),
+    "a run of another type": (lambda form: {**form, "runs": [1]}, "runs[0]: 1 is not of type 'string'"),
+    "a run twice": (lambda form: {**form, "runs": [RUN, RUN]}, "has non-unique elements"),
+    "another run": (lambda form: {**form, "runs": ["../x"]}, "names the run '../x', which is not in it"),
+    "files of another type": (lambda form: {**form, "files": [1]}, "files: [1] is not of type 'object'"),
+    "no digest": (lambda form: {**form, "files": {"tables/x": 3}}, "files.tables/x: 3 is not of type 'string'"),
+    "another format": (lambda form: {**form, "format": 2}, "has the format 2, and this is askance for format 1"),
+    "a list": (lambda _: [1], "it: [1] is not of type 'object'"),
+    "NaN": (lambda form: {**form, "format": float("nan")}, "holds NaN, which is no JSON"),
+}
+MANIFEST_TEXTS: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", "is no JSON (Expecting value, column 1)"),
+    "no UTF-8": (b"\xff", "is no text in UTF-8"),
+    "bottomless": (b"[" * 900_000, "is nested deeper than 100 levels"),
+    "digits": (b'{"format": ' + b"1" * 401 + b"}", "holds 111111111111111111…, a number of 401 digits"),
+    "huge": (b" " * 17_000_000, "holds 'manifest.json' with 17 MB, more than the 16 MB that it may have"),
+}
+
+
+@pytest.fixture
+def refused(replay: Command) -> Callable[[str], None]:
+    """Holds a replay of `x.pack` to one message with a way out."""
+
+    def check(message: str) -> None:
+        done = replay("x.pack")
+        assert (done.code, done.out) == (2, "")
+        assert message in done.err
+        assert done.err.count("\n") == 2
+        assert "\n  → " in done.err
+
+    return check
+
+
+@pytest.fixture
+def packed(run: Path, askance: Command) -> Path:
+    """A sound pack, to be spoilt."""
+    assert askance("pack", RUN, "-o", "x.pack").code == 0
+    return Path("x.pack")
+
+
+@pytest.mark.parametrize(("change", "message"), MANIFESTS.values(), ids=MANIFESTS)
+def test_a_manifest_of_another_form_is_refused(
+    packed: Path, refused: Callable[[str], None], change: Callable[[Form], object], message: str
+) -> None:
+    manifested(packed, json.dumps(change(form_of(packed))).encode())
+
+    refused(message)
+
+
+@pytest.mark.parametrize(("text", "message"), MANIFEST_TEXTS.values(), ids=MANIFEST_TEXTS)
+def test_a_manifest_that_is_none_is_refused(
+    packed: Path, refused: Callable[[str], None], text: bytes, message: str
+) -> None:
+    manifested(packed, text)
+
+    refused(message)
+
+
+def test_a_table_that_is_no_text_is_refused(packed: Path, refused: Callable[[str], None]) -> None:
+    rewritten(packed, lambda each: {**each, "tables/odd.md": b"\xff\xfe\x00"})
+
+    refused("The table 'odd.md' of the pack 'x.pack' is no text in UTF-8.")
+
+
+METHODS = {
+    "deflate": (zipfile.ZIP_DEFLATED, "it holds 'manifest.json', which is broken."),
+    "LZMA": (zipfile.ZIP_LZMA, ", which is not packed by deflate."),
+    "bzip2": (zipfile.ZIP_BZIP2, ", which is not packed by deflate."),
+}
+
+
+@pytest.mark.parametrize(("method", "message"), METHODS.values(), ids=METHODS)
+def test_what_is_broken_within_a_pack_is_named(
+    packed: Path, refused: Callable[[str], None], method: int, message: str
+) -> None:
+    with zipfile.ZipFile(packed) as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(packed, "w", method) as file:
+        for name, content in contents.items():
+            file.writestr(name, content)
+        place = file.getinfo("manifest.json").header_offset + 30 + len("manifest.json")
+    broken = bytearray(packed.read_bytes())
+    for each in range(place + 9, place + 60):
+        broken[each] ^= 0xFF
+    packed.write_bytes(bytes(broken))
+
+    refused(message)
+
+
+BOMBS = {
+    "table": ("tables/odd.md", 17, "holds 'tables/odd.md' with 17 MB, more than the 16 MB that it may have."),
+    "samples": (f"runs/{RUN}/samples.jsonl", 65, "MB once it is unpacked, which is too much."),
+}
+
+
+@pytest.mark.parametrize(("name", "size", "message"), BOMBS.values(), ids=BOMBS)
+def test_a_small_pack_that_unpacks_to_much_is_refused(
+    packed: Path, refused: Callable[[str], None], name: str, size: int, message: str
+) -> None:
+    rewritten(packed, lambda each: {**each, name: bytes(size * 1_000_000)})
+    assert packed.stat().st_size < 200_000
+
+    refused(message)
+
+
+def test_two_files_of_one_name_are_refused(packed: Path, refused: Callable[[str], None]) -> None:
+    with zipfile.ZipFile(packed, "a") as file, pytest.warns(UserWarning, match="Duplicate name"):
+        file.writestr("manifest.json", "{}")
+
+    refused("it holds two files of one name.")
+
+
 # --- signatures ---
 
 

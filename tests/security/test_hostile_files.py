@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
+import os
 import re
 import sqlite3
 import time
@@ -12,14 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image as Picture
 
 from askance.chains import verbalize
 from askance.chat import ChatRequest
-from askance.errors import BadRecord, CassetteError, PromptError, StoreError
+from askance.cli import main
+from askance.errors import BadImage, BadRecord, CassetteError, PromptError, StoreError
+from askance.images import Image
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.models.capabilities import endpoint_form
 from askance.prompts import PromptLibrary
 from askance.replay import MemoryStore, Record, Store, import_cassette, merge
+from askance.tools import narration
 from tests.replay.samples import record
 from tests.scripted import PICTURE, model_of, scripted
 
@@ -162,6 +169,77 @@ def test_a_row_of_any_kind_is_read_or_refused(value: str) -> None:
             store.get(record().key)
         with pytest.raises(StoreError):
             list(store)
+
+
+NUMBERS: dict[str, Callable[[str], str]] = {
+    "no number": lambda text: text.replace('"input":3', '"input":NaN'),
+    "beyond all floats": lambda text: text.replace('"input":3', '"input":1e999'),
+    "400 digits": lambda text: text.replace('"input":3', f'"input":1{"0" * 400}'),
+    "no number in the request": lambda text: text.replace('"max_tokens":7', '"max_tokens":NaN'),
+}
+
+
+@pytest.mark.parametrize("change", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.parametrize("command", [["stats"], ["why", "--last"], ["export", "-"], ["diff", "{store}", "{store}"]])
+def test_a_number_that_is_none_damages_its_record_alone(
+    command: list[str], change: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = {"provider": "openai", "model": "gpt-4o"}
+    requests = [{"model": model, "messages": [], "sampling": {"max_tokens": tokens}} for tokens in (7, 8)]
+    with Store.open() as store:
+        for each in requests:
+            store.put(Record.make("chat", each, {"text": "", "finish": "stop", "usage": {"input": 3, "output": 4}}))
+        text = next(iter(store)).to_json()
+        spoilt = Record.make("chat", requests[0], {})
+    with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as connection:
+        ((text,),) = connection.execute("SELECT value FROM Cache WHERE key = ?", (spoilt.key,)).fetchall()
+        assert change(text) != text
+        connection.execute("UPDATE Cache SET value = ? WHERE key = ?", (change(text), spoilt.key))
+
+    with pytest.raises(SystemExit) as end:
+        main(["cache", *(part.format(store=store.folder) for part in command)])
+
+    assert end.value.code == 1
+    assert "damaged record" in capsys.readouterr().err
+
+
+async def test_a_batch_file_of_another_century_holds_nothing() -> None:
+    """A stranger's store, or a clock that was wrong: nobody waits for a batch that can never end."""
+    key = (await asked_of(Store.open())).calls[0].key
+    with Store.open() as store:
+        store.remove([key])
+    claimed = store.folder / "leases" / "batches" / ("0" * 32)
+    claimed.parent.mkdir(parents=True, exist_ok=True)
+    claimed.write_text(f"null\n{key}\n", encoding="ascii")
+    os.utime(claimed, (2**32 - 1e8, 2**32 - 1e8))
+
+    again = await asyncio.wait_for(asked_of(Store.open()), 10)
+
+    assert (again.outcome, again.calls[0].key, again.calls[0].meta.replayed) == ("answered", key, False)
+
+
+async def asked_of(store: Store) -> Any:
+    """What one question to a model comes to, on the records of a store."""
+    with store:
+        return await narration(get_model(scripted(), engine=Engine(records=store))).ask(PICTURE)
+
+
+def scanned(times: int) -> bytes:
+    """A JPEG whose last scan stands in it so often again."""
+    stream = io.BytesIO()
+    Picture.new("RGB", (64, 64), (10, 90, 160)).save(stream, "JPEG", progressive=True)
+    data = stream.getvalue()
+    last = data.rindex(b"\xff\xda")
+    return data[:last] + data[last:-2] * times + data[-2:]
+
+
+def test_a_picture_of_thousands_of_scans_is_refused(own_place: Path) -> None:
+    Path("scans.jpg").write_bytes(scanned(3000))
+    Path("sound.jpg").write_bytes(scanned(20))
+
+    with pytest.raises(BadImage, match=r"^The picture 'scans.jpg' is a JPEG of 3,0\d\d scans, and at most 100 "):
+        Image.from_path("scans.jpg").check()
+    Image.from_path("sound.jpg").check()
 
 
 # Prompts --------------------------------------------------------------------------------------------------------------
