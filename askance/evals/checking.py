@@ -289,11 +289,15 @@ def _figures(was: Sequence[Figure], now: Sequence[Figure]) -> Iterator[str]:
 def _parts(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """What differs in a figure beside its value: its interval, counts and bounds."""
     for part in sorted({*was, *now}):
-        old, new, words = was.get(part), now.get(part), part.replace("_", " ")
+        old: Any = was.get(part)
+        new: Any = now.get(part)
+        words = part.replace("_", " ")
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             forms = cast("Mapping[str, Any]", old), cast("Mapping[str, Any]", new)
             yield from _parts(f"{name}, {words}", *forms)
-        elif old != new and not (_number(old) and _number(new) and _equal(old, new)):
+            continue
+        old, new = cast("Any", old), cast("Any", new)
+        if old != new and not (_number(old) and _number(new) and _equal(old, new)):
             yield f"{name}, {words} was {_plain(old)} and is {_plain(new)}"
 
 

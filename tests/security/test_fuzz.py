@@ -16,7 +16,7 @@ from copy import deepcopy
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -76,9 +76,9 @@ def places_of(value: Any) -> Iterator[tuple[Any, Any]]:
     """Every list and map within a value, with each place in it."""
     inside: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
-        inside = [*value.items()]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        inside = [*cast("dict[str, Any]", value).items()]
     elif isinstance(value, list):
-        inside = [*enumerate(value)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        inside = [*enumerate(cast("list[Any]", value))]
     for place, each in inside:
         yield value, place
         yield from places_of(each)

@@ -185,7 +185,9 @@ def test_a_number_that_is_none_damages_its_record_alone(
     command: list[str], change: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = {"provider": "openai", "model": "gpt-4o"}
-    requests = [{"model": model, "messages": [], "sampling": {"max_tokens": tokens}} for tokens in (7, 8)]
+    requests: list[dict[str, Any]] = [
+        {"model": model, "messages": [], "sampling": {"max_tokens": tokens}} for tokens in (7, 8)
+    ]
     with Store.open() as store:
         for each in requests:
             store.put(Record.make("chat", each, {"text": "", "finish": "stop", "usage": {"input": 3, "output": 4}}))
