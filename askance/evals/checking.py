@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from askance import __version__
 from askance.errors import AskanceError
@@ -289,24 +289,19 @@ def _figures(was: Sequence[Figure], now: Sequence[Figure]) -> Iterator[str]:
 def _parts(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """What differs in a figure beside its value: its interval, counts and bounds."""
     for part in sorted({*was, *now}):
-        old: Any = was.get(part)
-        new: Any = now.get(part)
-        words = part.replace("_", " ")
-        if isinstance(old, Mapping) and isinstance(new, Mapping):
-            forms = cast("Mapping[str, Any]", old), cast("Mapping[str, Any]", new)
-            yield from _parts(f"{name}, {words}", *forms)
-            continue
-        old, new = cast("Any", old), cast("Any", new)
-        if old != new and not (_number(old) and _number(new) and _equal(old, new)):
-            yield f"{name}, {words} was {_plain(old)} and is {_plain(new)}"
+        old, new, words = was.get(part), now.get(part), f"{name}, {part.replace('_', ' ')}"
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _parts(words, cast("dict[str, Any]", old), cast("dict[str, Any]", new))
+        elif not (old == new or (_number(old) and _number(new) and _equal(old, new))):
+            yield f"{words} was {_plain(old)} and is {_plain(new)}"
 
 
-def _number(value: object) -> bool:
+def _number(value: Any) -> TypeGuard[float]:
     return type(value) in (int, float)
 
 
-def _plain(value: object) -> str:
-    return _shown(cast("float", value)) if _number(value) else "none" if value is None else str(value)[:40]
+def _plain(value: Any) -> str:
+    return _shown(value) if _number(value) else "none" if value is None else str(value)[:40]
 
 
 def _equal(one: float | None, other: float | None) -> bool:
