@@ -12,10 +12,11 @@ from itertools import zip_longest
 from typing import Any
 
 from askance.chat import JsonObject, canonical_json, key_of
-from askance.errors import ReplayMiss
+from askance.errors import DamagedRecord, ReplayMiss, StoreError
 from askance.replay.nearest import Neighbours, nearest_key
 from askance.replay.records import Record, RecordKind, Records, model_name, plain_object
-from askance.replay.store import sound
+from askance.replay.store import DAMAGED_HINT, sound
+from askance.replay.verifying import check_record
 from askance.replay.visible import visible
 
 CONTEXT = 2
@@ -72,7 +73,7 @@ def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records)
             key=key,
             hint="Name the store that does with ASKANCE_STORE, import a cassette, or record with --mode auto.",
         )
-    found = list(differences(record.request, request))
+    found = _found(record.request, request)
     what = found[0].what if found else "nothing any more: it was recorded meanwhile"
     also = f" (and in {', '.join(other.what for other in found[1:])})" if found[1:] else ""
     return ReplayMiss(
@@ -89,7 +90,13 @@ def explain_difference(record: Record, records: Records) -> str:
 
     Raises:
         StoreError: the records cannot be read.
+        DamagedRecord: the record is not what it claims to be.
     """
+    try:
+        check_record(record)
+    except StoreError as error:
+        msg = f"The record {record.key[:12]!r} is damaged: {error.message.rstrip('.')}."
+        raise DamagedRecord(msg, hint=DAMAGED_HINT) from error
     asked = (
         f"{_title(record.key, record.request)}{f' is on record since {record.at}' if record.at else ' is on record'}"
     )
@@ -98,13 +105,21 @@ def explain_difference(record: Record, records: Records) -> str:
     other = None if nearest is None else records.get(nearest)
     if other is None:
         return f"{asked}; {records.name!r} holds no other {record.kind} record."
-    found = list(differences(other.request, record.request))
+    found = _found(other.request, record.request)
     if not found:
         return f"{asked}.\n{_title(other.key, other.request)} asks the very same: one of the two is damaged."
     also = f" (and in {', '.join(more.what for more in found[1:])})" if found[1:] else ""
     diff = unified(found[0], recorded=other.key[:12], asked=record.key[:12])
     title = _title(other.key, other.request)
     return f"{asked}.\nThe nearest other one, {title}, differs in {found[0].what}{also}.\n{diff}"
+
+
+def _found(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[Difference]:
+    """The differences; one of the whole where what is on record has the form of no request."""
+    try:
+        return list(differences(recorded, asked))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return [Difference("all of it: what is on record has the form of no request", "", "")]
 
 
 def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[Difference]:
