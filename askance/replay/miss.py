@@ -6,6 +6,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -195,7 +196,9 @@ def _split(message: JsonObject) -> tuple[str, str, str, str]:
 
 def _title(key: str, request: Mapping[str, Any]) -> str:
     """Short key, model and first words."""
-    words = textwrap.shorten(next(_texts(request), "")[:500], 48, placeholder="…")
+    words = ""
+    with suppress(AttributeError, TypeError):  # the form of no request
+        words = textwrap.shorten(next(_texts(request), "")[:500], 48, placeholder="…")
     said = ", ".join(part for part in (visible(model_name(request)), repr(words) if words else "") if part)
     return f"{key[:12]} ({said})" if said else key[:12]
 

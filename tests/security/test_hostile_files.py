@@ -205,6 +205,21 @@ def test_a_number_that_is_none_damages_its_record_alone(
     assert "damaged record" in capsys.readouterr().err
 
 
+def test_what_would_steer_a_terminal_is_escaped_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    steering = "\x9b31m\u202e\u2066\x7f\U000e0041"
+    with Store.open() as store:
+        store.put(record(steering))
+        kept = list(store)
+
+    with pytest.raises(SystemExit):
+        main(["cache", "export", "-"])
+
+    out = capsys.readouterr().out
+    assert [mark for mark in steering if mark in out and mark not in "31m"] == []
+    (tmp_path / "stdout.jsonl").write_text(out, encoding="utf-8")
+    assert list(MemoryStore.from_cassette(tmp_path / "stdout.jsonl")) == kept
+
+
 async def test_a_batch_file_of_another_century_holds_nothing() -> None:
     """A stranger's store, or a clock that was wrong: nobody waits for a batch that can never end."""
     key = (await asked_of(Store.open())).calls[0].key
