@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from json.encoder import encode_basestring
@@ -259,6 +259,8 @@ class ChatRequest(_Written):
     """Provider extras that enter the body as they are (`reasoning_effort`, `extra_body` fields)."""
     draw: int = 0
     """Tells repeated draws of one sampled request apart; never sent."""
+    own_limit: bool = field(default=False, compare=False)
+    """Whether `max_tokens` is a default of ours: a recorded answer to the request without it answers this one too."""
     _key: str | None = field(default=None, init=False, repr=False, compare=False)
 
     @override
@@ -290,6 +292,12 @@ class ChatRequest(_Written):
         sampling = "" if (drawn := self.sampling.written) == "{}" else f',"sampling":{drawn}'
         tools = f',"tools":{canonical_json([tool.canonical() for tool in self.tools])}' if self.tools else ""
         return f'{{{draw}{extra}"messages":[{messages}],"model":{self.model.written}{response}{sampling}{tools}}}'
+
+    def without_own_limit(self) -> ChatRequest | None:
+        """The same request without a limit of ours; None where it has none."""
+        if not self.own_limit:
+            return None
+        return replace(self, sampling=replace(self.sampling, max_tokens=None), own_limit=False)
 
     @property
     def key(self) -> str:
@@ -342,6 +350,8 @@ class CallMeta:
     """All that is volatile about a call: never compared, never recorded."""
 
     replayed: bool = False
+    key: str | None = None
+    """Key of the record that answered, where it is that of the request without a limit of ours."""
     stored: bool = False
     """Whether the answer stands in a store."""
     shared: bool = False
@@ -367,6 +377,11 @@ class ChatResponse:
     logprobs: tuple[Mapping[str, Any], ...] = ()
     """One mapping a token: `token`, `logprob`, and `top` (token → logprob) where asked for."""
     meta: CallMeta = field(default_factory=CallMeta, compare=False)
+
+    @property
+    def thought(self) -> bool:
+        """Whether the model is seen to have thought before it answered."""
+        return bool(self.thinking) or bool(self.usage.thinking)
 
     @property
     def outcome(self) -> Outcome:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from typing_extensions import override
 
 from askance.agents.judging import VERDICTS, Verdict, VerdictValue, verdict_of
-from askance.agents.neutral import neutral
 from askance.agents.questions import question_of
 from askance.agents.replies import last_line, plain_lines, reason_in, whole_object
 from askance.nodes import Node, Result, Unreadable, skipped
+from askance.prompts import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,8 +99,7 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
 
     @override
     def variables(self, subject: EquivalenceQuestion) -> Mapping[str, Any]:
-        texts = {"question": subject.question, "reference": subject.reference, "candidate": subject.candidate}
-        return {name: neutral(text) for name, text in texts.items()}
+        return {"question": harmless(subject.question), "reference": subject.reference, "candidate": subject.candidate}
 
     @override
     def schema(self, subject: EquivalenceQuestion) -> Mapping[str, Any]:

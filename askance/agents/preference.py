@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from typing_extensions import override
 
-from askance.agents.neutral import neutral
 from askance.agents.questions import question_of
 from askance.agents.replies import last_line, plain_lines, reason_in, whole_object
 from askance.errors import UsageError
 from askance.models import run_sync
 from askance.nodes import Node, Result, Unreadable
+from askance.prompts import harmless
 from askance.tools import Value
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ class PreferenceNode(Node[PreferenceQuestion, Said]):
 
     @override
     def variables(self, subject: PreferenceQuestion) -> Mapping[str, Any]:
-        texts = {"question": subject.question, "first": subject.first, "second": subject.second}
-        return {name: neutral(text) for name, text in texts.items()}
+        return {"question": harmless(subject.question), "first": subject.first, "second": subject.second}
 
     @override
     def schema(self, subject: PreferenceQuestion) -> Mapping[str, Any]:

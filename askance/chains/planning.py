@@ -23,7 +23,7 @@ from askance.models import Capabilities, Engine
 from askance.models.capabilities import endpoint_key
 from askance.models.spending.measured import Kind, Mean, Measured, measure
 from askance.models.spending.spread import NOTHING, Spread
-from askance.models.spending.tokens import UNSEEN_ANSWER, answer_limit, listed_limit, size_of, text_tokens
+from askance.models.spending.tokens import UNSEEN_ANSWER, answer_limit, size_of, text_tokens
 from askance.models.walk import Pending, current_walk
 from askance.nodes import Node, Result
 from askance.nodes.telling import digest
@@ -275,7 +275,7 @@ class Counting:
 
 
 def _limit(node: Node[Any, Any]) -> int:
-    return node.model.settings.sampling.max_tokens or node.max_tokens or listed_limit(node.model.id)
+    return node.model.settings.sampling.max_tokens or node.model.room(node.max_tokens)
 
 
 def _stopped(step: Step, reading: Reading, waiting: set[Link]) -> bool:

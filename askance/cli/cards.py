@@ -24,13 +24,17 @@ def rows_of(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mappi
         truth: `answers` and `statements` that are true, where they are known; what is chosen is then marked.
     """
     said = line["verbalization"]
-    if said["objects"] is not None:
-        yield "objects", ", ".join(said["objects"])
-    if said["scene_text"] is not None:
-        yield "scene text", " / ".join(said["scene_text"]) or "none"
-    for heading in ("narration", "unusual", "description"):
-        if said[heading] is not None:
-            yield heading, said[heading]
+    for name in ("objects", "scene_text", "narration", "unusual", "description"):
+        link: Mapping[str, Any] = line["links"].get(name, {"outcome": "skipped"})
+        heading = name.replace("_", " ")
+        if name == "objects" and said[name] is not None:
+            yield heading, ", ".join(said[name])
+        elif name == "scene_text" and said[name] is not None:
+            yield heading, " / ".join(said[name]) or "none"
+        elif said[name] is not None:
+            yield heading, said[name]
+        elif link["outcome"] not in {"answered", "skipped"}:
+            yield heading, f"none, {link['outcome']}: {link.get('reason') or ''}"
     yield from _statement(line, truth)
     for place, number in enumerate(line["answers"] or ()):
         mark = _mark(None if truth is None else number in truth["answers"])

@@ -19,7 +19,7 @@ from askance.models import Capabilities
 from askance.models.capabilities import endpoint_key
 from askance.models.spending.measured import Measured, measure
 from askance.models.spending.spread import NOTHING, Spread
-from askance.models.spending.tokens import UNSEEN_ANSWER, answer_limit, listed_limit, size_of, text_tokens
+from askance.models.spending.tokens import UNSEEN_ANSWER, answer_limit, size_of, text_tokens
 from askance.models.walk import Pending, current_walk
 
 if TYPE_CHECKING:
@@ -187,4 +187,4 @@ def _unseen(node: Node[Any, Any]) -> Spread:
 
 
 def _limit(node: Node[Any, Any]) -> int:
-    return node.model.settings.sampling.max_tokens or node.max_tokens or listed_limit(node.model.id)
+    return node.model.settings.sampling.max_tokens or node.model.room(node.max_tokens)

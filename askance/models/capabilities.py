@@ -43,6 +43,8 @@ class Capabilities:
     """Name under which it takes the token limit."""
     without: tuple[str, ...] = ()
     """Sampling fields that it rejects."""
+    thinks: bool | None = None
+    """Whether it thinks before it answers."""
 
     @property
     def rung(self) -> Rung:

@@ -17,6 +17,7 @@ from askance.chat import (
     ModelId,
     Outcome,
     ResponseFormat,
+    Sampling,
     ToolSpec,
     Usage,
 )
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from askance.models.settings import ModelSettings, Rung
 
 _log = logging.getLogger("askance")
+
+THINKING = 16_384
+"""Tokens that a model which thinks before it answers may take for that, where its settings give no limit."""
 _request = quickly(ChatRequest)
 
 
@@ -71,6 +75,7 @@ class Model:
         self._generate = self._stack.replay.generate
         self._warned: set[str] = set()
         self._part: ImagePart | None = None
+        self._samplings: dict[int, Sampling] = {}
 
     def __repr__(self) -> str:
         return f"Model({str(self.id)!r}, mode={self.mode!r})"
@@ -134,12 +139,12 @@ class Model:
             messages: the conversation so far.
             response: the form that the answer is to have.
             tools: what the model may call.
-            max_tokens: holds where the settings give none.
+            max_tokens: holds where the settings give none; `THINKING` more for a model that thinks before it answers.
             draw: index that tells equal requests apart; None is that of `drawing`.
         """
-        sampling = self.settings.sampling
+        sampling, own_limit = self.settings.sampling, False
         if max_tokens is not None and sampling.max_tokens is None:
-            sampling = replace(sampling, max_tokens=max_tokens)
+            sampling, own_limit = self._limited(max_tokens), True
         return _request(
             model=self.id,
             messages=tuple(messages),
@@ -148,7 +153,26 @@ class Model:
             sampling=sampling,
             extra=self.settings.extra,
             draw=current_draw.get() if draw is None else draw,
+            own_limit=own_limit,
         )
+
+    def _limited(self, max_tokens: int) -> Sampling:
+        """The settings' sampling with a limit; equal limits give the same object, which is written once."""
+        found = self._samplings.get(max_tokens)
+        if found is None:
+            found = replace(self.settings.sampling, max_tokens=self.room(max_tokens))
+            self._samplings[max_tokens] = found
+        return found
+
+    def room(self, max_tokens: int) -> int:
+        """`max_tokens`, and `THINKING` more where the model thinks before it answers."""
+        return max_tokens + (THINKING if self.thinks else 0)
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the model is known to think before it answers, in tokens that count as the answer's."""
+        known = self.known
+        return (known is not None and bool(known.thinks)) or self.settings.extra.get("reasoning_effort") is not None
 
     def generate(self, request: ChatRequest, *, again: bool = False) -> Coroutine[Any, Any, ChatResponse]:
         """The answer to `request`, from the records or from the endpoint.
@@ -162,9 +186,16 @@ class Model:
             ReplayMiss: the mode is `replay` and the answer is not on record.
         """
         notes = current_notes.get()
-        if notes is not None:
-            notes.append(request.key)
-        return self._generate(request, again=again)
+        if notes is None:
+            return self._generate(request, again=again)
+        return self._noted(request, notes, again=again)
+
+    async def _noted(self, request: ChatRequest, notes: list[str], *, again: bool) -> ChatResponse:
+        place = len(notes)
+        notes.append(request.key)
+        response = await self._generate(request, again=again)
+        notes[place] = response.meta.key or request.key
+        return response
 
     def asks_again(self, outcome: Outcome) -> bool:
         """Whether the user wants recorded answers of this outcome asked again."""

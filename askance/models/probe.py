@@ -59,12 +59,14 @@ class Probe:
     usage: Usage = field(default_factory=Usage)
     """Tokens that it took."""
     served_model: str | None = None
+    thinks: bool | None = None
+    """Whether an answer showed it thinking; None where none did."""
 
     async def first_contact(self) -> Capabilities:
         """What fixes the form of asking: the schema and, where it is not enforced, the JSON object."""
         schema = await self._schema()
         json_object = None if schema == "enforced" else await self._json_object()
-        return Capabilities(schema=schema, json_object=json_object, served_model=self.served_model)
+        return Capabilities(schema=schema, json_object=json_object, served_model=self.served_model, thinks=self.thinks)
 
     async def everything(self) -> Capabilities:
         """All that can be found out with a handful of calls."""
@@ -75,6 +77,7 @@ class Probe:
             seed=await self._accepts(self._text(_ASK_JSON, seed=17)),
             logprobs=await self._logprobs(),
             served_model=self.served_model,
+            thinks=self.thinks,
         )
 
     async def _schema(self) -> SchemaSupport:
@@ -123,6 +126,7 @@ class Probe:
         response = await self.model.generate(request)
         self.usage = _sum(self.usage, response.usage)
         self.served_model = response.model or self.served_model
+        self.thinks = response.thought or self.thinks
         return response
 
     def _text(

@@ -335,6 +335,8 @@ class Replay:
         if again:
             self._shelf.ask_again(request.key)
         recorded = self._shelf.find(request.key, request.written)
+        if recorded is None and not again:
+            recorded = self._found_without_limit(request)
         if recorded is not None:
             if self._replayed is not None:
                 self._replayed(request, recorded)
@@ -342,6 +344,14 @@ class Replay:
         if self._shelf.mode == "replay":
             raise self._shelf.miss(request)
         return await self._wrapped.generate(request)
+
+    def _found_without_limit(self, request: ChatRequest) -> ChatResponse | None:
+        """What is on record of a time before nodes had a limit of their own."""
+        before = request.without_own_limit()
+        recorded = None if before is None else self._shelf.find(before.key, before.written)
+        if before is None or recorded is None:
+            return None
+        return replace(recorded, meta=replace(recorded.meta, key=before.key))
 
 
 class Recorded:

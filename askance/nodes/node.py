@@ -64,8 +64,8 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
     prompt: ClassVar[str]
     """Name of the node's prompt."""
-    max_tokens: ClassVar[int | None] = None
-    """Most tokens of an answer, where the model's settings give none."""
+    max_tokens: ClassVar[int] = 1024
+    """Most tokens of an answer, where the model's settings give none; a model that thinks has room for that beside."""
 
     gives: ClassVar[type[Any]]
     """Type of the answer."""
@@ -249,7 +249,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             response = await chat(request, again)
             calls.append(
                 _call(
-                    key=request.key,
+                    key=response.meta.key or request.key,
                     model=self._model_name,
                     usage=response.usage,
                     cost=self.model.cost(response.usage),
@@ -257,6 +257,8 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                 )
             )
             if response.outcome != "answered":
+                if response.outcome == "truncated" and response.thought and not response.meta.replayed:
+                    self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
                 return _unanswered(response, rung, calls)
             try:
                 value = self._read(response.text, subject, rung)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from askance.prompts.fencing import fence, oneline
+from askance.prompts.fencing import fence, harmless, oneline
 from askance.prompts.files import FORMS, Form, TurnRole
 from askance.prompts.frontmatter import Input, InputKind, Value
 from askance.prompts.library import PromptLibrary, overlaid
@@ -21,6 +21,7 @@ __all__ = [
     "TurnRole",
     "Value",
     "fence",
+    "harmless",
     "oneline",
     "overlaid",
 ]

@@ -8,6 +8,10 @@ A fence is two lines around the text that carry a marker made from the digest of
 
 The marker is stable, so equal text gives an equal prompt and an equal key. It never occurs in the text: where it does,
 more digits are taken, so whoever writes the text cannot write the line that closes the fence.
+
+A fence does not stop a server whose tokenizer takes `<|im_end|>` within a message for the end of the message. So a
+blank is put into whatever a chat template, or a hasty reader of fences, could take for a mark of its own. Words are
+left as they are.
 """
 
 from __future__ import annotations
@@ -29,16 +33,33 @@ _NUMBERS = tuple(f"{number}. " for number in range(1, 101))
 _PRINTABLE_ASCII = bytes(range(32, 127))
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _UNSEEN = re.compile(
-    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f"
+    r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0"
+    r"\U000e0100-\U000e01ef]"
+    r"|(?<![^\s\u200c\u200d\ufe0e\ufe0f])[\u200c\ufe0e\ufe0f]|(?<![^\s\u200c\u200d\ufe0e])\u200d"
 )
-"""Controls, direction overrides, lone surrogates, annotation and tag characters: nothing that a picture can show."""
+"""Nothing that a picture can show: controls, direction overrides, lone surrogates, annotation and tag characters;
+zero-width characters, fillers and variation selectors, but for one joiner or emoji selector behind what can be seen."""
+_PRINTABLE_UNSEEN = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Those of them that Python takes for printable, and emoji selectors."""
+
+_ANGLES = re.compile(r"[<\uff1c](?=[|\uff5c/<A-Za-z_\ufffd][^\s<>\uff1c\uff1e]{0,60}[>\uff1e])")
+"""Begins what looks like a mark of a chat template: `<|im_end|>`, `</s>`, `<<SYS>>`, `<end_of_turn>`."""
+_BRACKETS = re.compile(r"\[(?=/?[A-Z_]{3,30}\]|\|[^\]\n]{1,40}\|\]|[gs]MASK\]|e~\[)|\](?=~)")
+"""Likewise `[INST]`, `[SYSTEM_PROMPT]`, EXAONE's `[|user|]`, GLM's `[gMASK]`, MiniMax's `]~b]` and `[e~[`."""
+_OPENED = re.compile(r"<<(?=[a-z])")
+_CLOSED = re.compile(r"(?<=[0-9a-fA-F])>>")
+"""The lines of a fence, be they forged or not."""
 
 
 def fence(text: str, label: str) -> str:
     """`text` between two marker lines that the text cannot forge.
 
     Args:
-        text: What is quoted; characters that cannot be seen are replaced by U+FFFD, line ends become newlines.
+        text: What is quoted. Characters that cannot be seen are replaced by U+FFFD, line ends become newlines, and
+            marks of chat templates and of fences are broken up.
         label: What the text is, for the reader: lower-case words such as `scene text`.
 
     Raises:
@@ -46,7 +67,7 @@ def fence(text: str, label: str) -> str:
     """
     if not LABEL.fullmatch(label):
         raise PromptError(f"A fence cannot be labelled {label!r}.", hint="Use lower-case words, at most 40 characters.")
-    text = visible(text)
+    text = harmless(visible(text))
     mark = marker(text)
     return f"<<{label} {mark}\n{text}\n{mark}>>"
 
@@ -72,12 +93,20 @@ def _on_one_line(text: str) -> bool:
 
 def _printable(text: str) -> bool:
     """`text.isprintable()`, which takes several times as long for plain ASCII."""
-    return not text.encode().translate(None, _PRINTABLE_ASCII) if text.isascii() else text.isprintable()
+    if text.isascii():
+        return not text.encode().translate(None, _PRINTABLE_ASCII)
+    return text.isprintable() and _PRINTABLE_UNSEEN.search(text) is None
 
 
 def visible(text: str) -> str:
     """`text` with newlines as line ends and characters that cannot be seen replaced by U+FFFD."""
     return text if _printable(text) else _UNSEEN.sub("\ufffd", _LINE_ENDS.sub("\n", text))
+
+
+def harmless(text: str) -> str:
+    """`text` without marks of chat templates and of fences: each has a blank in it."""
+    text = _BRACKETS.sub(lambda mark: f"{mark[0]} ", _ANGLES.sub(lambda mark: f"{mark[0]} ", text))
+    return _CLOSED.sub("> >", _OPENED.sub("< <", text))
 
 
 def marker(text: str, *, digits: int = DIGITS) -> str:

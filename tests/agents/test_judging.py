@@ -7,7 +7,7 @@ import pytest
 
 from askance.agents import JudgeForm, Verdict, judge_equivalence
 from askance.agents.judge import EquivalenceJudge
-from askance.agents.neutral import neutral
+from askance.prompts import harmless as neutral
 from askance.chat import ChatResponse
 from askance.errors import UsageError
 from askance.models import ScriptedModel
