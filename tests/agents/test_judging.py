@@ -7,11 +7,11 @@ import pytest
 
 from askance.agents import JudgeForm, Verdict, judge_equivalence
 from askance.agents.judge import EquivalenceJudge
-from askance.prompts import harmless as neutral
 from askance.chat import ChatResponse
 from askance.errors import UsageError
 from askance.models import ScriptedModel
 from askance.prompts import fence
+from askance.prompts import harmless as neutral
 from tests.scripted import ENFORCED, model_of
 
 REFERENCE = "Fish live in water, so a fish would not sit in a tree."

@@ -60,7 +60,7 @@ ENDPOINTS: dict[str, tuple[Reply, Capabilities, Rung]] = {
             schema=lambda request: HELD if request.sampling.max_tokens is None else cut_off("", thinking="Well"),
             json_object=REFUSES,
         ),
-        Capabilities(schema="enforced"),
+        Capabilities(schema="enforced", thinks=True),
         "json_schema",
     ),
     "ignores": (

@@ -2,19 +2,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from askance.agents import OptionsQuestion, choose_action_reasons
-from askance.chat import ChatRequest, ChatResponse
+from askance.chat import ChatRequest, ChatResponse, Sampling
 from askance.errors import AuthError, InvalidOutput, Refused, ReplayMiss
 from askance.models import Capabilities, ScriptedModel
 from askance.nodes import Result
-from askance.replay import MemoryStore
+from askance.replay import MemoryStore, Record
 from askance.tools import Objects, narration, objects
 from tests.instances import instance
-from tests.scripted import OPTIONS, PICTURE, PICTURES, model_of, scripted
+from tests.scripted import ENFORCED, OPTIONS, PICTURE, PICTURES, model_of, scripted
 
 QUESTION = OptionsQuestion(description="a cup", options=tuple(OPTIONS))
 
@@ -172,6 +173,64 @@ async def test_a_schema_that_is_ignored_after_all_is_noticed_for_the_next_run(ca
     replayed = await objects(model_of(ScriptedModel([], identity="scripted"), records, mode="replay")).ask(PICTURE)
     assert (replayed.outcome, replayed.rung) == (first.outcome, "json_schema")
     assert await model_of(ScriptedModel([], identity="scripted"), records).rung() == "prompted"
+
+
+async def test_an_answer_has_a_limit_where_the_settings_give_none() -> None:
+    script = scripted()
+    model = model_of(script)
+    given = model.changed(lambda settings: replace(settings, sampling=Sampling(max_tokens=50)), model.engine)
+    for each in (model, given):
+        await objects(each).ask(PICTURE)
+
+    assert [request.sampling.max_tokens for request in script.requests] == [1024, 50]
+
+
+@pytest.mark.parametrize("thinks", [True, False])
+async def test_a_model_that_thinks_has_room_for_it(thinks: bool) -> None:
+    script = ScriptedModel(
+        ['{"objects": ["cup"]}'], capabilities=Capabilities(schema="enforced", thinks=thinks), identity="scripted"
+    )
+    await objects(model_of(script)).ask(PICTURE)
+
+    assert script.requests[0].sampling.max_tokens == 1024 + thinks * 16_384
+
+
+async def test_a_model_that_is_cut_off_while_it_thinks_gets_room_in_the_next_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def reply(request: ChatRequest) -> ChatResponse | str:
+        if not request.images:
+            return answer_to_the_probe(request)
+        if (request.sampling.max_tokens or 0) > 1024:
+            return ChatResponse(text='{"objects": ["cup"]}', thinking="Hm.")
+        return ChatResponse(thinking="Hm.", finish="length")
+
+    script, records = ScriptedModel(reply, identity="scripted"), MemoryStore()
+    outcomes: list[str] = []
+    for _ in range(2):
+        outcomes.append((await objects(model_of(script, records)).ask(PICTURE)).outcome)
+        await asyncio.sleep(0.1)
+
+    assert outcomes == ["truncated", "answered"]
+    assert "it thinks before it answers; the next run leaves it room for that." in caplog.text
+
+
+async def test_what_was_recorded_before_answers_had_a_limit_is_found_under_its_own_key() -> None:
+    new, old = MemoryStore(), MemoryStore()
+    await objects(model_of(scripted(), new)).ask(PICTURE)
+    (record,) = new.of_kind("chat")
+    assert record.request["sampling"] == {"max_tokens": 1024}
+    before = {name: value for name, value in record.request.items() if name != "sampling"}
+    old.put(Record.make("chat", before, record.response))
+
+    for mode in ("auto", "replay"):
+        script = ScriptedModel([], capabilities=ENFORCED, identity="scripted")
+        result = await objects(model_of(script, old, mode=mode)).ask(PICTURE)
+        assert (result.outcome, [call.key for call in result.calls]) == ("answered", [record.key for record in old])
+
+    script = scripted()
+    await objects(model_of(script, old, mode="refresh")).ask(PICTURE)
+    assert len(script.requests) == 1
 
 
 def take(replies: list[Any], request: ChatRequest) -> str:
