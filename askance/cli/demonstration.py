@@ -15,9 +15,9 @@ from askance.chains.line import line_of
 from askance.cli.exits import OK, SOME
 from askance.cli.showing import Show
 from askance.cli.tally import Tally
-from askance.demo import CASSETTE, MODEL, Entry, read_table
+from askance.demo import CASSETTE, Entry, read_table
 from askance.errors import UsageError
-from askance.models import Capabilities, Engine, ScriptedModel, get_model
+from askance.models import Config, Engine, get_model
 from askance.prompts import PromptLibrary
 from askance.replay import MemoryStore
 
@@ -92,8 +92,7 @@ def demo_chain(*observers: Any) -> Chain:
     """The chain over the packaged records; nothing outside the package is read, no overlay and no settings file."""
     records = MemoryStore.from_cassette(CASSETTE, check=False)
     engine = Engine(mode="replay", records=records, observers=list(observers))
-    model = ScriptedModel((), identity=MODEL, capabilities=Capabilities(schema="enforced"))
-    return action_reason(get_model(model, engine=engine), prompts=PromptLibrary([]))
+    return action_reason(get_model("demo", engine=engine, config=Config()), prompts=PromptLibrary([]))
 
 
 async def _replay(chain: Chain, entries: list[Entry], show: Show) -> tuple[int, int]:

@@ -1,10 +1,14 @@
-"""The run-time form of the demo's table: pictures, options and what is true, without the answers."""
+"""The run-time form of the demo's table: pictures, options, what is true, and the hand-written answers."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from typing_extensions import TypedDict
 
 FOLDER = Path(__file__).resolve().parent
 PICTURES = FOLDER / "pictures"
@@ -14,8 +18,16 @@ ENTRIES = FOLDER / "demo.json"
 """What `read_table` reads, made from `TABLE`: JSON needs no library and hardly any time."""
 CASSETTE = FOLDER / "cassette.jsonl"
 """The answers of `TABLE` as records of what the real chains ask."""
-MODEL = "handwritten"
-"""The model's name in `CASSETTE`."""
+NAME = "demo (hand-written)"
+"""The name of the model `demo` wherever an answer of its is shown, and in `CASSETTE`."""
+
+
+class Answers(TypedDict):
+    """What `ENTRIES` holds of one picture for the model `demo`."""
+
+    sha256: str
+    answers: Mapping[str, Any]
+    """By name of the prompt; choices are texts of options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

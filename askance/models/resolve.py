@@ -16,7 +16,7 @@ from askance.models.families import family_of
 from askance.models.model import Model
 from askance.models.seam import ChatModel
 from askance.models.settings import ModelSettings
-from askance.models.spec import EXAMPLES, nearest
+from askance.models.spec import BUILT_IN, DECLARED, EXAMPLES, nearest
 from askance.models.table import changed, check_table, settings_from
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def get_model(
     run = engine if engine is not None else default_engine()
     if isinstance(model, str):
         known = named(model, settings, config=config)
-        return Model(known, Backend(lambda: from_settings(known)), run)
+        declared = load(DECLARED[known.id.provider]) if known.id.provider in DECLARED else None
+        return Model(known, Backend(lambda: from_settings(known)), run, declared=declared)
     return _wrapped(model, settings, run)
 
 
@@ -73,14 +74,14 @@ def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config
     config = Config.find() if config is None else config
     if not name.strip():
         raise ConfigError("No model is named.", hint=f"Write {EXAMPLES}.")
-    table = config.models.get(name)
+    table = config.models.get(name) or BUILT_IN.get(name)
     where = (
         f"`{name}`"
         if table is None
         else f"the model {name!r} in {config.path.name if config.path else 'the settings'!r}"
     )
     if table is None and ":" not in name:
-        hint = nearest(name, config.models) if config.models else ""
+        hint = nearest(name, [*config.models, *BUILT_IN])
         raise ConfigError(f"No model is called {name!r}.", hint=f"{hint}Or write a spec: {EXAMPLES}.")
     settings = settings_from({**(table or {"spec": name}), **(changes or {})}, where=where)
     return replace(settings, family=family_of(settings))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 from urllib.parse import urlsplit
 
 from askance.errors import ConfigError
 
 PROVIDERS: dict[str, str] = {
+    "demo": "askance.demo.model:from_settings",
     "hf": "askance.models.local.hf:from_settings",
     "langchain": "askance.models.langchain.model:from_settings",
     "openai": "askance.models.openai.model:from_settings",
@@ -17,6 +19,14 @@ PROVIDERS: dict[str, str] = {
 }
 """Where the backend of each provider is: a function of `ModelSettings` that gives a `ChatModel`; loaded at the first
 live call."""
+
+DECLARED: dict[str, str] = {"demo": "askance.demo.model:CAPABILITIES"}
+"""For providers that need not be asked what they can do: where their `Capabilities` are."""
+
+BUILT_IN: dict[str, dict[str, Any]] = {
+    "demo": {"spec": "demo:handwritten", "identity": "demo (hand-written)", "price": {"input": 0, "output": 0}},
+}
+"""Models that need no spec and no table in the settings file, by name."""
 
 SETTLED: dict[str, str] = {
     "hf": "askance.models.local.identity:settled",

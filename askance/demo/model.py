@@ -1,0 +1,101 @@
+"""The model `demo`: it knows the hand-written answers of the demo, and nothing else.
+
+It stands where a model stands (`--vlm demo`), so that every command and every chain can be tried with no key, no server
+and no weights. What it says was written by a person; its name says so wherever an answer of its is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from askance.chat import ChatResponse
+from askance.demo.table import ENTRIES, NAME, Answers
+from askance.errors import ModelError
+from askance.models import Capabilities
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest
+    from askance.models import ModelSettings
+
+CAPABILITIES = Capabilities(schema="enforced", json_object=True, images=True)
+
+
+class DemoModel:
+    """Answers what the demo's table answers: the questions of its chains, about its pictures, in JSON."""
+
+    capabilities = CAPABILITIES
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The hand-written answer.
+
+        Raises:
+            ModelError: the table has none.
+        """
+        node = request.response.name if request.response is not None else None
+        answers = _about(request)
+        reply = REPLIES[node](answers, request) if node in REPLIES and answers is not None else None
+        if reply is None:
+            raise ModelError(
+                f"The model {NAME!r} has no answer to {node or 'a question in plain text'!r} about this.",
+                hint="It knows what `verbalize`, `atypicality`, `action-reason` and `end-to-end` ask about the pictures "
+                "of `askance demo --copy FOLDER`. Anything else takes a model: `--vlm openai:gpt-4o`, or `--local`.",
+            )
+        return ChatResponse(text=json.dumps(reply, ensure_ascii=False))
+
+
+def from_settings(_: ModelSettings) -> DemoModel:
+    """The model; it has no settings."""
+    return DemoModel()
+
+
+@cache
+def _table() -> list[Answers]:
+    """The answers of each picture, with its digest."""
+    return json.loads(ENTRIES.read_text(encoding="utf-8"))
+
+
+def _about(request: ChatRequest) -> Mapping[str, Any] | None:
+    """The answers about the picture that is sent along, or whose words are."""
+    digests = {part.image.sha256 for part in request.images}
+    words = "\n".join(message.text for message in request.messages)
+    for row in _table():
+        answers = row["answers"]
+        if row["sha256"] in digests or (
+            not digests and any(answers[link] in words for link in ("narration", "combine"))
+        ):
+            return answers
+    return None
+
+
+def _chosen(texts: Iterable[str], request: ChatRequest, field: str, *, several: bool) -> Mapping[str, Any] | None:
+    """The numbers that `texts` have in the list of options, as the schema wants them; None where none is there."""
+    words = "\n".join(message.text for message in request.messages)
+    numbers = [
+        int(found[1]) for text in texts if (found := re.search(rf"^(\d+)\. {re.escape(text)}$", words, re.MULTILINE))
+    ]
+    if not numbers:
+        return None
+    schema: Mapping[str, Any] = request.response.schema if request.response and request.response.schema else {}
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    steps = {"reasoning": "Written by hand, without steps."} if "reasoning" in properties else {}
+    return {**steps, field: numbers[: properties.get(field, {}).get("maxItems")] if several else numbers[0]}
+
+
+REPLIES: Mapping[str | None, Callable[[Mapping[str, Any], ChatRequest], Mapping[str, Any] | None]] = {
+    "objects": lambda said, _: {"objects": said["objects"]},
+    "scene_text": lambda said, _: {"lines": said["scene_text"]},
+    "narration": lambda said, _: {"description": said["narration"]},
+    "unusual": lambda said, _: {"unusual": said["unusual"]},
+    "caption": lambda said, _: {"description": said["caption"]},
+    "combine": lambda said, _: {"description": said["combine"]},
+    "detect_statement": lambda said, request: _chosen([said["detect_statement"]], request, "statement", several=False),
+    "choose_action_reasons": lambda said, request: _chosen(
+        said["choose_action_reasons"], request, "answers", several=True
+    ),
+    "end_to_end": lambda said, request: _chosen(said["end_to_end_multi"], request, "answers", several=True),
+}
+"""The JSON that each node asks for, by the name of the schema that it sends along."""
