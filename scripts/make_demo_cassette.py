@@ -26,7 +26,7 @@ from askance.tools import caption
 
 Row = dict[str, Any]
 
-CHOICES = ("choose_action_reasons", "end_to_end_multi")
+CHOICES = ("choose_action_reasons", "choose_from_unusual", "end_to_end_multi")
 
 
 def read_rows() -> list[Row]:

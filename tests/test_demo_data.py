@@ -14,11 +14,13 @@ import yaml
 
 from askance.atypicality import RELATIONS, Statement, all_statements
 from askance.chains import action_reason
-from askance.demo import CASSETTE, ENTRIES, FOLDER, MODEL, PICTURES, TABLE, read_table
+from askance.demo import CASSETTE, ENTRIES, FOLDER, NAME, PICTURES, TABLE, read_table
 from askance.images import Image
-from askance.models import Capabilities, Engine, ScriptedModel, get_model
+from askance.models import Engine, get_model
 from askance.prompts import PromptLibrary
 from askance.replay import MemoryStore, read_cassette
+from askance.tools import objects
+from tests.images.samples import png
 
 NAMES = [
     "brick-cup",
@@ -38,6 +40,7 @@ ANSWERS = {
     "combine",
     "detect_statement",
     "choose_action_reasons",
+    "choose_from_unusual",
     "end_to_end_multi",
     "caption",
 }
@@ -61,8 +64,7 @@ def test_every_picture_is_in_the_table() -> None:
 
 
 def test_the_answers_carry_the_name_handwritten() -> None:
-    assert yaml.safe_load(TABLE.read_text(encoding="utf-8"))["model"] == MODEL == "handwritten"
-    assert {record.model for record in read_cassette(CASSETTE)} == {"handwritten"}
+    assert {record.model for record in read_cassette(CASSETTE)} == {NAME} == {str(get_model("demo").id)}
     assert "hand-written" in (FOLDER / "SOURCES.md").read_text(encoding="utf-8")
 
 
@@ -157,8 +159,7 @@ def test_cassette_and_entries_are_made_from_the_table_and_the_prompts(tmp_path: 
 
 def test_the_cassette_replays_seven_calls_a_picture() -> None:
     engine = Engine(mode="replay", records=MemoryStore.from_cassette(CASSETTE))
-    silent = ScriptedModel((), identity=MODEL, capabilities=Capabilities(schema="enforced"))
-    chain = action_reason(get_model(silent, engine=engine), prompts=PromptLibrary([]))
+    chain = action_reason(get_model("demo", engine=engine), prompts=PromptLibrary([]))
     readings = chain.batch([{"image": entry.path, "options": entry.options} for entry in read_table()])
     assert [len(reading.calls) for reading in readings] == [7] * len(NAMES)
     chosen = [reading.answers.value.numbers for reading in readings if reading.answers and reading.answers.value]
@@ -175,3 +176,24 @@ def test_entry(name: str) -> None:
     assert entry.options == tuple(text for _, text in picture["options"])
     assert [picture["options"][number - 1][0] for number in sorted(entry.right)] == ["right"] * 3
     assert entry.statements == tuple(Statement(**statement).text for statement in picture["truth"])
+
+
+async def test_the_model_demo_answers_the_demo_in_any_order_of_options_and_nothing_else() -> None:
+    entry = read_table()[0]
+    model = get_model("demo", engine=Engine(mode="live", records=MemoryStore()))
+    chain = action_reason(model, prompts=PromptLibrary([]))
+    whole, turned = [
+        await chain.ainvoke({"image": entry.path, "options": options})
+        for options in (entry.options, entry.options[::-1])
+    ]
+    chosen = [
+        [options[number - 1] for number in reading.answers.value.numbers]  # pyright: ignore[reportOptionalMemberAccess]
+        for reading, options in ((whole, entry.options), (turned, entry.options[::-1]))
+    ]
+    assert chosen[0] == chosen[1]
+
+    other = await objects(model).ask(Image.from_bytes(png()))
+    assert (other.outcome, other.reason) == (
+        "failed",
+        "The model 'demo (hand-written)' has no answer to 'objects' about this.",
+    )

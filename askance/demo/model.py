@@ -41,8 +41,8 @@ class DemoModel:
         if reply is None:
             raise ModelError(
                 f"The model {NAME!r} has no answer to {node or 'a question in plain text'!r} about this.",
-                hint="It knows what `verbalize`, `atypicality`, `action-reason` and `end-to-end` ask about the pictures "
-                "of `askance demo --copy FOLDER`. Anything else takes a model: `--vlm openai:gpt-4o`, or `--local`.",
+                hint="It knows what `verbalize`, `atypicality`, `action-reason` and `end-to-end` ask about the demo's "
+                "pictures (`askance demo --copy FOLDER`). Anything else takes a model: `--vlm openai:gpt-4o`, `--local`.",
             )
         return ChatResponse(text=json.dumps(reply, ensure_ascii=False))
 
