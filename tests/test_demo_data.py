@@ -164,7 +164,6 @@ def test_the_cassette_replays_seven_calls_a_picture() -> None:
     assert [len(reading.calls) for reading in readings] == [7] * len(NAMES)
     chosen = [reading.answers.value.numbers for reading in readings if reading.answers and reading.answers.value]
     assert chosen == [tuple(picture["answers"]["choose_action_reasons"]) for picture in table().values()]
-    assert silent.requests == []
 
 
 @every_picture
@@ -193,7 +192,7 @@ async def test_the_model_demo_answers_the_demo_in_any_order_of_options_and_nothi
     assert chosen[0] == chosen[1]
 
     other = await objects(model).ask(Image.from_bytes(png()))
-    assert (other.outcome, other.reason) == (
-        "failed",
-        "The model 'demo (hand-written)' has no answer to 'objects' about this.",
+    assert other.outcome == "failed"
+    assert str(other.reason).startswith(
+        "The model 'demo (hand-written)' has no answer to 'objects' about this. It knows"
     )
