@@ -42,7 +42,7 @@ class DemoModel:
             raise ModelError(
                 f"The model {NAME!r} has no answer to {node or 'a question in plain text'!r} about this.",
                 hint="It knows what `verbalize`, `atypicality`, `action-reason` and `end-to-end` ask about the demo's "
-                "pictures (`askance demo --copy FOLDER`). Anything else takes a real model, as `--vlm openai:gpt-4o` is.",
+                "pictures (`askance demo --copy FOLDER`). Anything else takes a real model, such as openai:gpt-4o.",
             )
         return ChatResponse(text=json.dumps(reply, ensure_ascii=False))
 
