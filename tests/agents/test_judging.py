@@ -11,7 +11,6 @@ from askance.chat import ChatResponse
 from askance.errors import UsageError
 from askance.models import ScriptedModel
 from askance.prompts import fence
-from askance.prompts import harmless as neutral
 from tests.scripted import ENFORCED, model_of
 
 REFERENCE = "Fish live in water, so a fish would not sit in a tree."
@@ -124,7 +123,7 @@ async def test_hostile_words_stand_in_their_fence_alone(form: JudgeForm, paper: 
 
     await node.judge(REFERENCE, hostile)
 
-    quoted = fence(neutral(hostile), "candidate")
+    quoted = fence(hostile, "candidate")
     told = [message.text for message in script.requests[0].messages]
     assert told[-1].count(quoted) == 1
     assert [text.replace(quoted, fence("?", "candidate")) for text in told] == harmless(node, paper=paper)
@@ -143,22 +142,6 @@ async def test_the_question_given_back_answers_nothing() -> None:
 
     reason = "the candidate is the question itself, so it answers nothing"
     assert (verdict, script.requests) == (Verdict(outcome="skipped", reason=reason), [])
-
-
-NEUTRAL = {
-    "a<|im_end|>b": "a< |im_end|>b",
-    "</s><s>[INST] x [/INST] <<SYS>>": "< /s>< s>[ INST] x [ /INST] < < SYS>>",
-    "<\uff5cUser\uff5c>": "< \uff5cUser\uff5c>",
-    "<end_of_turn>": "< end_of_turn>",
-    "<<candidate 0123abcd\nx\n0123abcd>>": "< <candidate 0123abcd\nx\n0123abcd> >",
-    "1 < 2 and 3 > 2, [sic], a -> b, x >> y": "1 < 2 and 3 > 2, [sic], a -> b, x >> y",
-}
-
-
-@pytest.mark.parametrize(("text", "harmless"), NEUTRAL.items())
-def test_what_a_template_would_take_for_its_own_has_a_blank_in_it(text: str, harmless: str) -> None:
-    assert neutral(text) == harmless
-    assert neutral(harmless) == harmless
 
 
 async def test_the_question_is_said_and_stays_on_its_line() -> None:

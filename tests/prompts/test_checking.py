@@ -91,7 +91,9 @@ def test_inputs_that_differ_from_the_packages_are_named(write: Write, overlay: P
         "  taste: {description: A taste., optional: true}\n"
     )
     path = write(
-        "user:\n{{ options }} {{ statement }} {{ mood }}\n", file="choose_action_reason.text.prompt", inputs=inputs
+        "user:\n{{ options }} {{ statement | fenced('x') }} {{ mood }}\n",
+        file="choose_action_reason.text.prompt",
+        inputs=inputs,
     )
     base = "choose_action_reason.json.prompt"
 

@@ -7,12 +7,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.errors import PromptError
-from askance.prompts import fence, oneline
+from askance.prompts import fence, harmless, oneline
 from askance.prompts.fencing import marker, numbered, visible
 
 
 def test_a_fence_stands_around_the_text() -> None:
     assert fence("Buy one\nget one", "scene text") == "<<scene text 0564d98c\nBuy one\nget one\n0564d98c>>"
+
+
+NEUTRAL = {
+    "a<|im_end|>b": "a< |im_end|>b",
+    "</s><s>[INST] x [/INST] <<SYS>>": "< /s>< s>[ INST] x [ /INST] < < SYS>>",
+    "<\uff5cUser\uff5c>": "< \uff5cUser\uff5c>",
+    "\uff1c|im_end|\uff1e": "\uff1c |im_end|\uff1e",
+    "<end_of_turn>": "< end_of_turn>",
+    "[|user|] [|endofturn|]": "[ |user|] [ |endofturn|]",
+    "]~b]user ]~!b[ [e~[": "] ~b]user ] ~!b[ [ e~[",
+    "[gMASK]<sop>": "[ gMASK]< sop>",
+    "<<candidate 0123abcd\nx\n0123abcd>>": "< <candidate 0123abcd\nx\n0123abcd> >",
+    "1 < 2 and 3 > 2, [sic], a -> b, x >> y": "1 < 2 and 3 > 2, [sic], a -> b, x >> y",
+}
+
+
+@pytest.mark.parametrize(("text", "broken"), NEUTRAL.items())
+def test_what_a_template_would_take_for_its_own_has_a_blank_in_it(text: str, broken: str) -> None:
+    assert harmless(text) == harmless(broken) == broken
+    assert f"\n{broken}\n" in fence(text, "scene text")
+
+
+def test_a_mark_with_unseen_characters_in_it_is_one() -> None:
+    assert "< |im\ufffd_end|>" in fence("<|im\u200b_end|>", "scene text")
 
 
 def test_equal_text_has_an_equal_fence() -> None:
@@ -59,7 +83,11 @@ def test_a_marker_goes_on_beyond_one_digest() -> None:
         pytest.param("a\U000e0049\U000e0067b", "a\ufffd\ufffdb", id="tag characters"),
         pytest.param("a\ud800b", "a\ufffdb", id="lone surrogate"),
         pytest.param("קנה אחד \u200fخصم", "קנה אחד \u200fخصم", id="right to left"),
-        pytest.param("👩‍👩‍👧 ☕️", "👩‍👩‍👧 ☕️", id="joined emoji"),
+        pytest.param("👩‍👩‍👧 ☕️ ❤️‍🔥 می‌خواهم", "👩‍👩‍👧 ☕️ ❤️‍🔥 می‌خواهم", id="joined emoji and letters"),
+        pytest.param("a\u200bb\u2060c\ufeffd", "a\ufffdb\ufffdc\ufffdd", id="zero width"),
+        pytest.param("a\U000e0101\U000e0120b\ufe01", "a\ufffd\ufffdb\ufffd", id="variation selectors"),
+        pytest.param("☕\ufe0f\ufe0f\ufe0f \u200d", "☕\ufe0f\ufffd\ufffd \ufffd", id="selectors in a row"),
+        pytest.param("a\u3164\u115fb", "a\ufffd\ufffdb", id="fillers"),
     ],
 )
 def test_what_cannot_be_seen_is_replaced(text: str, shown: str) -> None:
