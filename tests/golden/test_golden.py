@@ -115,6 +115,15 @@ def test_answers_on_record_are_replayed() -> None:
     check_lines("readings/samples.jsonl", read.lines)
 
 
+def test_answers_that_were_recorded_without_a_limit_are_replayed() -> None:
+    lay_out()
+    take("unlimited.jsonl")
+
+    askance_over("unlimited.jsonl", "cache", "import", "unlimited.jsonl", "--store", "imported")
+    verbalize = ("run", "verbalize", "ads", "--vlm", "golden", "--store", "imported", "--replay")
+    askance_over("unlimited.jsonl", *verbalize, said="15 replayed")
+
+
 def test_records_of_every_other_kind_are_replayed() -> None:
     lay_out()
     take("store")
