@@ -274,8 +274,7 @@ def test_tls_goes_to_the_checked_address_under_the_name(secure_port: int, monkey
 def test_tls_checks_the_certificate(
     secure_port: int, monkeypatch: pytest.MonkeyPatch, host: str, trusted: bool, reason: str
 ) -> None:
-    if trusted:
-        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE) if trusted else "/dev/null")
     with pytest.raises(BadImage, match=rf"cannot be fetched: .*{reason}"):
         Image.from_url(f"https://{host}:{secure_port}/ad.png", resolve=lambda _host, _port: ["127.0.0.1"])
 

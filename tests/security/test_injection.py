@@ -13,7 +13,7 @@ from askance.chains import Reading, action_reason
 from askance.chat import ChatRequest
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.nodes import Result
-from askance.prompts.fencing import fence, marker, visible
+from askance.prompts.fencing import fence, harmless, marker, visible
 from askance.replay import MemoryStore
 from tests.scripted import OPTIONS, PICTURE
 
@@ -148,14 +148,14 @@ def value_of(result: Result[Any] | None) -> Any:
 
 
 async def test_what_a_fence_holds_is_what_the_picture_says() -> None:
-    """Nothing is lost on the way, apart from what cannot be seen."""
+    """Nothing is lost on the way, apart from what cannot be seen and marks of chat templates."""
     lost: list[str] = []
     for name, planted in PLANTED.items():
         reading, asked = await read(planted, paper=False)
         combined = next(request for request in asked if name_of(request) == "combine").messages[-1].text
         quoted = [found["text"] for found in FENCED.finditer(combined)]
         said = ["cup, bricks", str(value_of(reading.scene_text)), *[f"It says: {planted}".strip()] * 2]
-        lost += [] if quoted == [visible(text) for text in said] else [name]
+        lost += [] if quoted == [harmless(visible(text)) for text in said] else [name]
 
     assert lost == []
 
@@ -180,22 +180,28 @@ def names(planted: str) -> Callable[[ChatRequest], str]:
     return reply
 
 
-async def test_an_object_that_is_called_like_an_order_stays_on_its_line() -> None:
-    """Names of objects are part of the statements to choose from, which cannot be fenced; there they forge no line."""
+async def test_an_object_that_is_called_like_an_order_stays_in_its_fence() -> None:
+    """Names of objects are part of the statements to choose from, and of the one that was chosen."""
 
-    async def lines_by_turn(name: str) -> dict[str, list[tuple[str, int]]]:
+    async def told(name: str) -> dict[str, list[tuple[str, str]]]:
         script = ScriptedModel(names(name), capabilities=Capabilities(schema="enforced"))
         chain = action_reason(get_model(script, engine=Engine(records=MemoryStore())))
         await chain.ainvoke({"image": PICTURE, "options": OPTIONS})
         return {
-            name_of(request): [(message.role, skeleton(message.text).count("\n")) for message in request.messages]
+            name_of(request): [(message.role, skeleton(message.text)) for message in request.messages]
             for request in script.requests
         }
 
-    plain = await lines_by_turn("bricks")
-    found = {name: await lines_by_turn(planted) for name, planted in PLANTED.items()}
+    plain = await told("bricks")
+    assert {"detect_statement", "choose_action_reasons"} <= plain.keys()
+    found = {name: await told(planted) for name, planted in PLANTED.items()}
 
     # A name that is no name is asked for again, and then there is nothing to pass on.
-    refused = [("system", 1), ("user", 2), ("assistant", 0), ("user", 1)]
-    forged = {name: lines for name, lines in found.items() if lines != plain}
-    assert {name for name, lines in forged.items() if lines["objects"] != refused or "combine" in lines} == set()
+    refused = ["system", "user", "assistant", "user"]
+    forged = {name: turns for name, turns in found.items() if turns != plain}
+    passed_on = {
+        name
+        for name, turns in forged.items()
+        if [role for role, _ in turns["objects"]] != refused or "combine" in turns
+    }
+    assert passed_on == set()
