@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -35,21 +36,35 @@ class Switch:
         self._stack.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def bytecode() -> None:
+    """Commands keep bytecode of what they import, whatever this machine says: torch and vLLM start in half the time."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(environments.cache_folder() / "bytecode")
+
+
 @pytest.fixture(scope="session")
 def local_python() -> Path:
-    """The Python with torch and transformers."""
+    """A Python with torch, transformers, and askance with its extras `local` and `bits`."""
     return environments.environment("local", environments.LOCAL)
+
+
+@pytest.fixture(scope="session")
+def vllm_python() -> Path:
+    """A Python with vLLM, and askance with its extra `local`."""
+    return environments.environment("vllm", environments.VLLM)
+
+
+@pytest.fixture(scope="session")
+def installed_python() -> Path:
+    """A Python with askance and what reads its exports, notebooks and pictures with text."""
+    return environments.environment("installed", environments.INSTALLED)
 
 
 @pytest.fixture(scope="session")
 def models(local_python: Path) -> Path:
     """A folder with the model folders `smollm2-135m` and `blind-vlm`."""
-    script = environments.HERE / "make_models.py"
-
-    def make(folder: Path) -> None:
-        environments.checked([str(local_python), str(script), str(folder)])
-
-    return environments.make_once("models", environments.digest(script), make)
+    return made_by(local_python, "make_models.py")
 
 
 @pytest.fixture(scope="session")
@@ -59,28 +74,20 @@ def photos() -> Path:
 
 
 @pytest.fixture(scope="session")
-def hf_python() -> Path:
-    """A Python with askance, its extras `local` and `bits`, and what its tests need; torch is the CPU build."""
-    tests = ("pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150")
-    packages = (environments.TORCH, "transformers==5.23.0", *tests)
-    return environments.environment("hf", environments.Recipe(packages=packages, extras="bits,local"))
-
-
-@pytest.fixture(scope="session")
-def tiny(hf_python: Path) -> Path:
+def tiny(local_python: Path) -> Path:
     """A folder with the folders of `make_tiny.py`, untrained models of every family."""
-    script = environments.HERE / "make_tiny.py"
+    return made_by(local_python, "make_tiny.py")
+
+
+def made_by(python: Path, script: str, *words: str) -> Path:
+    """The folder that `script FOLDER WORDS` of this place fills."""
+    path = environments.HERE / script
 
     def make(folder: Path) -> None:
-        environments.checked([str(hf_python), str(script), str(folder)])
+        environments.checked([str(python), str(path), str(folder), *words])
 
-    return environments.make_once("tiny", environments.digest(script), make)
-
-
-@pytest.fixture(scope="session")
-def vllm_python() -> Path:
-    """The Python with vLLM."""
-    return environments.environment("vllm", environments.VLLM)
+    name = "-".join([path.stem.removeprefix("make_"), *words])
+    return environments.make_once(name, environments.digest(path), make)
 
 
 @pytest.fixture(scope="session")

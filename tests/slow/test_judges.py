@@ -17,7 +17,7 @@ from tests.cli.command import finish, start
 from tests.slow import servers
 from tests.slow.servers import Server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="servers")
 
 LABELS = [
     (REFERENCE, "A fish does not belong in a tree.", True),

@@ -29,7 +29,7 @@ from askance.testing import Check, Scene, checks
 
 pytest.importorskip("vllm", reason="vLLM is not installed; tests/slow/test_vllm_models.py runs this where it is")
 # What vLLM and torch warn of as they are loaded into this process is theirs, of many kinds and modules.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow(group="vllm"), pytest.mark.filterwarnings("ignore")]
 
 MODELS = Path(os.environ.get("ASKANCE_TEST_MODELS", ""))
 HOW: dict[str, Any] = {
