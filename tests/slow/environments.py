@@ -72,8 +72,8 @@ VLLM = Recipe(
 )
 """vLLM, and askance beside it for the engine in process; of the extra `vllm` this is the build for the CPU.
 
-It asks for older transformers than `LOCAL`. The CUDA build of torchvision, which a plain install brings, stops the server
-at its start.
+It asks for older transformers than `LOCAL`. The CUDA build of torchvision, which a plain install brings, stops the
+server at its start.
 """
 
 INSTALLED = Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow,ocr")

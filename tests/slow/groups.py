@@ -1,8 +1,7 @@
 """The slow tests, a group after the other: `python -m tests.slow.groups [GROUP…]`, without a word all of them.
 
-A slow test says in its mark which group it belongs to: `pytest.mark.slow(group="pages")`; all those of a file are of one.
-Each group is a pytest of its own, makes the environments that its tests ask for and no others, and is stopped when it
-takes longer than its cap.
+A slow test says in its mark to which group it belongs: `pytest.mark.slow(group="pages")`. Each group is a pytest of its
+own, makes the environments that its tests ask for and no others, and is stopped when it takes longer than its cap.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def groups_in(text: str) -> list[str | None]:
     return [found["group"] for found in MARK.finditer(text)]
 
 
-def tests_of(group: str) -> list[str]:
+def selection(group: str) -> list[str]:
     """The words for pytest that select the tests of a group and load no other files."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
     if group == "properties":
@@ -66,16 +65,25 @@ def tests_of(group: str) -> list[str]:
 
 def run(name: str) -> tuple[str, float]:
     """How a group ended (`passed`, or what went wrong), and the seconds that it took."""
-    group, started = GROUPS[name], time.monotonic()
-    print(f"\n--- {name}: {group.about} (at most {group.cap} s)\n", flush=True)
-    command = [sys.executable, "-m", "pytest", "--durations", "10", *group.words, *tests_of(name)]
-    # A session of its own, so that whatever a test has started is stopped with it.
-    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    group = GROUPS[name]
+    tell(f"\n--- {name}: {group.about} (at most {group.cap} s)\n")
+    return held([sys.executable, "-m", "pytest", "--durations", "10", *group.words, *selection(name)], cap=group.cap)
+
+
+def held(command: Sequence[str], *, cap: float) -> tuple[str, float]:
+    """How `command` ended, and the seconds that it took; after `cap` seconds it is stopped."""
+    started = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        start_new_session=True,  # so that whatever a test has started is stopped with it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # a background job ignores it
+    )
     try:
-        code = process.wait(group.cap)
+        code = process.wait(cap)
         ended = "passed" if code == 0 else f"failed with exit code {code}"
     except subprocess.TimeoutExpired:
-        ended = f"stopped: over the cap of {group.cap} s"
+        ended = f"stopped: over the cap of {cap} s"
     finally:
         stop(process)
     return ended, time.monotonic() - started
@@ -92,14 +100,19 @@ def stop(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
+def tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def main(names: Sequence[str]) -> None:
     """Run the groups `names`, or all of them, and tell what each took; the exit code is 1 where one failed."""
     if unknown := [name for name in names if name not in GROUPS]:
         sys.exit(f"There is no group {unknown[0]!r} of slow tests. Choose from {', '.join(GROUPS)}.")
     ended = {name: run(name) for name in names or GROUPS}
-    print()
+    tell("")
     for name, (how, seconds) in ended.items():
-        print(f"{name:<11} {seconds:5.0f} s of {GROUPS[name].cap} s  {how}")
+        tell(f"{name:<11} {seconds:5.0f} s of {GROUPS[name].cap} s  {how}")
     if failed := [f"{name} ({how})" for name, (how, _) in ended.items() if how != "passed"]:
         sys.exit(f"Not passed: {', '.join(failed)}. One of them alone: make test-slow GROUP={failed[0].split()[0]}")
 
