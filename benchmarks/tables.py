@@ -2,9 +2,9 @@
 
     python benchmarks/tables.py [--quick]
 
-Leave the machine alone meanwhile: what else runs on it shows in the seconds. With `--quick` the same scripts measure less
-and fewer times, in under three minutes, and one table of their ratios stands at the end: to be set beside that of another
-state of the sources on the same machine, not beside the document.
+Leave the machine alone meanwhile: what else runs on it shows in the seconds. With `--quick` the same scripts measure
+less and fewer times, in under three minutes, and one table of their ratios stands at the end: to be set beside that of
+another state of the sources on the same machine, not beside the document.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ VENDORS = ("ANTHROPIC_", "ASKANCE_", "AZURE_OPENAI_", "HF_", "HUGGING", "LANGCHA
 
 PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
-EXAMPLES = {"quick": 25, "many": 100}
-"""Hypothesis profiles: how many examples a property is tried on. The slow group `properties` takes `many`."""
+EXAMPLES = {"quick": 25, "many": 100, "soak": 2000}
+"""Hypothesis profiles: how many examples a property is tried on. `many` is for a slow group, `soak` for `make soak`."""
 
 for profile, examples in EXAMPLES.items():
     hypothesis.settings.register_profile(

@@ -105,16 +105,15 @@ def vllm(vllm_switch: Switch) -> Server:
     return vllm_switch.on()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def guarded(vllm_python: Path, models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """VLLM with a model of text alone that reads 512 tokens, for those who know the key."""
+    """VLLM with a model of text alone, for those who know the key."""
     log = tmp_path_factory.mktemp("guarded") / "log.txt"
-    start = servers.vllm_server(vllm_python, models / "smollm2-135m", log=log, context=512, key=KEY)
-    with start as server:
+    with servers.vllm_server(vllm_python, models / "smollm2-135m", log=log, key=KEY) as server:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def transformers(local_python: Path, models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """`transformers serve`: takes pictures, accepts a JSON schema and ignores it."""
     log = tmp_path_factory.mktemp("transformers") / "log.txt"

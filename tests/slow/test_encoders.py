@@ -69,8 +69,17 @@ ADS = (key_of(11), key_of(12))
 SAID = ("A solid start.", "Drink tea and sleep well tonight. " * 4)
 
 
+@pytest.fixture(scope="module")
+def tiny_models(local_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with tiny models."""
+    folder = tmp_path_factory.mktemp("models")
+    checked([str(local_python), str(HERE / "make_duals.py"), str(folder), "clip", "siglip"])
+    checked([str(local_python), str(HERE / "make_tiny.py"), str(folder), "llava"])
+    return folder
+
+
 @pytest.fixture
-def place(local_python: Path, own_place: Path) -> Path:
+def place(tiny_models: Path, own_place: Path) -> Path:
     """A folder with two ads, what is written on them, and tiny models."""
     release_b(own_place / "data", {ad: record(ad) for ad in ADS})
     write_csv(own_place / "data" / "final_csv.csv", [row(ad, "1", "cup", "bricks") for ad in ADS])
@@ -79,8 +88,7 @@ def place(local_python: Path, own_place: Path) -> Path:
     for what, texts in {"T": SAID, "V": ("cup, bricks", "coin, horse")}.items():
         rows = list(zip(ADS, texts, strict=True))
         write_csv(own_place / "said" / f"{what}_LLAVA_description_ARR.csv", rows, ("ID", "description"))
-    checked([str(local_python), str(HERE / "make_duals.py"), str(own_place / "models"), "clip", "siglip"])
-    checked([str(local_python), str(HERE / "make_tiny.py"), str(own_place / "models"), "llava"])
+    (own_place / "models").symlink_to(tiny_models)
     eyes = '[models.eyes]\nspec = "hf:models/llava"\nmax_tokens = 4\ntemperature = 0\nlocal = { device = "cpu" }\n'
     (own_place / "askance.toml").write_text(eyes, encoding="utf-8")
     return own_place

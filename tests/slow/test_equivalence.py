@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -34,13 +35,15 @@ TRIPLES = [
 ]
 
 
-@pytest.fixture
-def tiny(local_python: Path, tmp_path: Path) -> Make:
-    """Makes a classifier that knows so many segments."""
+@pytest.fixture(scope="module")
+def tiny(local_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Gives a classifier that knows so many segments, made once."""
+    folder = tmp_path_factory.mktemp("classifiers")
 
+    @cache
     def make(segments: str) -> Path:
-        checked([str(local_python), str(HERE / "make_classifier.py"), str(tmp_path / segments), segments])
-        return tmp_path / segments
+        checked([str(local_python), str(HERE / "make_classifier.py"), str(folder / segments), segments])
+        return folder / segments
 
     return make
 
