@@ -17,7 +17,7 @@ SETTINGS = """\
 [models.blind]
 spec = "hf:{folder}"
 temperature = 0
-max_tokens = 160
+max_tokens = 48
 extra = {{ repetition_penalty = 1.3 }}
 timeout = 2700
 local = {{ dtype = "float32", device = "cpu", batch = 16 }}
