@@ -7,6 +7,7 @@ broken off half-way has no stamp and is made again too.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -92,16 +93,21 @@ def cache_folder() -> Path:
 
 
 def make_once(name: str, recipe: object, make: Callable[[Path], None]) -> Path:
-    """The folder `name` of the cache, filled by `make` unless it was made from this very `recipe` before."""
+    """The folder `name` of the cache, filled by `make` unless it was made from this very `recipe` before.
+
+    Of several processes that want it one makes it, and the others wait.
+    """
     folder = cache_folder() / name
     wanted = json.dumps(recipe, sort_keys=True)
     stamp = folder / STAMP
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    make(folder)
-    stamp.write_text(wanted, encoding="utf-8")
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        make(folder)
+        stamp.write_text(wanted, encoding="utf-8")
     return folder
 
 

@@ -42,7 +42,9 @@ GROUPS = {
         words=("--hypothesis-profile", "many", *ON_EVERY_CORE),
     ),
     "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=180),
-    "local": Group(about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=360),
+    "local": Group(
+        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=360, words=ON_EVERY_CORE
+    ),
     "servers": Group(about="`openai:` models at real servers", cap=420),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=360),
 }

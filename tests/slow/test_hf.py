@@ -55,6 +55,7 @@ def _quiet() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
+@pytest.mark.xdist_group("rooms")
 def test_tiny_models_of_every_family_and_encoders(local_python: Path) -> None:
     suites = [
         str(path)
