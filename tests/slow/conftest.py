@@ -1,4 +1,4 @@
-"""Servers, models and photographs for the slow tests; see README.md beside this file."""
+"""Servers, models and photographs for the slow tests; see docs/testing.md."""
 
 from __future__ import annotations
 

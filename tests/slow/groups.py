@@ -35,18 +35,18 @@ class Group:
 
 ON_EVERY_CORE = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadgroup")
 GROUPS = {
-    "pages": Group(about="reports in a real browser, before axe", cap=180),
+    "pages": Group(about="reports in a real browser, before axe", cap=210),
     "properties": Group(
         about="every property of hypothesis, 100 examples each",
-        cap=300,
+        cap=210,
         words=("--hypothesis-profile", "many", *ON_EVERY_CORE),
     ),
-    "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=180),
+    "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=150),
     "local": Group(
-        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=360, words=ON_EVERY_CORE
+        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=300, words=ON_EVERY_CORE
     ),
-    "servers": Group(about="`openai:` models at real servers", cap=420),
-    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=360),
+    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=330),
+    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=300),
 }
 """In the order in which they run."""
 
