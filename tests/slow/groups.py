@@ -38,15 +38,15 @@ GROUPS = {
     "pages": Group(about="reports in a real browser, before axe", cap=210),
     "properties": Group(
         about="every property of hypothesis, 100 examples each",
-        cap=210,
+        cap=120,
         words=("--hypothesis-profile", "many", *ON_EVERY_CORE),
     ),
     "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=150),
     "local": Group(
-        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=300, words=ON_EVERY_CORE
+        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=330, words=ON_EVERY_CORE
     ),
-    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=330),
-    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=300),
+    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=360),
+    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=330),
 }
 """In the order in which they run."""
 
@@ -60,7 +60,7 @@ def selection(group: str) -> list[str]:
     """The words for pytest that select the tests of a group and load no other files."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
     if group == "properties":
-        return ["-m", "hypothesis", *(str(path) for path, text in texts.items() if "hypothesis" in text)]
+        return ["-m", "hypothesis and not soak", *(str(path) for path, text in texts.items() if "hypothesis" in text)]
     named = [str(path) for path, text in texts.items() if group in groups_in(text)]
     return ["--run-slow", "-m", f"slow(group='{group}')", *named]
 
