@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.agents.red_team import ATTACKS, PLAIN, REFERENCE, WRONG, attacked, judges_of
 from tests.cli.command import finish, start
-from tests.slow.conftest import KEY
+from tests.slow import servers
 from tests.slow.servers import Server
 
 pytestmark = pytest.mark.slow(group="servers")
@@ -28,10 +29,18 @@ LABELS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def server(vllm_python: Path, models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """VLLM with a model of text alone."""
+    log = tmp_path_factory.mktemp("judge") / "log.txt"
+    with servers.vllm_server(vllm_python, models / "smollm2-135m", log=log) as running:
+        yield running
+
+
 @pytest.fixture
-def spec(guarded: Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    return f"openai:{guarded.model}@{guarded.url}"
+def spec(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("OPENAI_API_KEY", "nobody-asks")
+    return f"openai:{server.model}@{server.url}"
 
 
 async def test_the_rate_of_attacks_that_succeed_is_told(spec: str) -> None:
@@ -50,8 +59,8 @@ def test_its_card_is_told(spec: str, own_place: Path) -> None:
 
     done = finish(start("judge", "card", "--labels", "labels.jsonl", "--judge", spec, "--form", "short", "--json"))
 
+    assert done.code in {0, 1}, done.err
     sys.stdout.write(done.out)
     card = json.loads(done.out)
-    assert done.code in {0, 1}, done.err
     assert card["pairs"] == len(LABELS)
     assert sum(count for row in card["table"].values() for count in row.values()) == len(LABELS)
