@@ -6,10 +6,10 @@
 
 run := .venv/bin/python
 
-.PHONY: help demo test test-slow check format bench clean
+.PHONY: help demo test test-slow soak check format bench bench-quick clean
 
 help: ## what there is to say
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.ready ## the main job on the pictures that come along, offline
 	@.venv/bin/askance demo
@@ -17,8 +17,12 @@ demo: .venv/.ready ## the main job on the pictures that come along, offline
 test: .venv/.ready-dev ## the quick tests, on every core; ROOM=replay runs one room
 	$(run) -m pytest -n auto --maxprocesses 8 --dist loadgroup $(ROOM:%=tests/%)
 
-test-slow: .venv/.ready-dev,ocr ## the tests with real servers and fresh environments (minutes)
-	$(run) -m pytest --run-slow -m slow
+test-slow: .venv/.ready-dev ## real servers, browsers, fresh environments, group by group; GROUP=pages runs one
+	$(run) -m tests.slow.groups $(GROUP)
+
+soak: .venv/.ready-dev ## what needs repetition (an hour); see docs/testing.md
+	$(run) -m pytest --run-soak -m soak --durations=0
+	$(run) -m pytest -m hypothesis --hypothesis-profile soak -n auto --maxprocesses 8 --dist loadgroup
 
 check: .venv/.ready-dev ## lint, format and types
 	$(run) -m ruff check
@@ -31,6 +35,9 @@ format: .venv/.ready-dev ## mend what ruff can mend
 
 bench: .venv/.ready ## the tables of docs/performance.md (twenty minutes, of a machine with nothing else to do)
 	$(run) benchmarks/tables.py
+
+bench-quick: .venv/.ready ## the ratios alone, from smaller runs (three minutes): before and after a change
+	$(run) benchmarks/tables.py --quick
 
 clean: ## take away what was made here, records excepted
 	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -18,7 +18,8 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 ROOT = Path(__file__).resolve().parent.parent
 
 MARKS = {
-    "slow": "takes more than a few seconds: real servers, fresh virtual environments, OCR",
+    "slow": "takes more than a few seconds: real servers, fresh virtual environments, a browser",
+    "soak": "repeats for many minutes what the quick tests do a few times",
     "live": "asks a real endpoint: needs the network and a key, and costs money",
     "gpu": "needs an accelerator",
     "model": "needs model weights on the disk",
@@ -36,8 +37,8 @@ VENDORS = ("ANTHROPIC_", "ASKANCE_", "AZURE_OPENAI_", "HF_", "HUGGING", "LANGCHA
 
 PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
-EXAMPLES = {"quick": 25, "many": 100}
-"""Hypothesis profiles: how many examples a property is tried on. The slow suite says `--hypothesis-profile many`."""
+EXAMPLES = {"quick": 25, "many": 100, "soak": 2000}
+"""Hypothesis profiles: how many examples a property is tried on. `many` is for a slow group, `soak` for `make soak`."""
 
 for profile, examples in EXAMPLES.items():
     hypothesis.settings.register_profile(

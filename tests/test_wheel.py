@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="wheel")
 
 
 @pytest.fixture(scope="module")

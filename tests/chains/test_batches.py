@@ -80,7 +80,7 @@ def finished(run: Run, *, within: float = 60) -> bool:
     return process.exitcode == 0
 
 
-@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.soak), pytest.param(2, marks=pytest.mark.soak)])
 def test_killed_at_every_line_of_its_journal_it_submits_nothing_twice(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], first: int
 ) -> None:
@@ -679,7 +679,7 @@ def test_observers_hear_of_every_call_once_and_of_half_its_price(
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(group="servers")
 def test_memory_is_flat(tmp_path: Path) -> None:
     peaks = [peak_of(tmp_path / str(count), count) for count in (200, 2000)]
 

@@ -160,7 +160,7 @@ async def test_a_restart_of_the_server_loses_nothing(tmp_path: Path, monkeypatch
     await _outlives_a_restart(tmp_path, away, RetryPolicy(tries=2, first_wait=0.01, outage_wait=0.05))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(group="servers")
 async def test_a_long_restart_of_the_server_loses_nothing(tmp_path: Path) -> None:
     await _outlives_a_restart(tmp_path, lambda: time.sleep(20), RetryPolicy())
 

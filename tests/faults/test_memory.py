@@ -71,7 +71,7 @@ def peak() -> float:
     return int(line.split()[1]) / 1024
 
 
-@pytest.mark.slow
+@pytest.mark.slow(group="servers")
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc to see what is resident")
 def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path: Path) -> None:
     def reply(seen: Seen) -> str:

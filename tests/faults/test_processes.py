@@ -81,7 +81,7 @@ def test_a_run_that_is_killed_three_times_loses_nothing(tmp_path: Path, start: S
     outlived(run, start, endpoint, kills=3)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_run_that_is_killed_twenty_times_loses_nothing(tmp_path: Path, start: Start, endpoint: FakeEndpoint) -> None:
     run = Run(url=endpoint.url, store=tmp_path / "store", pictures=60, concurrency=AT_ONCE)
     outlived(run, start, endpoint, kills=20)

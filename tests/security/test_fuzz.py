@@ -246,7 +246,7 @@ def test_no_damaged_file_ends_in_a_traceback(
     assert {1, 2} & {*codes}, "no mutation did any harm"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_damaged_file_of_many_ends_in_a_traceback(
     kind: str, sound: Path, ended: Callable[..., int], own_place: Path

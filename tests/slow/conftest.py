@@ -1,7 +1,8 @@
-"""Servers, models and photographs for the slow tests; see README.md beside this file."""
+"""Servers, models and photographs for the slow tests; see docs/testing.md."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -35,21 +36,35 @@ class Switch:
         self._stack.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def bytecode() -> None:
+    """Commands keep bytecode of what they import, whatever this machine says: torch and vLLM start in half the time."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(environments.cache_folder() / "bytecode")
+
+
 @pytest.fixture(scope="session")
 def local_python() -> Path:
-    """The Python with torch and transformers."""
+    """A Python with torch, transformers, and askance with its extras `local` and `bits`."""
     return environments.environment("local", environments.LOCAL)
+
+
+@pytest.fixture(scope="session")
+def vllm_python() -> Path:
+    """A Python with vLLM, and askance with its extra `local`."""
+    return environments.environment("vllm", environments.VLLM)
+
+
+@pytest.fixture(scope="session")
+def installed_python() -> Path:
+    """A Python with askance and what reads its exports, notebooks and pictures with text."""
+    return environments.environment("installed", environments.INSTALLED)
 
 
 @pytest.fixture(scope="session")
 def models(local_python: Path) -> Path:
     """A folder with the model folders `smollm2-135m` and `blind-vlm`."""
-    script = environments.HERE / "make_models.py"
-
-    def make(folder: Path) -> None:
-        environments.checked([str(local_python), str(script), str(folder)])
-
-    return environments.make_once("models", environments.digest(script), make)
+    return made_by(local_python, "make_models.py")
 
 
 @pytest.fixture(scope="session")
@@ -59,28 +74,20 @@ def photos() -> Path:
 
 
 @pytest.fixture(scope="session")
-def hf_python() -> Path:
-    """A Python with askance, its extras `local` and `bits`, and what its tests need; torch is the CPU build."""
-    tests = ("pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150")
-    packages = (environments.TORCH, "transformers==5.23.0", *tests)
-    return environments.environment("hf", environments.Recipe(packages=packages, extras="bits,local"))
-
-
-@pytest.fixture(scope="session")
-def tiny(hf_python: Path) -> Path:
+def tiny(local_python: Path) -> Path:
     """A folder with the folders of `make_tiny.py`, untrained models of every family."""
-    script = environments.HERE / "make_tiny.py"
+    return made_by(local_python, "make_tiny.py")
+
+
+def made_by(python: Path, script: str, *words: str) -> Path:
+    """The folder that `script FOLDER WORDS` of this place fills."""
+    path = environments.HERE / script
 
     def make(folder: Path) -> None:
-        environments.checked([str(hf_python), str(script), str(folder)])
+        environments.checked([str(python), str(path), str(folder), *words])
 
-    return environments.make_once("tiny", environments.digest(script), make)
-
-
-@pytest.fixture(scope="session")
-def vllm_python() -> Path:
-    """The Python with vLLM."""
-    return environments.environment("vllm", environments.VLLM)
+    name = "-".join([path.stem.removeprefix("make_"), *words])
+    return environments.make_once(name, environments.digest(path), make)
 
 
 @pytest.fixture(scope="session")
@@ -98,16 +105,15 @@ def vllm(vllm_switch: Switch) -> Server:
     return vllm_switch.on()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def guarded(vllm_python: Path, models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """VLLM with a model of text alone that reads 512 tokens, for those who know the key."""
+    """VLLM with a model of text alone, for those who know the key."""
     log = tmp_path_factory.mktemp("guarded") / "log.txt"
-    start = servers.vllm_server(vllm_python, models / "smollm2-135m", log=log, context=512, key=KEY)
-    with start as server:
+    with servers.vllm_server(vllm_python, models / "smollm2-135m", log=log, key=KEY) as server:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def transformers(local_python: Path, models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """`transformers serve`: takes pictures, accepts a JSON schema and ignores it."""
     log = tmp_path_factory.mktemp("transformers") / "log.txt"

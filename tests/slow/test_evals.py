@@ -16,7 +16,7 @@ from askance.evals.pittads.arr_baselines import chance_figures
 from tests.slow.environments import ROOT
 from tests.slow.servers import Server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="servers")
 
 
 def script() -> Any:

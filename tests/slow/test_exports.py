@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tests.evals.guilty import run_of
-from tests.slow.environments import Recipe, environment
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="wheel")
 
 READ = """\
 import json, sys
@@ -85,14 +84,6 @@ LOG: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="session")
-def exports_python() -> Path:
-    """A Python with askance, its extras for exports, Inspect, and what runs notebooks."""
-    return environment(
-        "exports", Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow")
-    )
-
-
 @pytest.fixture
 def run(own_place: Path) -> Path:
     """A run of four samples in the current folder."""
@@ -107,9 +98,9 @@ def printed(python: Path, script: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_every_form_is_read_back_by_its_own_library(exports_python: Path, run: Path) -> None:
+def test_every_form_is_read_back_by_its_own_library(installed_python: Path, run: Path) -> None:
     scores = [1.0, 0.0, 1.0, 1.0]
-    assert printed(exports_python, READ) == {
+    assert printed(installed_python, READ) == {
         "eval": LOG,
         "json": LOG,
         "listed": ["run.eval"],
@@ -124,8 +115,8 @@ def test_every_form_is_read_back_by_its_own_library(exports_python: Path, run: P
     }
 
 
-def test_a_notebook_shows_runs_statements_results_and_frames(exports_python: Path, run: Path) -> None:
-    shown, statement, result, frame, plot, svg = printed(exports_python, NOTEBOOK)
+def test_a_notebook_shows_runs_statements_results_and_frames(installed_python: Path, run: Path) -> None:
+    shown, statement, result, frame, plot, svg = printed(installed_python, NOTEBOOK)
 
     assert "<td><bdi>accuracy</bdi></td><td><bdi>75.00</bdi></td>" in shown
     assert "<bdi>The surface of a &lt;b&gt;cup&lt;/b&gt; mimics the texture of brick" in statement

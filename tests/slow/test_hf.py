@@ -15,20 +15,13 @@ import pytest
 from tests.slow.commands import OPTIONS, JsonObject, Place
 from tests.slow.environments import HERE, ROOT
 
-pytestmark = pytest.mark.slow
-
-SUITES = sorted(
-    path.name
-    for path in (ROOT / "tests" / "models" / "local").glob("test_*.py")
-    if "importorskip" in path.read_text(encoding="utf-8")
-)
-"""Tests that need torch."""
+pytestmark = pytest.mark.slow(group="local")
 
 SETTINGS = """\
 [models.blind]
 spec = "hf:{folder}"
 temperature = 0
-max_tokens = 120
+max_tokens = 60
 timeout = 900
 extra = {{ repetition_penalty = 1.3 }}
 local = {{ dtype = "float32", device = "cpu" }}
@@ -43,11 +36,11 @@ def place(models: Path, photos: Path, tmp_path: Path) -> Place:
 
 
 @pytest.fixture
-def ask(hf_python: Path, own_place: Path) -> Callable[..., list[JsonObject]]:
+def ask(local_python: Path, own_place: Path) -> Callable[..., list[JsonObject]]:
     """Asks a model of a folder in a process of its own; gives what came of each request."""
 
     def run(folder: Path, requests: list[JsonObject], **local: object) -> list[JsonObject]:
-        command = [str(hf_python), str(HERE / "ask_hf.py"), str(folder), json.dumps(local)]
+        command = [str(local_python), str(HERE / "ask_hf.py"), str(folder), json.dumps(local)]
         lines = "".join(json.dumps(request) + "\n" for request in requests)
         done = subprocess.run(
             command, input=lines, cwd=own_place, capture_output=True, text=True, timeout=900, check=True, env=_quiet()
@@ -62,9 +55,15 @@ def _quiet() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_tiny_models_of_every_family(hf_python: Path, suite: str) -> None:
-    command = [str(hf_python), "-m", "pytest", "-q", "-x", "--run-slow", f"tests/models/local/{suite}"]
+@pytest.mark.xdist_group("rooms")
+def test_tiny_models_of_every_family_and_encoders(local_python: Path) -> None:
+    suites = [
+        str(path)
+        for room in ("local", "encoders")
+        for path in sorted((ROOT / "tests" / "models" / room).glob("test_*.py"))
+        if "importorskip" in path.read_text(encoding="utf-8")
+    ]
+    command = [str(local_python), "-m", "pytest", "-q", "--run-slow", "-n", "2", "--dist", "loadgroup", *suites]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False, env=_quiet())
 
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
@@ -72,10 +71,10 @@ def test_tiny_models_of_every_family(hf_python: Path, suite: str) -> None:
     assert " skipped" not in done.stdout
 
 
-def test_the_command_runs_a_folder_and_replays_without_torch(hf_python: Path, place: Place) -> None:
-    live = place.run_by(hf_python, RUN, {"OMP_NUM_THREADS": "1"})
+def test_the_command_runs_a_folder_and_replays_without_torch(local_python: Path, place: Place) -> None:
+    live = place.run_by(local_python, RUN, {"OMP_NUM_THREADS": "1"})
     replayed = place.run(*RUN, "--replay")
-    traced = place.run_by(hf_python, [*RUN, "--replay"], {"PYTHONPROFILEIMPORTTIME": "1"})
+    traced = place.run_by(local_python, [*RUN, "--replay"], {"PYTHONPROFILEIMPORTTIME": "1"})
 
     (line,) = live.lines
     assert Path(line["image"]).name in OPTIONS
@@ -112,7 +111,7 @@ SCHEMA: JsonObject = {
 def test_real_weights_are_held_to_a_schema(ask: Callable[..., list[JsonObject]], models: Path) -> None:
     requests: list[JsonObject] = [
         {"text": f"Name the parts of thing number {number}.", "seed": number, "temperature": 1.0, "schema": SCHEMA}
-        for number in range(100)
+        for number in range(32)
     ]
 
     answers = ask(models / "smollm2-135m", requests, dtype="float32", device="cpu", batch=16)

@@ -17,7 +17,7 @@ from tests.cli.command import finish, start
 from tests.slow import servers
 from tests.slow.servers import Server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="servers")
 
 LABELS = [
     (REFERENCE, "A fish does not belong in a tree.", True),
@@ -59,8 +59,8 @@ def test_its_card_is_told(spec: str, own_place: Path) -> None:
 
     done = finish(start("judge", "card", "--labels", "labels.jsonl", "--judge", spec, "--form", "short", "--json"))
 
+    assert done.code in {0, 1}, done.err
     sys.stdout.write(done.out)
     card = json.loads(done.out)
-    assert done.code in {0, 1}, done.err
     assert card["pairs"] == len(LABELS)
     assert sum(count for row in card["table"].values() for count in row.values()) == len(LABELS)

@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from tests.slow.environments import Recipe, environment
-
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="wheel")
 
 SLOGAN = ("FRESHLY BREWED", "EVERY MORNING")
 READ = """\
@@ -28,12 +26,6 @@ with Store.open("records") as store:
 boxes = [asdict(box) for box in text.boxes]
 print(json.dumps({"lines": text.lines, "boxes": boxes, "loaded": "rapidocr" in sys.modules}))
 """
-
-
-@pytest.fixture(scope="session")
-def ocr_python() -> Path:
-    """A Python with askance and its extra `ocr`, installed as a user does."""
-    return environment("ocr", Recipe(extras="ocr"))
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +51,16 @@ def read(python: Path, folder: Path, mode: str) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def test_a_slogan_is_read_and_read_again_from_the_record(ocr_python: Path, folder: Path) -> None:
-    live = read(ocr_python, folder, "auto")
+def test_a_slogan_is_read_and_read_again_from_the_record(installed_python: Path, folder: Path) -> None:
+    live = read(installed_python, folder, "auto")
     assert letters(live["lines"]) == letters(SLOGAN)
     assert live["loaded"] is True
     replayed = read(Path(sys.executable), folder, "replay")
     assert replayed == {**live, "loaded": False}
 
 
-def test_boxes_stand_where_the_slogan_was_drawn(ocr_python: Path, folder: Path) -> None:
-    boxes = read(ocr_python, folder, "auto")["boxes"]
+def test_boxes_stand_where_the_slogan_was_drawn(installed_python: Path, folder: Path) -> None:
+    boxes = read(installed_python, folder, "auto")["boxes"]
     corners = [box["box"][0] for box in boxes]
     assert corners == [pytest.approx([30, 26], abs=12), pytest.approx([30, 86], abs=12)]
     assert min(box["confidence"] for box in boxes) > 0.9

@@ -11,13 +11,13 @@ from PIL import Image
 
 from tests.slow.commands import OPTIONS, Place
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="local")
 
 SETTINGS = """\
 [models.blind]
 spec = "hf:{folder}"
 temperature = 0
-max_tokens = 160
+max_tokens = 48
 extra = {{ repetition_penalty = 1.3 }}
 timeout = 2700
 local = {{ dtype = "float32", device = "cpu", batch = 16 }}
@@ -44,9 +44,9 @@ def twenty(models: Path, photos: Path, tmp_path: Path) -> Place:
     return place
 
 
-def test_seven_calls_over_twenty_photographs(hf_python: Path, twenty: Place) -> None:
+def test_seven_calls_over_twenty_photographs(local_python: Path, twenty: Place) -> None:
     words = ("run", "action-reason", "twenty", "--vlm", "blind", "--options", "twenty.json", "--json", "--out", "out")
-    live = twenty.run_by(hf_python, words, {"OMP_NUM_THREADS": "1"}, seconds=2700)
+    live = twenty.run_by(local_python, words, {"OMP_NUM_THREADS": "1"}, seconds=2700)
     replayed = twenty.run("run", *words[1:-2], "--replay")
 
     form: dict[str, Any] = json.loads((twenty.folder / "out" / "run.json").read_text(encoding="utf-8"))

@@ -13,10 +13,10 @@ import pytest
 
 from askance.models.vllm import leash
 from tests.slow import wording
-from tests.slow.conftest import KEY, Switch
+from tests.slow.conftest import KEY
 from tests.slow.servers import Server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="servers")
 
 
 def test_vllm_still_says_what_is_on_record(vllm: Server) -> None:
@@ -39,13 +39,6 @@ def test_the_language_model_is_a_real_one(vllm: Server) -> None:
     )
     with urllib.request.urlopen(request, timeout=120) as reply:
         assert "Paris" in json.load(reply)["choices"][0]["message"]["content"]
-
-
-def test_a_server_that_is_switched_off_is_gone_and_comes_back_at_its_address(vllm_switch: Switch) -> None:
-    server = vllm_switch.on()
-    vllm_switch.off()
-    assert not server.running
-    assert vllm_switch.on().url == server.url
 
 
 def test_what_is_on_a_leash_ends_with_its_starter(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from tests.slow import servers
 from tests.slow.commands import OPTIONS, JsonObject, Place
-from tests.slow.environments import BESIDE_VLLM, HERE, ROOT, environment
+from tests.slow.environments import HERE, ROOT
 from tests.slow.test_hf import SCHEMA
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="vllm")
 
 ENGINE = "{ enforce_eager = true, block_size = 32 }"
 SETTINGS = """\
@@ -46,12 +46,6 @@ QUESTIONS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def beside_python() -> Path:
-    """A Python that has askance and vLLM."""
-    return environment("beside-vllm", BESIDE_VLLM)
-
-
 def quiet(**more: str) -> dict[str, str]:
     # On a busy machine two threads that wait for each other are slower than one.
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **more}
@@ -68,8 +62,8 @@ def ask(script: str, python: Path, model: str, how: JsonObject, requests: list[J
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_the_engine_does_what_every_backend_does(beside_python: Path, models: Path) -> None:
-    command = [str(beside_python), "-m", "pytest", "-q", "--run-slow", "tests/models/vllm/test_engine.py"]
+def test_the_engine_does_what_every_backend_does(vllm_python: Path, models: Path) -> None:
+    command = [str(vllm_python), "-m", "pytest", "-q", "--run-slow", "tests/models/vllm/test_engine.py"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False,
         env=quiet(ASKANCE_TEST_MODELS=str(models)),
@@ -81,18 +75,18 @@ def test_the_engine_does_what_every_backend_does(beside_python: Path, models: Pa
 
 
 def test_real_weights_give_the_tokens_of_hf_and_hold_to_schemas(
-    vllm_python: Path, hf_python: Path, models: Path
+    vllm_python: Path, local_python: Path, models: Path
 ) -> None:
     folder = models / "smollm2-135m"
     plain: list[JsonObject] = [{"text": text, "temperature": 0} for text in QUESTIONS]
     held: list[JsonObject] = [
         {"text": f"Name the parts of thing number {number}.", "seed": number, "temperature": 1.0, "schema": SCHEMA}
-        for number in range(100)
+        for number in range(32)
     ]
     how = {"python": str(vllm_python), "dtype": "float32", "context": 1024, "cache": 0.5, "start_within": 600}
 
     by_vllm = ask("ask_vllm.py", Path(sys.executable), f"vllm:{folder}", {**how, "engine": EAGER}, [*plain, *held])
-    by_hf = ask("ask_hf.py", hf_python, str(folder), {"dtype": "float32", "device": "cpu"}, plain)
+    by_hf = ask("ask_hf.py", local_python, str(folder), {"dtype": "float32", "device": "cpu"}, plain)
 
     said = [answer["text"] for answer in by_vllm]
     assert said[: len(plain)] == [answer["text"] for answer in by_hf]

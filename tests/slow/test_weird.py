@@ -19,7 +19,7 @@ from tests.evals.whoops import files
 from tests.slow.commands import Place, Ran
 from tests.slow.conftest import Switch
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="servers")
 
 SETTINGS = """\
 [models.blind]
@@ -123,21 +123,6 @@ def test_explanations_are_judged_by_the_same_model_and_its_card_stands_with_the_
     assert sentence in table
 
 
-def test_the_suite_is_had_again_with_the_server_stopped(
-    place: Place, card: dict[str, Any], vllm_switch: Switch
-) -> None:
-    told = ("-T", "judge=blind", "-T", "card=card.json")
-    live = evaluated(place, "whoops/explain", "live", *told)
-    vllm_switch.off()
-    try:
-        again = evaluated(place, "whoops/explain", "again", *told, "--replay")
-    finally:
-        vllm_switch.on()
-
-    assert card["figures"]
-    assert (again["figures"], again["notes"]) == (live["figures"], live["notes"])
-
-
 CHAINS = {
     "explain": ("explain",),
     "identify": ("identify",),
@@ -155,3 +140,17 @@ def test_the_chains_answer_for_any_picture(place: Place, words: tuple[str, ...])
         assert (line["outcome"] == "answered") == (line["reply"] is not None)
         if words[0] == "identify" and line["reply"] is not None:
             assert line["reply"] in {"weird", "normal"}
+
+
+def test_the_suite_is_had_again_with_the_server_stopped(
+    place: Place, card: dict[str, Any], vllm_switch: Switch
+) -> None:
+    told = ("-T", "judge=blind", "-T", "card=card.json")
+    live = evaluated(place, "whoops/explain", "live", *told)
+    server = vllm_switch.on()
+    vllm_switch.off()
+    again = evaluated(place, "whoops/explain", "again", *told, "--replay")
+
+    assert not server.running
+    assert card["figures"]
+    assert (again["figures"], again["notes"]) == (live["figures"], live["notes"])

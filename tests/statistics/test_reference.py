@@ -7,7 +7,8 @@ import pytest
 from tests.statistics import reference
 
 
-@pytest.mark.slow  # loading statsmodels and scikit-learn takes longer than all other tests of this room
+# Loading statsmodels and scikit-learn takes longer than all other tests of this room.
+@pytest.mark.slow(group="properties")
 def test_the_table_is_what_the_packages_say() -> None:
     table, said = reference.read(), reference.cases()
 

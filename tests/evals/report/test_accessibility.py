@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from askance.evals import Run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="pages")
 
 PHONE = {"width": 390, "height": 844}
 SCREEN = {"width": 1280, "height": 900}

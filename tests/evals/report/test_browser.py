@@ -21,7 +21,7 @@ from tests.evals.report.runs import HOSTILE, chain_run, copied, hostile_run, pla
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="pages")
 
 ROWS = ".row .id"
 MANY = 1200

@@ -29,7 +29,7 @@ from tests.scripted import ENFORCED
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="pages")
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ torch: Any = pytest.importorskip(
     "torch", reason="torch is not installed; tests/slow/test_encoders.py runs this where it is"
 )
 t: Any = pytest.importorskip("transformers")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="local")
 
 IMAGES = [Image.load(PICTURES / name) for name in ("brick-cup.jpg", "coin-horse.jpg")]
 TEXTS = ["a cup made of bricks", "a horse on a coin", "tea"]

@@ -18,7 +18,10 @@ from tests.models.encoders.conftest import Folders
 HERE = "tests/slow/test_encoders.py runs this where it is"
 torch = pytest.importorskip("torch", reason=f"torch is not installed; {HERE}")
 theirs = pytest.importorskip("sentence_transformers", reason=f"sentence-transformers is not installed; {HERE}")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
+pytestmark = [
+    pytest.mark.slow(group="local"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
+]
 
 TEXTS = ["a cup", "the cup of brick on the table", "brick " * 40, "A Cup", "what", ""]
 

@@ -17,7 +17,7 @@ from askance.testing import Check, Scene, checks
 
 torch = pytest.importorskip("torch", reason="torch is not installed; tests/slow/test_hf.py runs this where it is")
 pytest.importorskip("transformers")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="local")
 
 CANNOT = {
     # It calls no tools, declines in no form of its own, and filters nothing.

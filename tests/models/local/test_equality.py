@@ -16,7 +16,7 @@ from tests.models.local.questions import PICTURES, QUESTIONS, SHARED, asked, eve
 
 pytest.importorskip("torch", reason="torch is not installed; tests/slow/test_hf.py runs this where it is")
 pytest.importorskip("transformers")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="local")
 
 Tiny = Callable[[str], Path]
 ALONE = Local(batch=1, share=False)

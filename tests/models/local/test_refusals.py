@@ -34,7 +34,7 @@ from tests.models.local.questions import PICTURES, QUESTIONS, asked
 
 torch = pytest.importorskip("torch", reason="torch is not installed; tests/slow/test_hf.py runs this where it is")
 pytest.importorskip("transformers")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(group="local")
 
 Tiny = Callable[[str], Path]
 

@@ -71,7 +71,7 @@ def never_passed(price: Price, limit: float, workers: list[Worker], seed: int) -
 
 
 test_the_limit_is_never_passed = settings(max_examples=12)(DRAWN(never_passed))
-test_the_limit_is_never_passed_more_often = pytest.mark.slow(settings(max_examples=60)(DRAWN(never_passed)))
+test_the_limit_is_never_passed_more_often = pytest.mark.soak(settings(max_examples=60)(DRAWN(never_passed)))
 
 
 CAREFUL = Worker(tasks=2, deaths=0.0, killed=None)
