@@ -92,11 +92,11 @@ class Progress:
             """The words, as they are when the bar is drawn."""
 
             def render(self, task: Task) -> Text:  # noqa: ARG002  # rich's signature
-                return Text(f"· {visible(state())} ·", style="dim")
+                return Text(f"· {visible(state())} ·", style="dim", no_wrap=True, overflow="ellipsis")
 
         bar = Progress(
             SpinnerColumn(),  # moves while the first answer is still being written
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=12),
             MofNCompleteColumn(),
             State(),
             TimeRemainingColumn(compact=True),

@@ -46,7 +46,8 @@ USAGE = {
     "unknown model": (
         ["run", "verbalize", "ads", "--vlm", "gpt-4o"],
         said(
-            "No model is called 'gpt-4o'.", f"Or write a spec: `openai:gpt-4o`, or `{LOCAL}` for a server of your own."
+            "No model is called 'gpt-4o'.",
+            f"Known: 'demo'. Or write a spec: `openai:gpt-4o`, or `{LOCAL}` for a server of your own.",
         ),
     ),
     "missing file": (

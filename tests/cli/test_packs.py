@@ -23,6 +23,8 @@ from tests.cli.command import ROOT, Command
 from tests.evals.odd import chooser, engine, odd, write_pictures
 from tests.scripted import ENFORCED
 
+pytestmark = pytest.mark.usefixtures("own_definitions")
+
 TASK = f"{ROOT / 'tests' / 'evals' / 'odd.py'}@tests/odd"
 RUN = "run-b"
 TRUE = {f"{number:02}.png": 1 + number % 3 for number in range(6)}

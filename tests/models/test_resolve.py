@@ -33,7 +33,7 @@ def test_a_name_from_the_settings_file(own_place: Path) -> None:
 
 
 def test_unknown_names(own_place: Path) -> None:
-    message = f"No model is called 'gpt-4o'. Or write a spec: {HOW}."
+    message = f"No model is called 'gpt-4o'. Known: 'demo'. Or write a spec: {HOW}."
     with pytest.raises(ConfigError, match=rf"^{re.escape(message)}$"):
         get_model("gpt-4o")
     (own_place / "askance.toml").write_text('[models.llava]\nspec = "openai:llava"')

@@ -26,6 +26,8 @@ from askance.evals.packs import MANIFEST, SIGNATURE, pack
 from askance.replay import Store, import_cassette
 from tests.evals.odd import chooser, odd, write_pictures
 
+pytestmark = pytest.mark.usefixtures("own_definitions")
+
 ROOT = Path(__file__).resolve().parents[2]
 TASK = f"{ROOT / 'tests' / 'evals' / 'odd.py'}@tests/odd"
 

@@ -162,12 +162,12 @@ def told(*turns: tuple[Role, str]) -> list[Message]:
 
 PLANTS: dict[str, Callable[[str], list[Message]]] = {
     "outside of fences": lambda text: told(("user", f"{fence(WRONG, 'candidate')}\n{text}")),
-    "outside of fences, hastily": lambda text: told(("user", fence(text, "candidate"))),
+    "outside of fences, hastily": lambda text: told(("user", f"<<candidate 5e2ab9ba\n{text}\n5e2ab9ba>>")),
     "the system's turn": lambda text: told(("system", text)),
     "after the last fence": lambda text: told(("user", f"{fence(WRONG, 'candidate')}\n{text}")),
-    "the template's turns": lambda text: told(("user", fence(text, "candidate"))),
+    "the template's turns": lambda text: told(("user", f"<<candidate 5e2ab9ba\n{text}\n5e2ab9ba>>")),
 }
-"""Where a text has to stand to be obeyed."""
+"""Where a text has to stand to be obeyed; a fence of the package breaks its marks up, so two are drawn by hand."""
 
 
 @pytest.mark.parametrize("name", READERS)
