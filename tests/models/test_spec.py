@@ -29,7 +29,8 @@ SECRETS = (
 BAD = {
     "gpt-4o": f"'gpt-4o' is no model spec. Write {HOW}.",
     "opnai:gpt-4o": f"'opnai' in 'opnai:gpt-4o' is no known provider. Nearest: 'openai'. A spec reads {HOW}.",
-    "zzz:m": f"'zzz' in 'zzz:m' is no known provider. Known: 'demo', 'hf', 'langchain', 'openai', 'vllm'. A spec reads {HOW}.",
+    "zzz:m": "'zzz' in 'zzz:m' is no known provider. Known: 'demo', 'hf', 'langchain', 'openai', 'vllm'. "
+    f"A spec reads {HOW}.",
     "openai:": f"The spec 'openai:' names no model. Write {HOW}.",
     "openai:@http://h/v1": f"The spec 'openai:@http://h/v1' names no model. Write {HOW}.",
     "openai:m@http://": "'http://' is no address. Write it like http://localhost:8000/v1.",
