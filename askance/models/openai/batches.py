@@ -209,9 +209,12 @@ def batch_api(settings: ModelSettings) -> BatchApi:
 
     Raises:
         AuthError: the key's variable is not set.
-        ConfigError: a header's variable is not set.
+        ConfigError: a header's variable is not set, or nobody has agreed to where a project's settings send a key.
     """
     from openai import DefaultAsyncHttpxClient
+
+    if settings.consent is not None:
+        settings.consent.require()
 
     secrets = secrets_of(settings)
     bound = bounding(secrets)
