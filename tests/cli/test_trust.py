@@ -182,7 +182,11 @@ def test_no_program_of_a_project_runs_before_the_user_agrees(
     evil = here / "evil"
     evil.write_text(f"#!/bin/sh\ntouch {here}/ran\n", encoding="utf-8")
     evil.chmod(0o755)
-    write(f'vlm = "eye"\n[models.eye]\nspec = "vllm:weights"\nidentity = "w"\n{line}\n')
+    weights = {"config.json": b'{"model_type": "llama"}', "model.safetensors": b"\x02" + bytes(7) + b"{}"}
+    for name, content in {**weights, "tokenizer.json": b"{}"}.items():
+        (here / "weights").mkdir(exist_ok=True)
+        (here / "weights" / name).write_bytes(content)
+    write(f'vlm = "eye"\n[models.eye]\nspec = "vllm:{here}/weights"\nidentity = "w"\n{line}\n')
     done = askance(*RUN)
 
     assert (done.code, Path("ran").exists()) == (2, False)
