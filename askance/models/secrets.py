@@ -28,7 +28,7 @@ BLANK = "[key]"
 LAYERS = 6
 """How many encodings, one over the other, are taken off."""
 
-REACH = 64
+REACH = 96
 """Bytes that one character of a secret may take up, at most, where a stream of escapes is cut into chunks."""
 
 WINDOW = 2**20
