@@ -114,7 +114,7 @@ class Consent:
         """
         if not on_terminal() or self.given:
             return
-        print(f"askance: {self}", file=sys.stderr)
+        sys.stderr.write(f"askance: {self}\n")
         if not said_yes("Agree, now and from now on?"):
             raise self._refusal()
         agree(self)
@@ -144,13 +144,13 @@ def effects_of(
         model: that its spec names.
         endpoint: address that it is reached at; None is the provider's own.
     """
-    found = [*_code(table, provider=provider, model=model)]
+    found = [*_code(table, model=model)]
     if provider in {"langchain", "openai"} or endpoint is not None:
         found += _sent(table, provider=provider, model=model, endpoint=endpoint)
     return tuple(Effect(f"{place}.{effect.setting}", effect.value, effect.words) for effect in found)
 
 
-def _code(table: Mapping[str, Any], *, provider: str, model: str) -> Iterator[Effect]:
+def _code(table: Mapping[str, Any], *, model: str) -> Iterator[Effect]:
     """What runs a program or loads code."""
     for place in ("local", "vllm"):
         # A caller may give settings that are made already; only a settings file's are a table.
@@ -289,7 +289,8 @@ def on_terminal() -> bool:
 
 def said_yes(question: str) -> bool:
     """What somebody at the terminal answers."""
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 

@@ -28,8 +28,8 @@ def local_model(config: Config, *, yes: bool) -> str:
     """The spec of the model that `--local` stands for; downloads it where someone agrees.
 
     Args:
-        config: may name a folder, or a name on the hub, by `local`; nothing is downloaded where it says that nothing will
-            be asked.
+        config: may name a folder, or a name on the hub, by `local`; where it `asks` nothing, as for a replay or a plan,
+            nothing is downloaded.
         yes: agree beforehand.
 
     Raises:

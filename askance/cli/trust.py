@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def trust(
     listed: Annotated[bool, typer.Option("--list", help="Show all that you have agreed to, in any project.")] = False,
     forget: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="Take your consent back: a digest, a settings file or its folder.")
+        str | None,
+        typer.Option(metavar="WHAT", help="Take your consent back: a digest, a settings file or its folder."),
     ] = None,
 ) -> None:
     """Show what this project's settings would run, or send a key to, and agree to it; a terminal asks first."""
@@ -41,7 +42,7 @@ def trust(
     if not wanted:
         print("The settings here run nothing and send no key to a stranger: they need no consent.")
         raise typer.Exit(OK)
-    raise typer.Exit(OK if all([_shown(consent) for consent in wanted]) else SOME)
+    raise typer.Exit(OK if all(list(map(_shown, wanted))) else SOME)
 
 
 def _names(config: Config) -> list[str]:

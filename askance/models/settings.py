@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from askance.chat import Detail, ModelId, Sampling, Usage
 from askance.images import CLEAN, ImagePolicy
-from askance.trust import Consent
+
+if TYPE_CHECKING:
+    from askance.trust import Consent
 
 Rung = Literal["json_schema", "json_object", "prompted", "paper"]
 """Forms in which an answer is asked for: held to a schema, held to JSON, JSON by request alone, the paper's text

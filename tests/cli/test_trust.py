@@ -73,7 +73,12 @@ KEYS = {
 @pytest.mark.parametrize("line", KEYS.values(), ids=KEYS)
 @pytest.mark.parametrize("more", [[], ["--batch"]], ids=["calls", "batch"])
 def test_a_key_is_sent_to_nobody_before_the_user_agrees(
-    askance: Command, ads: list[str], endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, line: str, more: list[str]
+    askance: Command,
+    ads: list[str],
+    endpoint: FakeEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    more: list[str],
 ) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", SECRET)
     file = sending(endpoint.url, line)
@@ -294,9 +299,8 @@ def test_a_terminal_is_not_asked_by_what_sends_nothing(ads: list[str]) -> None:
 
 
 def test_what_a_file_says_moves_no_cursor(askance: Command, ads: list[str]) -> None:
-    write(
-        '[models."e\\u001b[2Jye"]\nspec = "openai:m@http://127.0.0.1:9/v1"\nheaders = { "X\\u001b[1A" = "env:A\\u202eB" }\n'
-    )
+    headers = 'headers = { "X\\u001b[1A" = "env:A\\u202eB" }'
+    write(f'[models."e\\u001b[2Jye"]\nspec = "openai:m@http://127.0.0.1:9/v1"\n{headers}\n')
     done = askance("trust")
 
     assert (done.code, "\x1b" in done.out, "\u202e" in done.out) == (0, False, False)
@@ -329,7 +333,9 @@ def _read(terminal: int) -> bytes:
 
 def refused(done: Done, path: Path, code: int) -> bool:
     line = done.err.splitlines()[0]
-    return done.code == code and str(path) in line and "belongs to another user" in line and "ASKANCE_TRUST=" in done.err
+    return (
+        done.code == code and str(path) in line and "belongs to another user" in line and "ASKANCE_TRUST=" in done.err
+    )
 
 
 @pytest.mark.parametrize("name", ["askance.toml", "pyproject.toml"])

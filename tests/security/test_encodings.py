@@ -88,7 +88,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 CHARSETS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
 """Of a whole reply; without a byte order in the name it begins with a mark that says it."""
 
-SAFE = "".join(mark for mark in map(chr, range(33, 127)) if mark not in "\"\\%&")
+SAFE = "".join(mark for mark in map(chr, range(33, 127)) if mark not in '"\\%&')
 KEYS = st.text(SAFE, min_size=10, max_size=70).filter(lambda key: len({*key}) > 6)
 ODD = st.text(string.printable.strip() + "éß€😀", min_size=10, max_size=40).filter(lambda key: len({*key}) > 6)
 
