@@ -22,11 +22,8 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from askance.errors import AskanceError, ConfigError
@@ -60,8 +57,7 @@ _log = logging.getLogger("askance")
 # ---- consent -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """What a setting would do that nobody but the user may decide."""
 
     setting: str
@@ -75,8 +71,7 @@ class Effect:
         return f"{self.words} ({self.setting})"
 
 
-@dataclass(frozen=True, slots=True)
-class Consent:
+class Consent(NamedTuple):
     """What the settings of one model in the file of a project need the user's consent for."""
 
     file: Path
@@ -241,6 +236,8 @@ def agree(consent: Consent) -> None:
     Raises:
         ConfigError: it cannot be written.
     """
+    from datetime import UTC, datetime
+
     entry = {
         "file": str(consent.file),
         "would": [str(effect) for effect in consent.effects],
@@ -268,6 +265,8 @@ def forget(what: str) -> int:
 
 
 def _write(known: Mapping[str, Mapping[str, Any]]) -> None:
+    from tempfile import NamedTemporaryFile  # what only reads does not pay for it
+
     file = memory()
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
