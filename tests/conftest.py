@@ -153,11 +153,12 @@ def _refuse(host: object) -> NoReturn:
 
 @pytest.fixture(autouse=True)
 def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory and a store of its own for each test."""
+    """An empty working directory, a store and a configuration of its own for each test."""
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
     monkeypatch.setenv("ASKANCE_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return work
 
 

@@ -61,6 +61,8 @@ class Reply:
     """The connection is reset: without an answer, or after `cut` bytes of the body."""
     drip: float = 0.0
     """Seconds between two bytes of the body."""
+    phrase: str | None = None
+    """What the status line says besides the number; None is what it stands for."""
 
     @property
     def payload(self) -> bytes:
@@ -181,7 +183,7 @@ class FakeEndpoint:
             return False
         body = reply.payload
         headers = {"content-type": "application/json", "content-length": str(len(body)), **reply.headers}
-        head = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}"]
+        head = [f"HTTP/1.1 {reply.status} {reply.phrase or HTTPStatus(reply.status).phrase}"]
         head += [f"{name}: {value}" for name, value in headers.items()]
         # One write for head and body: two would wait for the other side's delayed acknowledgement.
         writer.write("\r\n".join([*head, "", ""]).encode("latin-1") + (b"" if reply.drip else body[: reply.cut]))

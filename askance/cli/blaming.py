@@ -69,7 +69,8 @@ def blame_by(asked: Asked) -> int:
     """
     replacement, links = _replacement(asked), [_link(name) for name in asked.links] or None
     hear_warnings()
-    config, tally, run = Config.find(), Tally(), _with_images(Run.open(asked.folder), asked.images)
+    config = Config.find(asks=not (asked.plan or asked.replay))
+    tally, run = Tally(), _with_images(Run.open(asked.folder), asked.images)
     definition = definition_of(run, asked.task)
     records = open_store(asked.store, config, read_only=asked.plan or asked.replay)
     with closing(records), ExitStack() as closed:
@@ -202,7 +203,7 @@ def _local(asked: Asked, config: Config) -> str | None:
         return None
     from askance.cli.default_local import local_model
 
-    return local_model(config, yes=asked.yes, asks=not asked.plan and not asked.replay)
+    return local_model(config, yes=asked.yes)
 
 
 def _own(form: Mapping[str, Any], engine: Engine, config: Config) -> Model | None:

@@ -12,24 +12,25 @@ from askance.models.local.fetching import bring, fetch, is_here
 from askance.models.local.folders import hub_cache
 from askance.models.local.opening import packages
 from askance.replay import visible
+from askance.trust import on_terminal, said_yes
 
 if TYPE_CHECKING:
     from askance.models import Config
 
 
-def with_local(config: Config, *, yes: bool, asks: bool) -> Config:
+def with_local(config: Config, *, yes: bool) -> Config:
     """`config` in which the model of `--local` is the default for both roles; see `local_model`."""
-    spec = local_model(config, yes=yes, asks=asks)
+    spec = local_model(config, yes=yes)
     return replace(config, vlm=spec, llm=spec)
 
 
-def local_model(config: Config, *, yes: bool, asks: bool) -> str:
+def local_model(config: Config, *, yes: bool) -> str:
     """The spec of the model that `--local` stands for; downloads it where someone agrees.
 
     Args:
-        config: may name a folder, or a name on the hub, by `local`.
+        config: may name a folder, or a name on the hub, by `local`; where it `asks` nothing, as for a replay or a plan,
+            nothing is downloaded.
         yes: agree beforehand.
-        asks: whether anything will be asked at all; nothing is downloaded for a replay or a plan.
 
     Raises:
         UsageError: it is not here and nobody agreed to a download.
@@ -43,7 +44,7 @@ def local_model(config: Config, *, yes: bool, asks: bool) -> str:
     if is_here(found.name):
         print(f"askance: {found}, on this machine.", file=sys.stderr)
         return f"hf:{found.name}"
-    if not asks:
+    if not config.asks:
         raise ConfigError(
             f"The model {found.name!r}, which `--local` stands for on a machine with {machine}, is not here.",
             hint="A run without `--replay` and `--plan` downloads it.",
@@ -67,8 +68,7 @@ def _agreed(found: Candidate, machine: Machine, *, yes: bool) -> None:
     )
     if yes:
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not on_terminal():
         raise UsageError(f"Nobody agreed to the download of {found.name!r}.", hint=f"Add `--yes`. {bring(found.name)}")
-    print("Download it? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+    if not said_yes("Download it?"):
         raise UsageError(f"{found.name!r} is not downloaded.", hint=bring(found.name))

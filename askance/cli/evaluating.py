@@ -100,12 +100,12 @@ def evaluate_by(asked: Evaluation) -> int:
 
 def _config(asked: Evaluation) -> Config:
     """The settings file's, with the model of `--local` for both roles where that is wanted."""
-    config = Config.find()
+    config = Config.find(asks=not asked.plan and asked.mode != "replay")
     if not asked.local:
         return config
     from askance.cli.default_local import with_local
 
-    return with_local(config, yes=asked.yes, asks=not asked.plan and asked.mode != "replay")
+    return with_local(config, yes=asked.yes)
 
 
 class _Evaluating:

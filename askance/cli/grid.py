@@ -83,7 +83,7 @@ def grid(
     hear_warnings()
     asked, tally = _chosen(read_grid(path), table, model), Tally()
     how: Any = mode_of(replay, mode)
-    config = Config.find()
+    config = Config.find(asks=not plan and how != "replay")
     with closing(open_store(store, config, read_only=plan or how == "replay")) as records, ExitStack() as closed:
         purse = _purse(budget, out)
         if purse is not None:
@@ -100,7 +100,7 @@ def grid(
             observers=[tally],
         )
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
-        runner = GridRunner(asked, out=out / "runs", engine=engine, find=find_task, options=options)
+        runner = GridRunner(asked, out=out / "runs", engine=engine, find=find_task, options=options, config=config)
         if plan:
             with overlaid(*library(prompts, config).overlays):
                 print(_planned(asyncio.run(runner.plan()), engine))

@@ -150,12 +150,12 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
 
 def _config(job: Job) -> Config:
     """The settings file's, with the model of `--local` for both roles where that is wanted."""
-    config = Config.find()
+    config = Config.find(asks=not job.plan and job.mode != "replay")
     if not job.local:
         return config
     from askance.cli.default_local import with_local
 
-    return with_local(config, yes=job.yes, asks=not job.plan and job.mode != "replay")
+    return with_local(config, yes=job.yes)
 
 
 async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, Options | None]) -> int:

@@ -30,6 +30,7 @@ _COMMANDS: Mapping[str, str] = {
     "pack": "packs:pack",
     "replay": "packs:replay",
     "models": "models:app",
+    "trust": "trust:trust",
     "prompts": "prompts:app",
     "cache": "upkeep:app",  # the commands of `cache`, and with them those of `upkeep`
     "negatives": "negatives:app",

@@ -50,7 +50,7 @@ def check(
     from askance.models.capabilities import endpoint_key
 
     hear_warnings()
-    config = Config.find()
+    config = Config.find(asks=True)
     with closing(open_store(store, config, read_only=False)) as records:
         model = get_model(spec, engine=Engine(records=records), config=config)
         recorded = None if refresh or records.get(endpoint_key(model.id)) is None else model.known

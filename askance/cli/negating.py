@@ -74,8 +74,8 @@ def asking(
         plan: that nothing will be asked or written.
     """
     hear_warnings()
-    config, tally = Config.find(), Tally()
     read_only = plan or calls.mode == "replay"
+    config, tally = Config.find(asks=not read_only), Tally()
     with closing(open_store(calls.store, config, read_only=read_only)) as records, ExitStack() as closed:
         purse = None
         if calls.budget is not None and not plan:
@@ -95,16 +95,16 @@ def asking(
             protocol="paper" if calls.paper else None,
             observers=[tally],
         )
-        prompts, local = library(calls.prompts, config), cache(lambda: _local(calls, config, plan=plan))
+        prompts, local = library(calls.prompts, config), cache(lambda: _local(calls, config))
         yield Asking(engine=engine, config=config, prompts=prompts, tally=tally, local=local)
 
 
-def _local(calls: Calls, config: Config, *, plan: bool) -> str | None:
+def _local(calls: Calls, config: Config) -> str | None:
     if not calls.local:
         return None
     from askance.cli.default_local import local_model
 
-    return local_model(config, yes=calls.yes, asks=not plan and calls.mode != "replay")
+    return local_model(config, yes=calls.yes)
 
 
 def read_statements(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from askance.evals.run import Run
     from askance.evals.tasks import Definition, Task
     from askance.evals.values import Sample
-    from askance.models import Engine
+    from askance.models import Config, Engine
 
 Published = Callable[[str, tuple[str, ...], str], float | None]
 """From a published table, a row and a column of it to the figure there; None where it has none."""
@@ -98,6 +98,7 @@ class GridRunner:
         engine: of all runs, so that calls which they share are made once.
         find: the definition of a task, by name.
         options: of all tasks that take them, such as `data` and `limit`; they go before the grid's.
+        config: the settings file; None is the project's.
     """
 
     def __init__(
@@ -108,8 +109,10 @@ class GridRunner:
         engine: Engine,
         find: Callable[[str], Definition],
         options: Mapping[str, Any] | None = None,
+        config: Config | None = None,
     ) -> None:
         self._grid = grid
+        self._config = config
         self._out = out
         self._engine = engine
         self._find = find
@@ -204,7 +207,7 @@ class GridRunner:
     def _named(self, spec: str, *, as_model: bool) -> Any:
         """What stands for a spec; scorers and embedders are made by their tasks."""
         if spec not in self.models and as_model:
-            self.models[spec] = get_model(spec, engine=self._engine)
+            self.models[spec] = get_model(spec, engine=self._engine, config=self._config)
         return self.models.get(spec, spec)
 
 

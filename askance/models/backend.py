@@ -73,7 +73,13 @@ class Backend:
 
 
 def from_settings(settings: ModelSettings) -> ChatModel:
-    """The backend of the provider that `settings` names, its vendor's package loaded."""
+    """The backend of the provider that `settings` names, its vendor's package loaded.
+
+    Raises:
+        ConfigError: the settings are a project's, and nobody has agreed to what they would do.
+    """
+    if settings.consent is not None:
+        settings.consent.require()
     factory: Callable[[ModelSettings], ChatModel] = load(PROVIDERS[settings.id.provider])
     return factory(settings)
 

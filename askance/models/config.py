@@ -14,20 +14,21 @@ temperature = 0
 price = { input = 0.2, output = 0.2 }
 ```
 
-A file holds the names of environment variables, never a key.
+A file holds the names of environment variables, never a key. Whose word it is, `askance.trust` says.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from askance.errors import ConfigError
-from askance.models.spec import nearest
+from askance.models.spec import Spec, nearest
 from askance.models.table import KEYS, check_table
+from askance.trust import Consent, effects_of, refuse_stranger
 
 TOP_KEYS = ("llm", "local", "models", "prompts", "store", "vlm")
 FILE_NAME = "askance.toml"
@@ -46,24 +47,32 @@ class Config:
     store: Path | None = None
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """By name: the settings of a model, checked."""
+    found: bool = field(default=False, compare=False, repr=False)
+    """Whether the file was found by walking up, so that it may be a stranger's."""
+    asks: bool = field(default=False, compare=False, repr=False)
+    """Whether something may be sent, so that a terminal is asked for the consent that the settings need."""
 
     @classmethod
-    def find(cls, start: Path | None = None) -> Config:
+    def find(cls, start: Path | None = None, *, asks: bool = False) -> Config:
         """The settings of the project that `start` (here, by default) belongs to.
 
         Looks upwards from `start` and stops at the project's root, a folder with `.git` or `pyproject.toml`. In one
         folder `askance.toml` goes before `pyproject.toml`.
 
+        Args:
+            start: a folder.
+            asks: see `Config.asks`.
+
         Raises:
-            ConfigError: the file cannot be read or says something that is not known.
+            ConfigError: the file cannot be read, says something that is not known, or is another user's, as may be a
+                folder that it names.
         """
         here = (start or Path.cwd()).absolute()
         for folder in (here, *here.parents):
             own, project = folder / FILE_NAME, folder / "pyproject.toml"
-            if own.is_file():
-                return cls.load(own)
-            if project.is_file():
-                return cls.load(project)
+            for file in (own, project):
+                if file.is_file():
+                    return cls.load(file)._as_found(asks=asks)
             if (folder / ".git").exists():
                 break
         return cls()
@@ -82,6 +91,45 @@ class Config:
                 return cls()
             table = tool["askance"]
         return _checked(table, path)
+
+    def _as_found(self, *, asks: bool) -> Config:
+        """These settings, whose file nobody has named.
+
+        Raises:
+            ConfigError: the file, or a folder that it names, is another user's.
+        """
+        if self.path is None:
+            return self
+        refuse_stranger(self.path, "The settings file")
+        for name, folder in (("prompts", self.prompts), ("store", self.store)):
+            if folder is not None:
+                refuse_stranger(folder, f"The folder {name!r} of {self.path.name!r},")
+        return replace(self, found=True, asks=asks)
+
+    def consent(self, name: str, changes: Mapping[str, Any]) -> Consent | None:
+        """What the user has to agree to before the model called `name` is asked; None where that is nothing.
+
+        Args:
+            name: of a model.
+            changes: the user's own settings of it, which go before those of the file.
+        """
+        place = f"models.{name}" if name in self.models else "vlm" if name == self.vlm else "llm"
+        table = self.models.get(name) or ({"spec": name} if name in {self.vlm, self.llm} else None)
+        if not self.found or self.path is None or table is None:
+            return None
+        whole = {**table, **changes}
+        spec = Spec.parse(whole["spec"])
+        effects = effects_of(
+            place,
+            whole,
+            provider=spec.provider,
+            model=spec.model,
+            endpoint=whole.get("base_url", spec.endpoint),
+        )
+        own_host = "base_url" in changes or ("spec" in changes and "base_url" not in table)
+        own = {setting for setting in changes if own_host or setting in {"local", "vllm"}}
+        effects = tuple(each for each in effects if each.setting.removeprefix(f"{place}.").split(".")[0] not in own)
+        return Consent(self.path, effects) if effects else None
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -69,7 +69,7 @@ def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config
     """The settings of the model called `name` in the settings file, or of the spec `name`, with `changes` on top.
 
     Raises:
-        ConfigError: no model has this name, or a setting is not known.
+        ConfigError: no model has this name, a setting is not known, or the user does not agree to it.
     """
     config = Config.find() if config is None else config
     if not name.strip():
@@ -84,7 +84,10 @@ def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config
         hint = nearest(name, [*config.models, *BUILT_IN])
         raise ConfigError(f"No model is called {name!r}.", hint=f"{hint}Or write a spec: {EXAMPLES}.")
     settings = settings_from({**(table or {"spec": name}), **(changes or {})}, where=where)
-    return replace(settings, family=family_of(settings))
+    consent = config.consent(name, changes or {})
+    if consent is not None and config.asks:
+        consent.ask()
+    return replace(settings, family=family_of(settings), consent=consent)
 
 
 def _again(model: Model, engine: Engine | None, changes: Mapping[str, Any]) -> Model:

@@ -1,11 +1,21 @@
-"""What is sent to be let in, kept out of all that comes back: an endpoint may repeat it wherever a word may stand."""
+"""What is sent to be let in, kept out of all that comes back: an endpoint may repeat it wherever a word may stand.
+
+It may also repeat it in other letters: escaped as JSON does, in UTF-16 or UTF-32, percent-encoded, as HTML entities, in
+base64, or by several of these one over the other. So a reply is decoded, layer by layer, to look for secrets; what is
+blanked out are the bytes from which one was decoded, and all others stay as they came. A reply without escapes, as most
+are, costs a few searches.
+"""
 
 from __future__ import annotations
 
-import json
 import re
+from base64 import b64encode
+from bisect import bisect_right
 from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterator
+from traceback import TracebackException
 from typing import Any, TypeVar, cast
+
+from askance.models.complaints import headers_of
 
 T = TypeVar("T")
 
@@ -15,6 +25,36 @@ SHORTEST_SECRET = 8
 BLANK = "[key]"
 """What stands where an endpoint repeats a key."""
 
+LAYERS = 6
+"""How many encodings, one over the other, are taken off."""
+
+REACH = 96
+"""Bytes that one character of a secret may take up, at most, where a stream of escapes is cut into chunks."""
+
+WINDOW = 2**20
+"""Bytes that are decoded at once."""
+
+MOST_ESCAPES = 100_000
+"""Escapes in a window; what holds more is no answer, and is blanked out from there on."""
+
+Span = tuple[int, int]
+
+# What may stand for a character, in groups: \\u, \\U, \\u{}, \\x, a character behind \\, %, &#x, &#, &name.
+# A character of ASCII: most secrets have no others, and most escapes stand for others.
+_ASCII = re.compile(
+    rb"\\\\{0,7}(?:u00([2-7][0-9a-fA-F]|00)|U000000([2-7][0-9a-fA-F]|00)|u\{0{0,6}([2-7][0-9a-fA-F])\}"
+    rb"|x([2-7][0-9a-fA-F]|00)|(/))|%([2-7][0-9a-fA-F]|00)"
+    rb"|&#[xX]0{0,7}([2-7][0-9a-fA-F]);?|&#0{0,7}([0-9]{2,3});?|&([a-zA-Z]{2,8});?|\0\0{0,2}"
+)
+# Any character, and quotation marks and backslashes too.
+_ANY = re.compile(
+    rb"\\(?:u([0-9a-fA-F]{4})|U00([0-9a-fA-F]{6})|u\{0{0,6}([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|([\\/\"']))"
+    rb"|%([0-9a-fA-F]{2})"
+    rb"|&#[xX]0{0,7}([0-9a-fA-F]{1,6});?|&#0{0,7}([0-9]{1,7});?|&([a-zA-Z][a-zA-Z0-9]{1,31});?|\0\0{0,2}"
+)
+_MARKS = (b"\\", b"%", b"&", b"\0")
+_CHARACTER, _PERCENT, _DECIMAL, _NAME = 5, 6, 8, 9
+
 
 class Secrets:
     """What must not come back out of a reply; shows nowhere itself, not even among the locals of a traceback.
@@ -23,15 +63,14 @@ class Secrets:
         values: keys and secret headers, in any order; those shorter than `SHORTEST_SECRET` are left alone.
     """
 
-    __slots__ = ("_bytes", "_longest", "_text", "_values")
+    __slots__ = ("_escape", "_forms", "_longest", "_values")
 
     def __init__(self, values: Collection[str] = ()) -> None:
         self._values = frozenset(value for value in values if len(value) >= SHORTEST_SECRET)
-        # The longest first: one may be the beginning of another.
-        forms = sorted({form for value in self._values for form in _forms(value)}, key=len, reverse=True)
-        self._longest = max((len(form.encode()) for form in forms), default=0)
-        self._text = re.compile("|".join(map(re.escape, forms)))
-        self._bytes = re.compile(b"|".join(re.escape(form.encode()) for form in forms))
+        plain = all(value.isascii() and not {*"\"'\\"} & {*value} for value in self._values)
+        self._escape = _ASCII if plain else _ANY
+        self._forms = frozenset(form for value in self._values for form in _forms(value, self._escape))
+        self._longest = max(map(len, self._forms), default=0)
 
     def __bool__(self) -> bool:
         return bool(self._values)
@@ -40,8 +79,18 @@ class Secrets:
         return Secrets(self._values | other._values)
 
     def blanked(self, data: bytes) -> bytes:
-        """`data` with every secret in it blanked out, as it is or escaped as JSON does."""
-        return self._bytes.sub(BLANK.encode(), data) if self else data
+        """`data` with every secret in it blanked out, however it is encoded."""
+        if not self:
+            return data
+        done, held = list[bytes](), b""
+        try:
+            for start in range(0, len(data) - WINDOW, WINDOW):
+                piece, held = self._settled(held + data[start : start + WINDOW])
+                done.append(piece)
+            held += data[len(done) * WINDOW :]
+            return b"".join((*done, _without(held, self._spans(held))))
+        except _TooMany:
+            return b"".join((*done, BLANK.encode()))
 
     def cleared(self, value: T) -> T:
         """`value` with every secret in its texts blanked out, however deep they stand in dictionaries and lists."""
@@ -49,29 +98,59 @@ class Secrets:
 
     def stand_in(self, text: str) -> bool:
         """Whether `text` holds a secret."""
-        return bool(self) and self._text.search(text) is not None
+        return bool(self) and self.cleared(text) != text
 
     async def stream(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         """`chunks` with every secret blanked out, also one that is cut by the end of a chunk."""
         held = b""
         async for chunk in chunks:
-            held += chunk
-            cut = self._cut(held)
-            yield self.blanked(held[:cut])
-            held = held[cut:]
+            try:
+                piece, held = self._settled(held + chunk)
+            except _TooMany:
+                piece, held = BLANK.encode(), b""
+            yield piece
         yield self.blanked(held)
 
-    def _cut(self, data: bytes) -> int:
-        """Where `data` may be divided: what stands after it could be the beginning of a secret, and is none yet."""
-        safe = max(0, len(data) - self._longest + 1) if self else len(data)
-        return max([safe, *(found.end() for found in self._found(data) if found.start() < safe)])
+    def _settled(self, data: bytes) -> tuple[bytes, bytes]:
+        """The beginning of `data`, blanked, and its end, which could be the beginning of a secret and is none yet."""
+        if not self:
+            return data, b""
+        spans, tail = self._spans(data), data[-REACH * self._longest :]
+        # An escape is longer than what it stands for.
+        longest = len(tail) + 1 if any(mark in tail for mark in _MARKS) else self._longest
+        safe = max(0, len(data) - longest + 1)
+        cut = max([safe, *(end for start, end in spans if start < safe)])
+        return _without(data[:cut], [span for span in spans if span[0] < cut]), data[cut:]
 
-    def _found(self, data: bytes) -> Iterator[re.Match[bytes]]:
-        return self._bytes.finditer(data) if self else iter(())
+    def _spans(self, data: bytes) -> list[Span]:
+        """Where secrets stand in `data`, in order, no two of them overlapping."""
+        found = [*self._literal(data)]
+        layers: list[_Decoded] = []
+        while len(layers) < LAYERS and (b"\\" in data or b"%" in data or b"&" in data or b"\0" in data):
+            layers.append(layer := _Decoded(data, self._escape))
+            if len(layer.data) == len(data):
+                break
+            data = layer.data
+            for span in self._literal(data):
+                for each in reversed(layers):
+                    span = each.source(span)  # noqa: PLW2901  # the same place, a layer further out
+                found.append(span)
+        return _merged(found)
+
+    def _literal(self, data: bytes) -> Iterator[Span]:
+        for form in self._forms:
+            start = data.find(form)
+            while start >= 0:
+                yield start, start + len(form)
+                start = data.find(form, start + len(form))
 
     def _cleared(self, value: object) -> object:
         if isinstance(value, str):
-            return self._text.sub(BLANK, value)
+            data = value.encode("utf-8", "surrogatepass")
+            blanked = self.blanked(data)
+            return value if blanked == data else blanked.decode("utf-8", "surrogatepass")
+        if isinstance(value, bytes):
+            return self.blanked(value)
         if isinstance(value, dict):
             form = cast("dict[Any, Any]", value)
             return {self._cleared(name): self._cleared(inner) for name, inner in form.items()}
@@ -81,7 +160,145 @@ class Secrets:
         return value
 
 
-def _forms(value: str) -> set[str]:
-    """`value` as it may stand in a text or, escaped in one way or another, in JSON."""
-    escaped = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
-    return escaped | {form.replace("/", "\\/") for form in escaped}
+class _TooMany(Exception):
+    """More escapes than an answer has."""
+
+
+class _Decoded:
+    """`data` with one layer of escapes taken off, and where in it each byte came from."""
+
+    def __init__(self, data: bytes, escape: re.Pattern[bytes]) -> None:
+        out, end = bytearray(), 0
+        self._at: list[int] = []
+        """Where what an escape stands for begins in the decoded data."""
+        self._escapes: list[tuple[int, int, int]] = []
+        """Of each: how many bytes it stands for, and where it begins and ends."""
+        for found in escape.finditer(data):
+            meaning = _meaning(found)
+            if meaning is None:
+                continue
+            out += data[end : found.start()]
+            if len(self._at) == MOST_ESCAPES:
+                raise _TooMany
+            self._at.append(len(out))
+            self._escapes.append((len(meaning), *found.span()))
+            out += meaning
+            end = found.end()
+        self.data = bytes(out + data[end:])
+
+    def source(self, span: Span) -> Span:
+        """Where the bytes of `span` came from."""
+        return self._place(span[0])[0], self._place(span[1] - 1)[1]
+
+    def _place(self, at: int) -> Span:
+        """Where one byte came from."""
+        number = bisect_right(self._at, at) - 1
+        if number < 0:
+            return at, at + 1
+        length, start, end = self._escapes[number]
+        beyond = at - self._at[number] - length
+        return (start, end) if beyond < 0 else (end + beyond, end + beyond + 1)
+
+
+def shows(cause: BaseException, secrets: Secrets, *, frames: bool) -> bool:
+    """Whether a secret stands in what `cause`, or what it came from, says and holds.
+
+    Args:
+        cause: what was raised.
+        secrets: what is looked for.
+        frames: look at the variables of its frames, too.
+    """
+    if not secrets:
+        return False
+    try:
+        said = [text for link in _links(cause) for text in _said(link)]
+        if frames:
+            said += TracebackException.from_exception(cause, capture_locals=True).format()
+    except Exception:  # noqa: BLE001  # what cannot be read is shown to nobody
+        return True
+    return any(map(secrets.stand_in, said))
+
+
+def _links(cause: BaseException) -> list[BaseException]:
+    """`cause` and all that it came from."""
+    found: list[BaseException] = []
+    left: list[BaseException | None] = [cause]
+    while left:
+        link = left.pop()
+        if link is not None and not any(link is known for known in found):
+            found.append(link)
+            left += [link.__cause__, link.__context__]
+    return found
+
+
+def _said(link: BaseException) -> Iterator[str]:
+    """What an exception says and holds, with the reply that it stands for."""
+    yield from (str(link), repr(link), repr(vars(link)))
+    yield from headers_of(link).values()
+    yield str(getattr(getattr(link, "response", None), "text", ""))
+
+
+def _forms(value: str, escape: re.Pattern[bytes]) -> Iterator[bytes]:
+    """What `value` looks like once all escapes are taken off."""
+    data = value.encode("utf-8", "surrogatepass")
+    if not value.isascii():
+        wide = value.encode("utf-16-be", "surrogatepass")
+        yield from (wide, value.encode("utf-16-le", "surrogatepass"))
+        yield from (value.encode(encoding, "surrogatepass") for encoding in ("utf-32-le", "utf-32-be"))
+        # As pairs of escapes, each for half a character.
+        halves = (chr(int.from_bytes(wide[place : place + 2])) for place in range(0, len(wide), 2))
+        yield "".join(halves).encode("utf-8", "surrogatepass")
+        yield value.encode("latin-1", "ignore")
+    for before in range(3):
+        # A character of base64 may hold bits of what stands beside the secret: such ones stay.
+        whole = b64encode(bytes(before) + data)[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
+        yield from (whole, whole.translate(bytes.maketrans(b"+/", b"-_")))
+    yield data
+    # A secret may itself look like an escape.
+    for _ in range(LAYERS):
+        if (decoded := _Decoded(data, escape).data) == data:
+            return
+        data = decoded
+        yield data
+
+
+def _meaning(escape: re.Match[bytes]) -> bytes | None:
+    """What an escape stands for, in UTF-8; None where it is none."""
+    number = escape.lastindex
+    if number is None:
+        return b""  # the empty bytes of UTF-16 and UTF-32
+    part = escape[number]
+    if number == _CHARACTER:
+        return part
+    if number == _NAME:
+        from html.entities import html5
+
+        meaning = html5.get(f"{part.decode()};")
+        return None if meaning is None else meaning.encode()
+    code = int(part, 10 if number == _DECIMAL else 16)
+    if code < 0x80 or number == _PERCENT:
+        return bytes((code,))
+    return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else None
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _without(data: bytes, spans: list[Span]) -> bytes:
+    """`data` with the spans blanked out, in the width of UTF-16 or UTF-32 where it is in that."""
+    if not spans:
+        return data
+    out, last = list[bytes](), 0
+    for start, end in spans:
+        after = data[start + 1 : start + 4]
+        between = after[: len(after) - len(after.lstrip(b"\0"))]
+        out += (data[last:start], between.join(bytes([mark]) for mark in BLANK.encode()))
+        last = end
+    return b"".join((*out, data[last:]))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from askance.chat import Detail, ModelId, Sampling, Usage
 from askance.images import CLEAN, ImagePolicy
+
+if TYPE_CHECKING:
+    from askance.trust import Consent
 
 Rung = Literal["json_schema", "json_object", "prompted", "paper"]
 """Forms in which an answer is asked for: held to a schema, held to JSON, JSON by request alone, the paper's text
@@ -168,3 +171,5 @@ class ModelSettings:
     """For a model that is run on this machine; None is the defaults."""
     vllm: Vllm | None = None
     """For a model that vLLM runs; None is the defaults."""
+    consent: Consent | None = field(default=None, compare=False, repr=False)
+    """What the user has to agree to before the model is asked: settings that a project's file says, not the user."""

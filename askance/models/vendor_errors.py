@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 from askance.errors import (
@@ -27,6 +27,7 @@ from askance.errors import (
     Unreachable,
 )
 from askance.models.complaints import Complaint, read, refined
+from askance.models.secrets import Secrets, shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,8 @@ class Asked:
     """Whether the request holds pictures."""
     key_variable: str | None = None
     """Name of the variable that the key is read from; None where no key is sent."""
+    secrets: Secrets = field(default_factory=Secrets)
+    """What is sent to be let in, and stands in no message."""
 
     @property
     def local(self) -> bool:
@@ -82,12 +85,17 @@ def translated(asked: Asked) -> Generator[None]:
     except AskanceError:
         raise
     except Exception as cause:
-        complaint = read(cause)
+        complaint = read(cause, clear=asked.secrets.cleared)
         if complaint is None:
             raise
         error = error_of(complaint, asked)
+        if not isinstance(error, AuthError) and not shows(cause, asked.secrets, frames=False):
+            raise error from cause
         # A server may repeat the key that it rejects: its words go no further.
-        raise error from (None if isinstance(error, AuthError) else cause)
+        try:
+            raise error from None
+        finally:
+            error.__context__ = None
 
 
 def error_of(complaint: Complaint, asked: Asked) -> CallError:

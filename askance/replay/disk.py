@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from askance.errors import StoreError
+from askance.replay.location import DATABASE
 from askance.replay.shape import stranger
 
-DATABASE = "cache.db"
 FORMAT = 1
 """Version of what rows hold, kept in the file as `user_version`; it is the first."""
 

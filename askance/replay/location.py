@@ -6,8 +6,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from askance.errors import StoreError
+from askance.trust import refuse_stranger
+
 STORE_VARIABLE = "ASKANCE_STORE"
 STORE_FOLDER = ".askance"
+DATABASE = "cache.db"
+"""The file in the folder that holds the records."""
 PROJECT_MARKS = (".git", "pyproject.toml", "askance.toml")
 """What a project's root folder holds, any one of them."""
 
@@ -16,12 +21,18 @@ def find_store(path: Path | str | None = None) -> Path:
     """The folder of the store, which need not exist yet: `path`, else what `ASKANCE_STORE` says, else found from here.
 
     From here means: the nearest `.askance/` upwards, else `.askance/` in the project's root folder, else here.
+
+    Raises:
+        StoreError: what is found from here is another user's.
     """
     if path is not None:
         return Path(path).expanduser().absolute()
     if named := os.environ.get(STORE_VARIABLE):
         return Path(named).expanduser().absolute()
-    return store_from(Path.cwd())
+    found = store_from(Path.cwd())
+    for place in (found, found / DATABASE):
+        refuse_stranger(place, "The record store", kind=StoreError)
+    return found
 
 
 def store_from(start: Path) -> Path:

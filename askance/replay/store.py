@@ -31,6 +31,7 @@ from askance.replay.location import find_store, store_from
 from askance.replay.mounts import refuse_network
 from askance.replay.reader import Reader, Row
 from askance.replay.records import MAX_DIGITS, Record, RecordKind, Records, check_key, response_in
+from askance.trust import warn_of_open
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -80,6 +81,8 @@ class Store:
         if not read_only:
             refuse_network(store.folder)
         store._reader.check()
+        for place in (store.folder, store.folder / DATABASE):
+            warn_of_open(place)
         return store
 
     @classmethod

@@ -274,6 +274,7 @@ def test_an_endpoint_that_will_never_answer_ends_the_run(
 
 def test_a_wrong_key_names_its_variable(askance: Command, ads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "sk-wrong-1234")
+    monkeypatch.setenv("ASKANCE_TRUST", str(Path.cwd()))
     with FakeEndpoint(lambda seen: replies.WRONG_KEY) as endpoint:
         settings = f'[models.mine]\nspec = "openai:gpt-4o@{endpoint.url}"\nkey_variable = "MY_KEY"\n'
         Path("askance.toml").write_text(settings, encoding="utf-8")

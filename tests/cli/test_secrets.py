@@ -88,7 +88,7 @@ def test_no_file_and_no_word_of_a_command_holds_a_secret(
     code: int,
 ) -> None:
     monkeypatch.setattr("askance.models.batch.batches.BatchPolicy", lambda: QUICK)
-    for name, value in {**SECRETS, "ASKANCE_STORE": str(own_place / "store")}.items():
+    for name, value in {**SECRETS, "ASKANCE_STORE": str(own_place / "store"), "ASKANCE_TRUST": str(own_place)}.items():
         monkeypatch.setenv(name, value)
     more, settings = ["--batch"] if way == "batch" else [], SETTINGS.replace("openai", WAYS[way], 1)
     page = ["--options", "options.json", "--out", "out", "--html", "page.html", "--json"]

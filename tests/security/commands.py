@@ -69,7 +69,12 @@ class Project:
         (folder / "askance.toml").write_text(settings.format(url=url), encoding="utf-8")
         (folder / "options.json").write_text(json.dumps(OPTIONS), encoding="utf-8")
         (folder / "ad.jpg").write_bytes(PICTURE.read_bytes())
-        places = {"ASKANCE_STORE": str(folder / "store"), "TMPDIR": str(folder), "HOME": str(folder)}
+        places = {
+            "ASKANCE_STORE": str(folder / "store"),
+            "TMPDIR": str(folder),
+            "HOME": str(folder),
+            "ASKANCE_TRUST": str(folder),
+        }
         return cls(folder, {**os.environ, **SECRETS, **places, "PYTHONPATH": str(ROOT), **env})
 
     def askance(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:

@@ -87,7 +87,7 @@ class Place:
         done = subprocess.run(
             command,
             cwd=self.folder,
-            env={**_environment(), **variables},
+            env={**_environment(), "ASKANCE_TRUST": str(self.folder), **variables},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -103,7 +103,7 @@ class Place:
         return subprocess.Popen(
             [str(python.with_name("askance")), *words],
             cwd=self.folder,
-            env={**_environment(), **variables},
+            env={**_environment(), "ASKANCE_TRUST": str(self.folder), **variables},
             stdin=terminal,
             stdout=subprocess.DEVNULL,
             stderr=terminal,

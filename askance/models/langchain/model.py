@@ -24,10 +24,10 @@ from askance.models.encoding import EncodedImages
 from askance.models.langchain.identity import identity_of
 from askance.models.langchain.messages import to_langchain, to_response
 from askance.models.langchain.out import as_langchain
-from askance.models.langchain.secrets import Unseen, cleared, secrets_in, shows, unseen
+from askance.models.langchain.secrets import Unseen, cleared, secrets_in, unseen
 from askance.models.openai.chat import extras, from_chat, response_format
 from askance.models.openai.client import NO_KEY, resolved, secrets_of
-from askance.models.secrets import Secrets
+from askance.models.secrets import Secrets, shows
 from askance.models.vendor_errors import Asked, error_of
 
 if TYPE_CHECKING:

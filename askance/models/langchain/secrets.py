@@ -1,15 +1,13 @@
-"""What a chat model of LangChain sends to be let in, kept out of its answers and of what it raises."""
+"""What a chat model of LangChain sends to be let in, kept out of its answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from traceback import TracebackException
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel, SecretBytes, SecretStr
 
-from askance.models.complaints import headers_of
 from askance.models.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -50,25 +48,6 @@ def cleared(message: object, secrets: Secrets) -> object:
     return message.model_copy(update={name: secrets.cleared(getattr(message, name)) for name in _TEXTS})
 
 
-def shows(cause: BaseException, secrets: Secrets, *, frames: bool) -> bool:
-    """Whether a secret stands in what `cause`, or what it came from, says and holds.
-
-    Args:
-        cause: what was raised.
-        secrets: what is looked for.
-        frames: look at the variables of its frames, too.
-    """
-    if not secrets:
-        return False
-    try:
-        said = [text for link in _links(cause) for text in _said(link)]
-        if frames:
-            said += TracebackException.from_exception(cause, capture_locals=True).format()
-    except Exception:  # noqa: BLE001  # what cannot be read is shown to nobody
-        return True
-    return any(map(secrets.stand_in, said))
-
-
 def _secret_values(value: object, *, depth: int, headers: bool = False) -> Iterator[str]:
     if isinstance(value, (SecretStr, SecretBytes)):
         secret = value.get_secret_value()
@@ -84,22 +63,3 @@ def _secret_values(value: object, *, depth: int, headers: bool = False) -> Itera
     elif depth and isinstance(value, (list, tuple)):
         for inner in cast("list[object]", value):
             yield from _secret_values(inner, depth=depth - 1)
-
-
-def _links(cause: BaseException) -> list[BaseException]:
-    """`cause` and all that it came from."""
-    found: list[BaseException] = []
-    left: list[BaseException | None] = [cause]
-    while left:
-        link = left.pop()
-        if link is not None and not any(link is known for known in found):
-            found.append(link)
-            left += [link.__cause__, link.__context__]
-    return found
-
-
-def _said(link: BaseException) -> Iterator[str]:
-    """What an exception says and holds, with the reply that it stands for."""
-    yield from (str(link), repr(link), repr(vars(link)))
-    yield from headers_of(link).values()
-    yield str(getattr(getattr(link, "response", None), "text", ""))

@@ -18,7 +18,7 @@ from askance.errors import BadRequest, MalformedReply, UsageError
 from askance.models.batch.answers import parsed
 from askance.models.complaints import Complaint, clean
 from askance.models.openai.client import PACKINGS, build_client, key_variable, secrets_of
-from askance.models.openai.replies import bounding
+from askance.models.openai.replies import bounding, clear_head
 from askance.models.reading import clean_text, count, items, mapping, part_of
 from askance.models.vendor_errors import Asked, error_of, shown, translated
 
@@ -209,9 +209,12 @@ def batch_api(settings: ModelSettings) -> BatchApi:
 
     Raises:
         AuthError: the key's variable is not set.
-        ConfigError: a header's variable is not set.
+        ConfigError: a header's variable is not set, or nobody has agreed to where a project's settings send a key.
     """
     from openai import DefaultAsyncHttpxClient
+
+    if settings.consent is not None:
+        settings.consent.require()
 
     secrets = secrets_of(settings)
     bound = bounding(secrets)
@@ -220,12 +223,15 @@ def batch_api(settings: ModelSettings) -> BatchApi:
         # Files are larger than any other reply, and go to the disk.
         if response.status_code >= 300 or not response.request.url.path.endswith("/content"):
             await bound(response)
+        else:
+            clear_head(response, secrets)
 
     http = DefaultAsyncHttpxClient(
         headers={"Accept-Encoding": PACKINGS}, follow_redirects=False, event_hooks={"response": [bounded]}
     )
     client = build_client(settings, http)
-    asked = Asked(where=shown(str(client.base_url)), model=settings.id.model, key_variable=key_variable(settings))
+    address, model = shown(str(client.base_url)), settings.id.model
+    asked = Asked(where=address, model=model, key_variable=key_variable(settings), secrets=secrets)
     return BatchApi(client, asked, secrets=secrets)
 
 

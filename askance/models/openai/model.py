@@ -79,9 +79,9 @@ class OpenAIModel:
         own = is_own(address)
         self.id = ModelId("openai", model, None if own else address, api=api)
         self._client = client
-        self._asked = Asked(where=address, model=model, key_variable=key_variable)
-        self._habits = Habits(token_field or ("max_completion_tokens" if own else "max_tokens"))
         self._secrets = Secrets((client.api_key,)) if secrets is None else secrets
+        self._asked = Asked(where=address, model=model, key_variable=key_variable, secrets=self._secrets)
+        self._habits = Habits(token_field or ("max_completion_tokens" if own else "max_tokens"))
         self._again = again
         self._images = EncodedImages()
         self._served: list[str] | None = None
@@ -124,7 +124,7 @@ class OpenAIModel:
             response = await self._client.get(
                 "/models", cast_to=httpx2.Response, options={**_SECURITY, "timeout": LIST_TIMEOUT}
             )
-            found = items(mapping(_json(response.content), "body").get("data"), "data")
+            found = items(mapping(_json(self._secrets.blanked(response.content)), "body").get("data"), "data")
             return [dict(mapping(entry, "model")) for entry in found]
         except Exception:  # noqa: BLE001  # what it serves is for a hint or a check, and not worth an error
             return []
@@ -143,7 +143,7 @@ class OpenAIModel:
             try:
                 return await self._post(path, body)
             except Exception as cause:
-                complaint = read(cause)
+                complaint = read(cause, clear=self._secrets.cleared)
                 if complaint is None or not self._habits.learn(complaint, body):
                     raise
                 self._habits.tell(str(self.id))
@@ -255,7 +255,7 @@ async def _limited(response: Any, asked: Asked) -> bytes:
     except MalformedReply as error:
         raise _malformed(error.message, asked) from error
     except Exception as cause:
-        complaint = read(cause)
+        complaint = read(cause, clear=asked.secrets.cleared)
         if complaint is not None and complaint.kind is Unreachable:
             raise _malformed(f"it breaks off ({complaint.words})", asked) from cause
         raise

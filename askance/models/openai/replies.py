@@ -35,19 +35,29 @@ _GZIP_OR_ZLIB = 47
 
 
 def bounding(secrets: Secrets) -> Callable[[Response], Awaitable[None]]:
-    """A hook for responses that has their bodies read within bounds."""
+    """A hook for responses that has their bodies read within bounds, and secrets taken out of their heads."""
 
     async def bound(response: Response) -> None:
+        clear_head(response, secrets)
         packing = response.headers.pop("content-encoding", "").strip().lower()
         stream: Any = response.stream
         answered = response.status_code < 300
         response.stream = _body()(
             stream, _answer(stream, packing) if answered else _complaint(stream, packing, secrets)
         )
-        if "location" in response.headers:
-            response.headers["location"] = secrets.blanked(response.headers["location"].encode()).decode()
 
     return bound
+
+
+def clear_head(response: Response, secrets: Secrets) -> None:
+    """Blanks secrets out of the headers of `response`, their names too, and out of its status line."""
+    lines = [line for header in response.headers.raw for line in header]
+    reason = response.extensions.get("reason_phrase", b"")
+    head = b"\n".join((*lines, reason))
+    if secrets.blanked(head) != head:
+        cleared = [secrets.blanked(line) for line in lines]
+        response.headers = type(response.headers)([*zip(cleared[::2], cleared[1::2], strict=True)])
+        response.extensions["reason_phrase"] = secrets.blanked(reason)
 
 
 @cache

@@ -25,6 +25,9 @@ LARGEST_HEAD = 100 * 2**10
 LARGEST_SIZE_LINE = 4096
 """Bytes of the line that says how long a chunk is."""
 
+QUOTED = 16
+"""Bytes of what is no HTTP that a message quotes; a key is longer."""
+
 AHEAD = 2**20
 """Bytes that are taken in before anyone reads them."""
 
@@ -46,7 +49,7 @@ class Head:
         first, *lines = data.replace(b"\r\n", b"\n").split(b"\n")
         found = _STATUS.fullmatch(first)
         if found is None:
-            msg = f"no status line: {first[:40]!r}"
+            msg = f"no status line: {first[:QUOTED]!r}"
             raise ValueError(msg)
         self.status = int(found[2])
         self.reason = found[3] or b""
@@ -69,7 +72,7 @@ class Head:
         codings, lengths = self._tokens(b"transfer-encoding"), set(self._tokens(b"content-length"))
         if codings:
             if codings != [b"chunked"]:
-                msg = f"a transfer coding that was not asked for: {codings[0][:40]!r}"
+                msg = f"a transfer coding that was not asked for: {codings[0][:QUOTED]!r}"
                 raise ValueError(msg)
             return -1
         if len(lengths) > 1 or not all(length.isdigit() and len(length) < 19 for length in lengths):
@@ -84,7 +87,7 @@ class Head:
             return
         name, colon, value = line.partition(b":")
         if not colon or _NAME.fullmatch(name) is None or b"\0" in value or b"\r" in value:
-            msg = f"no header: {line[:40]!r}"
+            msg = f"no header: {line[:QUOTED]!r}"
             raise ValueError(msg)
         self.headers.append((name, value.strip(b" \t")))
 
@@ -331,7 +334,7 @@ class Wire(asyncio.Protocol):
         line = await self._line(request)
         found = _SIZE.fullmatch(line)
         if found is None:
-            raise httpx2.RemoteProtocolError(f"no length of a chunk: {line[:40]!r}", request=request)
+            raise httpx2.RemoteProtocolError(f"no length of a chunk: {line[:QUOTED]!r}", request=request)
         return int(found[1], 16)
 
     async def _line(self, request: Request) -> bytes:

@@ -1,0 +1,65 @@
+"""`askance trust`: what the settings of a project would do that needs the user's consent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from askance.models import Config
+    from askance.trust import Consent
+
+
+def trust(
+    listed: Annotated[bool, typer.Option("--list", help="Show all that you have agreed to, in any project.")] = False,
+    forget: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT", help="Take your consent back: a digest, a settings file or its folder."),
+    ] = None,
+) -> None:
+    """Show what this project's settings would run, or send a key to, and agree to it; a terminal asks first."""
+    from askance import trust as known
+    from askance.cli.exits import OK, SOME
+    from askance.errors import UsageError
+    from askance.models import Config
+    from askance.replay import visible
+
+    if forget is not None:
+        count = known.forget(forget)
+        if not count:
+            raise UsageError(f"You have agreed to nothing called {forget!r}.", hint="`askance trust --list` shows all.")
+        print(f"Forgotten: {count}.")
+        raise typer.Exit(OK)
+    if listed:
+        for digest, entry in known.agreed().items():
+            print(visible(f"{digest}  {entry.get('at')}  {entry.get('file')}"))
+            for words in entry.get("would", ()):
+                print(visible(f"  {words}"))
+        raise typer.Exit(OK)
+    config = Config.find()
+    wanted = list(dict.fromkeys(filter(None, (config.consent(name, {}) for name in _names(config)))))
+    if not wanted:
+        print("The settings here run nothing and send no key to a stranger: they need no consent.")
+        raise typer.Exit(OK)
+    raise typer.Exit(OK if all(list(map(_shown, wanted))) else SOME)
+
+
+def _names(config: Config) -> list[str]:
+    return [*config.models, *(name for name in (config.vlm, config.llm) if name is not None)]
+
+
+def _shown(consent: Consent) -> bool:
+    """Shows it, and whether the user agrees."""
+    from askance.trust import agree, on_terminal, said_yes
+
+    print(f"{consent}\n  digest {consent.digest}")
+    if consent.given:
+        print("You have agreed to this.")
+        return True
+    if on_terminal() and not said_yes("Agree, now and from now on?"):
+        print("You have not agreed to this.")
+        return False
+    agree(consent)
+    print("You agree to this from now on; `askance trust --forget` takes it back.")
+    return True

@@ -1,0 +1,386 @@
+"""Whose word settings are. A settings file is found by walking up from where a command runs, so it may be a stranger's.
+
+Two rules hold for what is found so:
+
+- What another user owns (neither the caller nor root) is refused: a settings file, a store, a folder of prompts.
+- What would run a program or load code, or send a key to a host that is not its provider's, needs the user's consent,
+  once. It is remembered by a digest of exactly these settings, so that a change asks again.
+
+What the user names on the command line, in a variable or in Python is the user's own word. An address on this machine
+is a host like any other: on a shared machine anybody may listen there.
+
+`ASKANCE_TRUST` names digests, and files or folders that are trusted whoever owns them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from askance.errors import AskanceError, ConfigError
+
+VARIABLE = "ASKANCE_TRUST"
+
+KEYS: Mapping[str, tuple[str, str]] = {
+    "ANTHROPIC_API_KEY": ("api.anthropic.com", "anthropic"),
+    "AZURE_OPENAI_AD_TOKEN": ("openai.azure.com", "azure_openai"),
+    "AZURE_OPENAI_API_KEY": ("openai.azure.com", "azure_openai"),
+    "CEREBRAS_API_KEY": ("api.cerebras.ai", "cerebras"),
+    "DEEPSEEK_API_KEY": ("api.deepseek.com", "deepseek"),
+    "FIREWORKS_API_KEY": ("api.fireworks.ai", "fireworks"),
+    "GEMINI_API_KEY": ("generativelanguage.googleapis.com", "google_genai"),
+    "GOOGLE_API_KEY": ("generativelanguage.googleapis.com", "google_genai"),
+    "GROQ_API_KEY": ("api.groq.com", "groq"),
+    "HF_TOKEN": ("router.huggingface.co", "huggingface"),
+    "MISTRAL_API_KEY": ("api.mistral.ai", "mistralai"),
+    "NVIDIA_API_KEY": ("integrate.api.nvidia.com", "nvidia"),
+    "OPENAI_API_KEY": ("api.openai.com", "openai"),
+    "OPENROUTER_API_KEY": ("openrouter.ai", "openrouter"),
+    "TOGETHER_API_KEY": ("api.together.xyz", "together"),
+    "XAI_API_KEY": ("api.x.ai", "xai"),
+}
+"""By a key's usual variable: its provider's host, and what LangChain calls the provider."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_log = logging.getLogger("askance")
+
+
+# ---- consent -----------------------------------------------------------------------------------------------------
+
+
+class Effect(NamedTuple):
+    """What a setting would do that nobody but the user may decide."""
+
+    setting: str
+    """Its name in the settings file, such as `models.eye.vllm.python`."""
+    value: tuple[str, ...]
+    """All that decides what happens."""
+    words: str
+    """What would happen, as the end of a sentence: `run the program …`."""
+
+    def __str__(self) -> str:
+        return f"{self.words} ({self.setting})"
+
+
+class Consent(NamedTuple):
+    """What the settings of one model in the file of a project need the user's consent for."""
+
+    file: Path
+    effects: tuple[Effect, ...]
+
+    @property
+    def digest(self) -> str:
+        """64 hexadecimal digits; of the settings and their values, not of the file."""
+        form = [[effect.setting, *effect.value] for effect in self.effects]
+        return hashlib.sha256(json.dumps(form).encode()).hexdigest()
+
+    @property
+    def given(self) -> bool:
+        """Whether the user has agreed, in `ASKANCE_TRUST` or before.
+
+        Raises:
+            ConfigError: the variable, or the file of what was agreed to, cannot be read.
+        """
+        return self.digest in _named()[0] or _named_path(self.file) or self.digest in agreed()
+
+    def require(self) -> None:
+        """Refuses to go on without the user's consent.
+
+        Raises:
+            ConfigError: it was not given.
+        """
+        if not self.given:
+            raise self._refusal()
+
+    def ask(self) -> None:
+        """Asks on a terminal, once; without one nothing is asked, and `require` refuses when it comes to that.
+
+        Raises:
+            ConfigError: the user does not agree.
+        """
+        if not on_terminal() or self.given:
+            return
+        sys.stderr.write(f"askance: {self}\n")
+        if not said_yes("Agree, now and from now on?"):
+            raise self._refusal()
+        agree(self)
+
+    def __str__(self) -> str:
+        """What is shown to whoever is asked; nothing in it moves a cursor."""
+        lines = [f"The settings file {str(self.file)!r} would", *(f"  {effect}" for effect in self.effects)]
+        return "\n".join(map(_printable, lines))
+
+    def _refusal(self) -> ConfigError:
+        said = "; ".join(f"{effect.setting!r} would {effect.words}" for effect in self.effects)
+        return ConfigError(
+            f"Nobody has agreed to what the settings file {str(self.file)!r} says: {said}.",
+            hint=f"`askance trust` shows it and agrees, as does {VARIABLE}={self.digest}. Or mend the file.",
+        )
+
+
+def effects_of(
+    place: str, table: Mapping[str, Any], *, provider: str, model: str, endpoint: str | None
+) -> tuple[Effect, ...]:
+    """What the checked settings `table` of a model need consent for.
+
+    Args:
+        place: of the table in its file, such as `models.eye`.
+        table: the settings.
+        provider: that its spec names.
+        model: that its spec names.
+        endpoint: address that it is reached at; None is the provider's own.
+    """
+    found = [*_code(table, model=model)]
+    if provider in {"langchain", "openai"} or endpoint is not None:
+        found += _sent(table, provider=provider, model=model, endpoint=endpoint)
+    return tuple(Effect(f"{place}.{effect.setting}", effect.value, effect.words) for effect in found)
+
+
+def _code(table: Mapping[str, Any], *, model: str) -> Iterator[Effect]:
+    """What runs a program or loads code."""
+    for place in ("local", "vllm"):
+        # A caller may give settings that are made already; only a settings file's are a table.
+        own: Mapping[str, Any] = table[place] if isinstance(table.get(place), Mapping) else {}
+        folder = Path(model).expanduser()
+        where = str(folder.absolute()) if folder.is_dir() else model
+        if python := own.get("python"):
+            program = str(Path(python).expanduser().absolute())
+            yield Effect(f"{place}.python", (program,), f"run the program {program!r}")
+        if own.get("remote_code"):
+            yield Effect(f"{place}.remote_code", (where,), f"run Python code that comes with the weights {where!r}")
+        if own.get("pickled"):
+            yield Effect(f"{place}.pickled", (where,), f"read pickle files of {where!r}, which can run any code")
+        if engine := own.get("engine"):
+            given = json.dumps(engine, sort_keys=True, default=str)
+            yield Effect(f"{place}.engine", (where, given), f"give vLLM's engine arguments that may load code: {given}")
+
+
+def _sent(table: Mapping[str, Any], *, provider: str, model: str, endpoint: str | None) -> Iterator[Effect]:
+    """What sends a variable of the environment somewhere."""
+    to = endpoint or (f"LangChain's {model.partition(':')[0]!r}" if provider == "langchain" else "OpenAI")
+    variable = table.get("key_variable") or ("AZURE_OPENAI_API_KEY" if "azure" in table else None)
+    named = "key_variable" if "key_variable" in table else "azure"
+    if variable is not None and not _usual(variable, provider=provider, model=model, endpoint=endpoint):
+        yield Effect(named, (variable, to), f"send what {variable} holds to {to}")
+    elif endpoint is not None and variable is None and provider == "openai" and _is_openai_in_clear(endpoint):
+        yield Effect("spec", ("OPENAI_API_KEY", to), f"send what OPENAI_API_KEY holds to {to}")
+    for header, value in table.get("headers", {}).items():
+        if value.startswith("env:"):
+            held = value.removeprefix("env:")
+            yield Effect(f"headers.{header}", (held, to), f"send what {held} holds to {to}")
+
+
+def _usual(variable: str, *, provider: str, model: str, endpoint: str | None) -> bool:
+    """Whether `variable` is one of the usual names for a key of whoever it would be sent to."""
+    host, langchain = KEYS.get(variable, ("", ""))
+    if endpoint is None:
+        return langchain != "" and langchain == (model.partition(":")[0] if provider == "langchain" else provider)
+    return host != "" and _is_at(endpoint, host)
+
+
+def _is_at(endpoint: str, host: str) -> bool:
+    parts = urlsplit(endpoint)
+    there = parts.hostname or ""
+    return parts.scheme == "https" and parts.port in {None, 443} and (there == host or there.endswith(f".{host}"))
+
+
+def _is_openai_in_clear(endpoint: str) -> bool:
+    """Whether `endpoint` gets OpenAI's key unasked, by its host, and over a connection that is not OpenAI's."""
+    there = urlsplit(endpoint).hostname or ""
+    return f".{there}".endswith(".api.openai.com") and not _is_at(endpoint, "api.openai.com")
+
+
+# ---- what was agreed to ------------------------------------------------------------------------------------------
+
+
+def memory() -> Path:
+    """The file of what was agreed to, in the user's own configuration; it need not exist."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    # A relative one would lie in whatever folder a command runs in.
+    folder = Path(given) if Path(given).is_absolute() else Path.home() / ".config"
+    return folder / "askance" / "trusted.json"
+
+
+def agreed() -> dict[str, Mapping[str, Any]]:
+    """What was agreed to, by digest: the settings file, what it would do, and when.
+
+    Raises:
+        ConfigError: the file cannot be read, or is another user's.
+    """
+    file = memory()
+    if not file.exists():
+        return {}
+    refuse_stranger(file, "The list of what you agreed to,")
+    try:
+        form: Any = json.loads(file.read_text(encoding="utf-8"))
+        return {str(digest): dict(entry) for digest, entry in form["trusted"].items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ConfigError(
+            f"The list of what you agreed to, {str(file)!r}, cannot be read.",
+            hint="Remove it; `askance trust` writes it anew.",
+        ) from error
+
+
+def agree(consent: Consent) -> None:
+    """Remembers that the user agrees.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    from datetime import UTC, datetime
+
+    entry = {
+        "file": str(consent.file),
+        "would": [str(effect) for effect in consent.effects],
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    _write({**agreed(), consent.digest: entry})
+
+
+def forget(what: str) -> int:
+    """Forgets what was agreed to under a digest, or the beginning of one, or for a settings file; how many there were.
+
+    Raises:
+        ConfigError: the list cannot be read or written.
+    """
+    known = agreed()
+    there = str(Path(what).absolute())
+    left = {
+        digest: entry
+        for digest, entry in known.items()
+        if not (digest.startswith(what) or there in {entry.get("file"), str(Path(str(entry.get("file"))).parent)})
+    }
+    if len(left) < len(known):
+        _write(left)
+    return len(known) - len(left)
+
+
+def _write(known: Mapping[str, Mapping[str, Any]]) -> None:
+    from tempfile import NamedTemporaryFile  # what only reads does not pay for it
+
+    file = memory()
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Readable for its owner alone from the start, and there as a whole or not at all.
+        with NamedTemporaryFile("w", dir=file.parent, prefix=".trusted", encoding="utf-8", delete=False) as part:
+            json.dump({"trusted": known}, part, indent=2)
+        Path(part.name).replace(file)
+    except OSError as error:
+        raise ConfigError(
+            f"What you agreed to cannot be kept in {str(file)!r}: {error.strerror or error}.",
+            hint=f"Check the rights to the folder, or set {VARIABLE}.",
+        ) from error
+
+
+def on_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def said_yes(question: str) -> bool:
+    """What somebody at the terminal answers."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _printable(line: str) -> str:
+    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in line)
+
+
+def _named() -> tuple[frozenset[str], tuple[Path, ...]]:
+    """The digests and the paths in `ASKANCE_TRUST`.
+
+    Raises:
+        ConfigError: something is neither.
+    """
+    entries = [entry for entry in os.environ.get(VARIABLE, "").split(os.pathsep) if entry]
+    digests = frozenset(entry for entry in entries if _DIGEST.fullmatch(entry))
+    paths = tuple(Path(entry).expanduser() for entry in entries if entry not in digests)
+    for path in paths:
+        if not path.is_absolute():
+            raise ConfigError(
+                f"{VARIABLE} names {str(path)!r}, which is neither a digest nor a whole path.",
+                hint=f"Give digests of `askance trust`, or whole paths, with {os.pathsep!r} between them.",
+            )
+    return digests, paths
+
+
+def _named_path(path: Path) -> bool:
+    """Whether `ASKANCE_TRUST` names `path`, or a folder that it is in."""
+    return any(path.resolve().is_relative_to(trusted.resolve()) for trusted in _named()[1])
+
+
+# ---- owners ------------------------------------------------------------------------------------------------------
+
+
+def refuse_stranger(path: Path, what: str, *, kind: type[AskanceError] = ConfigError) -> None:
+    """Refuses a file or a folder of another user; what is not there is nobody's, as is everything without POSIX owners.
+
+    Args:
+        path: its place; where that is a link, both ends count.
+        what: what it is, for the message: `The settings file`.
+        kind: the error.
+
+    Raises:
+        AskanceError: of the given kind.
+    """
+    owner = _stranger(path)
+    if owner is None or _named_path(path):
+        return
+    raise kind(
+        f"{what} {str(path)!r} belongs to another user ({owner}) and is not used.",
+        hint=f"Take it away or make it your own (chown); or, where you trust it, set {VARIABLE}={path}.",
+    )
+
+
+def warn_of_open(path: Path) -> None:
+    """Warns, once, of a folder or file that everybody may write."""
+    if hasattr(os, "geteuid") and path not in _warned and _mode(path) & stat.S_IWOTH:
+        _warned.add(path)
+        _log.warning("Everybody on this machine may change %s. `chmod o-w %s` ends that.", path, path)
+
+
+_warned: set[Path] = set()
+
+
+def _stranger(path: Path) -> str | None:
+    """The owner of `path`, where that is neither the caller nor root."""
+    if not hasattr(os, "geteuid"):
+        return None
+    own = {0, os.geteuid()}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
+        own.add(int(os.environ["SUDO_UID"]))
+    for follow in (False, True):
+        try:
+            owner = path.stat(follow_symlinks=follow).st_uid
+        except OSError:
+            continue
+        if owner not in own:
+            return _name_of(owner)
+    return None
+
+
+def _name_of(owner: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(owner).pw_name
+    except KeyError:
+        return str(owner)
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0
