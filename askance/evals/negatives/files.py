@@ -146,8 +146,7 @@ def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSe
             f"The file {str(path)!r} has no options to choose from: {file.release}.",
             hint='A value reads like [["a true statement"], ["an option", "a true statement"]].',
         )
-    there = next((each for each in (own_sidecar(path), path.parent / SIDECAR) if each.is_file()), None)
-    found = sidecar or there
+    found = sidecar or sidecar_of(path)
     known = {} if found is None else read_sidecar(found)
     named = cast("NegativeKind | None", file.hard) if file.hard in _KINDS else None
     return tuple(
@@ -162,6 +161,11 @@ def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSe
         )
         for record in file.records.values()
     )
+
+
+def sidecar_of(path: Path) -> Path | None:
+    """The sidecar of a file: its own, else the one beside it; None where there is neither."""
+    return next((each for each in (own_sidecar(path), path.parent / SIDECAR) if each.is_file()), None)
 
 
 def own_sidecar(path: Path) -> Path:
