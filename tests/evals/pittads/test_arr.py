@@ -458,7 +458,11 @@ def generated(data: Path, out: Path) -> Path:
     return out / LARGE
 
 
-PLACES = {"as it is": f"hard/{LARGE}", "under another name": "hard/hard.json", "beside the folder": f"../beside/{LARGE}"}
+PLACES = {
+    "as it is": f"hard/{LARGE}",
+    "under another name": "hard/hard.json",
+    "beside the folder": f"../beside/{LARGE}",
+}
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
