@@ -27,7 +27,7 @@ def blame_text(blame: Blame) -> Iterator[str]:
     if not blame.wrong:
         yield "There is nothing to blame."
         return
-    if not blame.trials:
+    if not blame.sums:
         yield "There is nothing to put in the place of a link."
         return
     yield f"Each link {blame.words}, and what follows from it asked again:"

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.evals.blame_files import LINES, SUMMARY, Kept, mark_of, read_lines, read_summary
-from askance.evals.blamed import SHORT, Blamed
+from askance.evals.blamed import SHORT, Blamed, Place
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.run import Run
-
-Place = tuple[str, int]
-"""Id and epoch of a sample."""
 
 UNEXPLAINED = "no single link"
 """What a wrong answer is laid at that no link alone flips."""
@@ -35,11 +32,13 @@ class Culprits:
     """By link, what the answer became worth with another value in its place; None where it had none then."""
     flips: tuple[str, ...]
     guilty: tuple[str, ...]
+    unmoved: bool = False
+    """Whether all links had already what would have been put in their places."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Short names of the links to blame, or that there is none."""
-        return tuple(short(link) for link in self.guilty) or ((UNEXPLAINED,) if self.tried else ())
+        return tuple(short(link) for link in self.guilty) or ((UNEXPLAINED,) if self.tried or self.unmoved else ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +178,7 @@ def _part(form: Mapping[str, Any], lines: Mapping[Place, Mapping[str, JsonObject
             tried={str(link): None if worth is None else float(worth) for link, worth in each["tried"].items()},
             flips=tuple(map(str, each["flips"])),
             guilty=tuple(map(str, each["guilty"])),
+            unmoved=each.get("unmoved") is True,
         )
         for each in form["answers"]
     }
