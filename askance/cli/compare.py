@@ -25,7 +25,11 @@ def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a run, that the others are held against.")],
     others: Annotated[list[Path], typer.Argument(metavar="B...", help="Folders of other runs of the same task.")],
     metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="What is compared; may be repeated. By default every metric.")
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            help="What is compared; may be repeated. By default the task's own figure, and the others as exploratory.",
+        ),
     ] = None,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Compare every two of the runs, not only A with each other one.")
@@ -43,8 +47,8 @@ def compare(
 ) -> None:
     """Say whether A is better or worse than B, or tied at this size, sample by sample; and so of several runs.
 
-    Only samples that all runs have are compared. Where several figures or several runs are compared, p is adjusted for
-    all of them by Holm's method.
+    Only samples that all runs have are compared. Where several figures that were named or several runs are compared, p
+    is adjusted for all of them by Holm's method; figures that nobody named are exploratory, but for the task's own.
     """
     from askance.errors import UsageError
     from askance.evals.comparing import compare as held_against

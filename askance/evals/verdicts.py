@@ -52,10 +52,10 @@ def line_of(each: MetricComparison) -> tuple[str, ...]:
 
 def verdict_of(each: MetricComparison) -> str:
     """Which of the two is better."""
-    verdict = each.comparison.verdict
+    verdict, exploring = each.comparison.verdict, " (exploratory)" if each.exploratory else ""
     if verdict == "tied":
-        return "tied"
-    return f"{letter(each.a if verdict == 'better' else each.b)} is better"
+        return f"tied{exploring}"
+    return f"{letter(each.a if verdict == 'better' else each.b)} is better{exploring}"
 
 
 def shown_p(value: float | None) -> str:
@@ -87,10 +87,18 @@ def notes_of_tests(comparison: RunsComparison) -> Iterator[str]:
         if each.comparison.test != "none" and each.metric not in by_test.setdefault(each.comparison.test, []):
             by_test[each.comparison.test].append(each.metric)
     yield from (f"{_TESTS[test]}: {', '.join(names)}" for test, names in by_test.items())
-    family = max((each.comparison.family for each in comparison.metrics), default=1)
+    yield from notes_of_p(comparison.metrics)
+    yield from _reach(comparison)
+
+
+def notes_of_p(metrics: Sequence[MetricComparison]) -> Iterator[str]:
+    """For which comparisons p is adjusted, and for which it is not, a sentence a line."""
+    family = max((each.comparison.family for each in metrics), default=1)
     if family > 1:
         yield f"p adjusted for {family} comparisons by Holm's method; intervals each for itself"
-    yield from _reach(comparison)
+    exploratory = dict.fromkeys(each.metric for each in metrics if each.exploratory)
+    if exploratory:
+        yield f"Exploratory, p not adjusted: {', '.join(exploratory)}"
 
 
 def _reach(comparison: RunsComparison) -> Iterator[str]:
@@ -101,7 +109,7 @@ def _reach(comparison: RunsComparison) -> Iterator[str]:
         several = [each for each in tied if each.metric == metric]
         by_reach.setdefault(_least(several), []).append(metric)
     for least, metrics in by_reach.items():
-        words = f"so many samples show true differences of {least} or more in 80 % of cases"
+        words = f"so many samples show true differences of {least} or more in about 80 % of cases"
         none = "so few samples, or such, show no difference at all"
         yield f"Tied on {', '.join(metrics)}: {words if least else none}"
 

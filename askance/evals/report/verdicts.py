@@ -131,5 +131,4 @@ def _forest(metrics: Sequence[MetricComparison], *, two: bool) -> Iterator[Marku
 
 
 def _family(metrics: Sequence[MetricComparison]) -> str:
-    family = max(each.comparison.family for each in metrics)
-    return f"p adjusted for {family} comparisons by Holm's method; intervals each for itself." if family > 1 else ""
+    return " ".join(f"{note}." for note in verdicts.notes_of_p(metrics))
