@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from askance.amounts import many
 from askance.cli.eval import ConventionOption, TaskPlace
 from askance.cli.options import AsJson
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell, warn_of_many
@@ -102,9 +103,10 @@ def _of_two(found: RunsComparison) -> Iterator[str]:
     first = next((each for each in found.metrics if each.by_sample is not None), None)
     if first is not None and first.by_sample is not None:
         better, worse, tied = first.by_sample
-        yield f"By {first.metric}: {one} better on {better:,} samples, {other} on {worse:,}, as good on {tied:,}."
+        yield f"By {first.metric}: {one} better on {many(better, 'sample')}, {other} on {worse:,}, as good on {tied:,}."
     yield (
-        f"{len(matching.rows):,} samples in both, {matching.alone[0]:,} in the first alone, {matching.alone[1]:,} in "
+        f"{many(len(matching.rows), 'sample')} in both, {matching.alone[0]:,} in the first alone, "
+        f"{matching.alone[1]:,} in "
         f"the second alone; {matching.by_all:,} answered by both, {matching.answered[0] - matching.by_all:,} by the "
         f"first alone, {matching.answered[1] - matching.by_all:,} by the second alone."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.evals.tables import NONE, shown_value
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def counts_of(comparison: RunsComparison) -> Iterator[str]:
     matching, last = comparison.matching, len(comparison.runs)
     every = "both" if last == 2 else f"all {last}"
     alone = ", ".join(f"{count:,} more in {letter(place)}" for place, count in enumerate(matching.alone))
-    yield f"{len(matching.rows):,} samples in {every}, {alone}"
+    yield f"{many(len(matching.rows), 'sample')} in {every}, {alone}"
     answered = ", ".join(f"{count:,} by {letter(place)}" for place, count in enumerate(matching.answered))
     yield f"{matching.by_all:,} of them answered by {every}, {answered}"
     if matching.unlike:

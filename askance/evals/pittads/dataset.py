@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.contents import Ad, Contents
 from askance.evals.pittads.descriptions import find_descriptions
@@ -127,7 +128,7 @@ class PittAds:
                 f"{len(self.ads):,} of the {total:,} images {which}, drawn with seed {self._seed}; "
                 f"which {SMALL_SET} the paper's small set has is not published"
             )
-        return f"{total:,} images {which}" if self._listed is None else f"{total:,} listed images {which}"
+        return f"{many(total, 'image')} {which}" if self._listed is None else f"{many(total, 'listed image')} {which}"
 
     @property
     def dropped(self) -> Mapping[str, ImageDrop]:

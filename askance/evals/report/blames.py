@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.blame_files import LINES, SUMMARY, Kept, mark_of, read_lines, read_summary
 from askance.evals.blamed import SHORT, Blamed, Place
@@ -137,7 +138,8 @@ def _in(folder: Path, run: Run, *, own: bool) -> Blames:
     if begun:
         count = sum(len(trials) for how in begun for trials in lines[how].values())
         notes.append(
-            f"Blame: {count:,} trials were made and not summed up; the same `askance blame` goes on with them."
+            f"Blame: {many(count, 'trial was', 'trials were')} made and not summed up; the same "
+            "`askance blame` goes on with them."
         )
     return Blames(parts=tuple(parts), notes=tuple(notes))
 
@@ -205,10 +207,13 @@ def _notes(
 ) -> Iterator[str]:
     left, trials = int(form["left"]), int(form["trials"])
     if left:
-        yield f"The budget had nothing left for {left:,} trials; the same command with a larger one goes on."
+        yield f"The budget had nothing left for {many(left, 'trial')}; the same command with a larger one goes on."
     lost = Counter(link for each in answers.values() for link, worth in each.tried.items() if worth is None)
     if lost:
         yield f"Trials without an answer: {', '.join(f'{short(link)} {count:,}' for link, count in lost.items())}."
     more = sum(map(len, lines.values())) - trials
     if more > 0:
-        yield f"{more:,} trials were made since and not summed up; the same command goes on with them."
+        yield (
+            f"{many(more, 'trial was', 'trials were')} made since and not summed up; the same command "
+            "goes on with them."
+        )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.agents import answer_from_description, answer_from_picture
+from askance.amounts import many
 from askance.chains.oddities import about_described, about_seen
 from askance.evals.figures import mean
 from askance.evals.judging import JUDGED, judged_score
@@ -245,5 +246,5 @@ def vqa(  # noqa: PLR0913  # the options of a task
             **({} if judging is None else judging.options),
             **({} if recorded is None else {"scorer": recorded.form()}),
         },
-        notes=(f"{len(samples):,} questions", *found.notes),
+        notes=(many(len(samples), "question"), *found.notes),
     )

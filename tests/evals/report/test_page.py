@@ -123,7 +123,7 @@ def test_calls_beyond_the_room_are_left_out_and_said_to_be() -> None:
 
     assert [room.takes({"a": "x" * 20}), room.takes({"b": "x" * 20}), room.takes({})] == [True, False, True]
     assert room.refused == 1
-    assert room.notes == ("the calls of 1 samples had no room in this page; they are in the run's folder",)
+    assert room.notes == ("the calls of 1 sample had no room in this page; they are in the run's folder",)
 
 
 def test_the_page_runs_its_own_script_alone_and_asks_nobody(run: Run) -> None:
