@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.evals.pittads.release import hard_kind, read_qa
+from askance.evals.pittads.sidecars import read_sidecar, sidecar_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,8 +48,6 @@ def kinds_of(data: PittAds) -> KindsOf:
 
 def _known(contents: Contents, path: Path) -> Iterator[tuple[tuple[str, str], str]]:
     """Image and text, and the kind; what is surer comes later."""
-    from askance.evals.negatives.files import read_sidecar, sidecar_of
-
     records = read_qa(path).records
     true = {text for record in records.values() for text in record.true}
     yield from (((key, text), OTHER) for key, each in records.items() for text in each.negatives if text in true)

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from askance.evals import Run
+from askance.evals.negatives import generate, read_sources
 from askance.evals.report import build_report, report_page
 from askance.evals.report.embedding import Room
-from tests.evals.pittads.worlds import world
+from tests.evals.pittads.worlds import world, writer
 from tests.evals.report.runs import HOSTILE, Parsed, chain_run, hostile_run, plain_run
 
 
@@ -69,7 +70,9 @@ def test_figures_have_their_interval_counts_and_bounds(run: Run) -> None:
 
 
 def test_published_figures_stand_in_columns_of_their_own(tmp_path: Path) -> None:
-    text = page_of(chain_run(tmp_path / "run", world(tmp_path / "data"))).text
+    data = world(tmp_path / "data")
+    generate(read_sources(data), writer(), out=data / "hard")
+    text = page_of(chain_run(tmp_path / "run", data, negatives="hard")).text
 
     assert "figure ours Vicuna, T_V + ŝ_IN † GPT-4, T_V + ŝ_IN †" in text
     assert "Published figures, not ours: Table 3" in text
