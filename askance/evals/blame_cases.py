@@ -113,7 +113,7 @@ class Cases:
     def unmoved(self) -> Iterator[Place]:
         """Wrong answers that there is no trial of, since what would be put in the place of links is there already."""
         for answer in self.wrong:
-            put = [link for link in self._links if self.replacement.put(answer, link) is not None]
+            put: list[Link] = [link for link in self._links if self.replacement.put(answer, link) is not None]
             if put and all(self._case(answer, link) is None for link in put):
                 yield answer.sample.id, answer.epoch
 
