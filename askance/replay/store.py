@@ -233,7 +233,11 @@ class Store:
         strange = self._reader.one(_STRANGE)
         if strange is not None and strange[0]:
             yield (
-                many(strange[0], "row has a key that is no text; it is", "rows have a key that is no text; they are")
+                many(
+                    cast("int", strange[0]),
+                    "row has a key that is no text; it is",
+                    "rows have a key that is no text; they are",
+                )
                 + " never read"
             )
 
