@@ -17,7 +17,7 @@ from typing import Literal
 PACKAGE = "askance"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("documents", "errors", "frozen", "statistics", "trust"),
+    ("amounts", "documents", "errors", "frozen", "statistics", "trust"),
     ("images", "atypicality"),
     ("chat",),
     ("replay", "prompts"),

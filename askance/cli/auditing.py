@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askance.agents import judge_equivalence
+from askance.amounts import many
 from askance.cli.exits import OK, SOME
 from askance.cli.negating import Asking, Calls, asking
 from askance.cli.showing import json_text
@@ -85,8 +86,9 @@ def audit_by(asked: Auditing, calls: Calls) -> int:
         f"{count:,} {rule}" for rule, count in sorted(audit.broken.items()) if rules.actions[rule] == "drop"
     )
     print(
-        f"{asked.apply}: {counts['kept']:,} negatives of {counts['images']:,} images; {counts['dropped']:,} dropped "
-        f"({by_rule or 'by no rule'}), {counts['gone']:,} images left out.",
+        f"{asked.apply}: {many(counts['kept'], 'negative')} of {many(counts['images'], 'image')}; "
+        f"{counts['dropped']:,} dropped "
+        f"({by_rule or 'by no rule'}), {many(counts['gone'], 'image')} left out.",
         file=sys.stderr,
     )
     return OK
@@ -145,7 +147,8 @@ def write_by(
     else:
         print(visible(f"{out / PAGE}\n{out / TABLE}"))
     print(
-        f"{len(sheet.items):,} statements about {len(sheet.keys):,} images, {len(missing):,} of which cannot be read.\n"
+        f"{many(len(sheet.items), 'statement')} about {many(len(sheet.keys), 'image')}, "
+        f"{len(missing):,} of which cannot be read.\n"
         f"Raters get one of the two files, and never {out / KEY}, which says what is true.",
         file=sys.stderr,
     )

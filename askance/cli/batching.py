@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.replay import visible
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Status:
             batches = ", ".join(map(visible, news.batches[:3])) + (" …" if len(news.batches) > 3 else "")
             where = f" ({batches})" if batches else ""
             self._say(
-                f"Round {news.round}: {news.queued:,} calls queued, {news.sent:,} sent in batches, "
+                f"Round {news.round}: {many(news.queued, 'call')} queued, {news.sent:,} sent in batches, "
                 f"{news.done:,} done{where}."
             )
             if self._closing and news.sent:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
+from askance.amounts import many
 from askance.evals.blamed import SHORT
 from askance.evals.tables import NONE, shown_value
 
@@ -21,13 +22,13 @@ def blame_text(blame: Blame) -> Iterator[str]:
     """What the trials come to, and whose answers came from where."""
     right = blame.samples - blame.unanswered - len(blame.wrong)
     yield (
-        f"{_answers(blame.samples)}: {right:,} right by {blame.metric}, {len(blame.wrong):,} wrong, "
+        f"{many(blame.samples, 'answer')}: {right:,} right by {blame.metric}, {len(blame.wrong):,} wrong, "
         f"{blame.unanswered:,} without an answer."
     )
     if not blame.wrong:
         yield "There is nothing to blame."
         return
-    if not blame.trials:
+    if not blame.sums:
         yield "There is nothing to put in the place of a link."
         return
     yield f"Each link {blame.words}, and what follows from it asked again:"
@@ -65,7 +66,3 @@ def _share(figure: Figure) -> tuple[str, str]:
     return shown_value(figure.value, percent=True), " – ".join(
         shown_value(each, percent=True) for each in limits
     ) or NONE
-
-
-def _answers(count: int) -> str:
-    return "1 answer" if count == 1 else f"{count:,} answers"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.chains import LINKS
 from askance.cli.blamed import blame_text
 from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
@@ -108,7 +109,8 @@ def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
         print(f"The trials are in {asked.out or asked.folder}.", file=sys.stderr)
     if blame.left:
         print(
-            f"The next call might have passed the budget: {blame.left:,} trials are left. The same command with a "
+            f"The next call might have passed the budget: "
+            f"{many(blame.left, 'trial is', 'trials are')} left. The same command with a "
             "larger --budget goes on.",
             file=sys.stderr,
         )

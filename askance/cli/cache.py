@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from askance.amounts import many
 from askance.cli.options import Records
 
 app = typer.Typer(
@@ -36,7 +37,7 @@ def stats(store: Records = None) -> None:
     with opened(store) as records:
         sound = Sound(records)
         found, saved = count(sound), worth(sound, paid(Config.find()))
-    print(visible(f"{records.name}: {found.records:,} records, {found.size / 1e6:.1f} MB"))
+    print(visible(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB"))
     for title in ("kinds", "models", "outcomes", "days"):
         for name, number in getattr(found, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
@@ -47,7 +48,7 @@ def stats(store: Records = None) -> None:
 
 def _besides(saved: Any) -> str:
     unknown = sum(saved.unpriced.values())
-    return f", and what {unknown:,} answers without a known price cost" if unknown else ""
+    return f", and what {many(unknown, 'answer')} without a known price cost" if unknown else ""
 
 
 @app.command("export")
@@ -72,7 +73,7 @@ def export(
         count = export_cassette(
             sound, target, kind=_kind(kind), model=model, since=since, images=_pictures(images or [])
         )
-    print(f"{count:,} records written to {file}", file=sys.stderr)
+    print(f"{many(count, 'record')} written to {file}", file=sys.stderr)
     raise typer.Exit(say_left_out(sound))
 
 
@@ -189,6 +190,6 @@ def verify_(store: Records = None) -> None:
         found = (f"{problem.key[:12] or 'store'}: {problem.message}" for problem in verify(records))
         for count, line in enumerate(chain(found, verify_files(records.folder)), start=1):  # noqa: B007  # the last
             print(visible(line))
-        print(f"{len(records):,} records, {count} problems.")
+        print(f"{many(len(records), 'record')}, {many(count, 'problem')}.")
     if count:
         raise typer.Exit(SOME)

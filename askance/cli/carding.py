@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from askance.agents import judge_equivalence, judge_panel
 from askance.agents.judge import QUESTION
+from askance.amounts import many
 from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
 from askance.cli.negating import Asking, Calls, asking
 from askance.cli.planning import plan_form, plan_text
@@ -183,7 +184,7 @@ def told_card(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
 def _counts(card: JudgeCard) -> str:
     pairs, true = len(card.labelled), sum(bool(case.truth) for case in card.labelled)
     groups = len({case.group for case in card.labelled})
-    return f"{pairs:,} labelled pairs in {groups:,} groups, {true:,} of them true"
+    return f"{many(pairs, 'labelled pair')} in {many(groups, 'group')}, {true:,} of them true"
 
 
 def _figures(card: JudgeCard) -> Table:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from askance.amounts import many
 from askance.cli.eval import ConventionOption, TaskPlace
 from askance.cli.options import AsJson
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell, warn_of_many
@@ -25,7 +26,11 @@ def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a run, that the others are held against.")],
     others: Annotated[list[Path], typer.Argument(metavar="B...", help="Folders of other runs of the same task.")],
     metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="What is compared; may be repeated. By default every metric.")
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            help="What is compared; may be repeated. By default the task's own figure, and the others as exploratory.",
+        ),
     ] = None,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Compare every two of the runs, not only A with each other one.")
@@ -43,8 +48,8 @@ def compare(
 ) -> None:
     """Say whether A is better or worse than B, or tied at this size, sample by sample; and so of several runs.
 
-    Only samples that all runs have are compared. Where several figures or several runs are compared, p is adjusted for
-    all of them by Holm's method.
+    Only samples that all runs have are compared. Where several figures that were named or several runs are compared, p
+    is adjusted for all of them by Holm's method; figures that nobody named are exploratory, but for the task's own.
     """
     from askance.errors import UsageError
     from askance.evals.comparing import compare as held_against
@@ -98,9 +103,10 @@ def _of_two(found: RunsComparison) -> Iterator[str]:
     first = next((each for each in found.metrics if each.by_sample is not None), None)
     if first is not None and first.by_sample is not None:
         better, worse, tied = first.by_sample
-        yield f"By {first.metric}: {one} better on {better:,} samples, {other} on {worse:,}, as good on {tied:,}."
+        yield f"By {first.metric}: {one} better on {many(better, 'sample')}, {other} on {worse:,}, as good on {tied:,}."
     yield (
-        f"{len(matching.rows):,} samples in both, {matching.alone[0]:,} in the first alone, {matching.alone[1]:,} in "
+        f"{many(len(matching.rows), 'sample')} in both, {matching.alone[0]:,} in the first alone, "
+        f"{matching.alone[1]:,} in "
         f"the second alone; {matching.by_all:,} answered by both, {matching.answered[0] - matching.by_all:,} by the "
         f"first alone, {matching.answered[1] - matching.by_all:,} by the second alone."
     )

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.cli.exits import OK
 from askance.evals.catalog import definition_of, packaged
 from askance.evals.reports import conventions_of
@@ -45,7 +46,7 @@ def figures_text(run: Run) -> str:
     lines = [*_table(run), ""] if run.figures else []
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())
     left = f"; {run.left:,} left" if run.left else ""
-    lines.append(f"{run.totals.get('samples', 0):,} samples: {outcomes or 'none'}{left}.")
+    lines.append(f"{many(run.totals.get('samples', 0), 'sample')}: {outcomes or 'none'}{left}.")
     lines += [f"Convention: {words}." for words in conventions_of(run.figures)]
     lines += [f"· {note}" for note in run.notes]
     lines += [f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items()]
@@ -108,7 +109,7 @@ def score_again(folder: Path, *, reread: bool, task: str | None, convention: Any
 def _reread(found: Rescored) -> Iterator[str]:
     if found.reread:
         changed = f"{len(found.changed):,} are answered otherwise now{_like(found.changed)}"
-        yield f"{found.reread:,} samples read again: {changed}."
+        yield f"{many(found.reread, 'sample')} read again: {changed}."
     if found.kept:
         yield (
             f"{len(found.kept):,} keep what they had, since a call of theirs is not among the run's records"

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from askance.amounts import many
 from askance.cli.alone import Process
 
 
@@ -43,4 +44,4 @@ def export(
     from askance.replay import visible
 
     run = Run.open(folder)
-    print(visible(f"{write(run, to.value, out)}: {len(run.answers):,} answers"))
+    print(visible(f"{write(run, to.value, out)}: {many(len(run.answers), 'answer')}"))

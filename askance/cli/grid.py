@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.amounts import many
 from askance.cli.eval import ConventionOption, app
 from askance.cli.options import Concurrency, Mode, Prompts, Records, Replay, Retry, Rpm, Tpm, mode_of, outcomes_of
 
@@ -117,7 +118,7 @@ def grid(
         finally:
             telling.close()
     _write(result, out / "tables")
-    print(f"{len(result.runs):,} runs · {tally}\nThe tables are in {out / 'tables'}.", file=sys.stderr)
+    print(f"{many(len(result.runs), 'run')} · {tally}\nThe tables are in {out / 'tables'}.", file=sys.stderr)
     raise typer.Exit(OK if result.whole else SOME)
 
 
@@ -126,7 +127,7 @@ def _planned(found: GridPlan, engine: Engine) -> str:
     from askance.cli.planning import plan_text
     from askance.replay import visible
 
-    lines = [f"{found.runs:,} runs."] if found.runs != 1 else ["1 run."]
+    lines = [f"{many(found.runs, 'run')}."]
     lines += [plan_text(found.plan, engine)] if found.runs else []
     return visible("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)]))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.negating import Calls, asking
 from askance.cli.planning import plan_form, plan_text
@@ -121,7 +122,8 @@ def _sheet(out: Path, asked: Making, made: Made, entries: Sequence[Entry]) -> st
         out, made.kept, images=lambda key: by_id[key].load(), count=asked.sheet_images, seed=asked.seed
     )
     return visible(
-        f"{out / PAGE} and {out / TABLE}: {len(sheet.items):,} lines. Raters get one of the two, never {out / KEY}, "
+        f"{out / PAGE} and {out / TABLE}: {many(len(sheet.items), 'line')}. Raters get one of the "
+        f"two, never {out / KEY}, "
         f"which says what is true; `askance negatives sample --key … --answers …` reads back what they say."
     )
 
@@ -151,9 +153,9 @@ def _told(made: Made) -> Iterator[str]:
         before = left
     yield markdown(Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))).rstrip("\n")
     yield ""
-    yield visible(f"{made.folder / KEPT}  {before:,} questions of {_with_any(made):,} images")
+    yield visible(f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}")
     yield visible(
-        f"{made.folder / DROPPED}  {made.candidates - before:,} pairs with the gate that stopped them, and why"
+        f"{made.folder / DROPPED}  {many(made.candidates - before, 'pair')} with the gate that stopped them, and why"
     )
 
 
@@ -162,12 +164,15 @@ def _with_any(made: Made) -> int:
 
 
 def _end(made: Made) -> str:
-    found = f"{made.done:,} of {made.captions:,} captions: {made.candidates:,} answers found."
+    found = f"{made.done:,} of {made.captions:,} captions: {many(made.candidates, 'answer')} found."
     without = ", ".join(f"{n:,} {outcome}" for outcome, n in made.reasons.items() if outcome != "answered")
     if without:
         found += f" Captions without any: {without}."
     if made.left:
-        found += f" The budget had nothing left for {made.left:,} captions: the same command with a larger one goes on."
+        found += (
+            f" The budget had nothing left for {many(made.left, 'caption')}: the same command with a "
+            "larger one goes on."
+        )
     elif not made.complete:
         found += " The same command asks again for what failed, with --retry for what could not be read."
     return found

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
 from askance.cli.places import library, open_store
 from askance.cli.progress import Progress, calls_state
@@ -173,16 +174,18 @@ def _say_written(written: Written, tally: Tally, *, as_json: bool) -> None:
         print(json_text({**asdict(written), "folder": str(written.folder), "outcomes": dict(written.outcomes)}))
     else:
         for name, images in written.files.items():
-            print(visible(f"{written.folder / name}  {images:,} images"))
+            print(visible(f"{written.folder / name}  {many(images, 'image')}"))
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(written.outcomes.items()))
     print(
-        f"{written.done:,} of {written.total:,} calls: {counts or 'none'}; {written.negatives:,} different negatives.\n"
+        f"{written.done:,} of {written.total:,} calls: {counts or 'none'}; "
+        f"{many(written.negatives, 'different negative')}.\n"
         f"{tally}",
         file=sys.stderr,
     )
     if written.left:
         print(
-            f"The budget had nothing left for {written.left:,} calls. The same command with a larger --budget goes on.",
+            f"The budget had nothing left for {many(written.left, 'call')}. The same command with a "
+            "larger --budget goes on.",
             file=sys.stderr,
         )
     elif not written.complete:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.amounts import many
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -85,7 +87,7 @@ def tell(out: Path, size: int, pictures: Pictures | None) -> None:
     print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."))
     if pictures is not None:
         side = f" of at most {pictures.side} pixels" if pictures.jpegs else ""
-        print(f"{len(pictures.jpegs):,} pictures{side}{''.join(f'; {note}' for note in pictures.notes)}.")
+        print(f"{many(len(pictures.jpegs), 'picture')}{side}{''.join(f'; {note}' for note in pictures.notes)}.")
 
 
 def warn_of_many(parts: Sequence[RunPart]) -> None:
@@ -93,4 +95,8 @@ def warn_of_many(parts: Sequence[RunPart]) -> None:
     count = sum(len(part.rows) for part in parts)
     if count > MANY:
         less = "; one run at a time makes smaller ones" if len(parts) > 1 else ""
-        typer.echo(f"{count:,} samples make a large page, which takes a while to make and to open{less}.", err=True)
+        typer.echo(
+            f"{many(count, 'sample makes', 'samples make')} a large page, which takes a while to "
+            f"make and to open{less}.",
+            err=True,
+        )

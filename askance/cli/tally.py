@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.errors import CallError, CallTimeout, MalformedReply, ModelError, OverBudget, RateLimited, Unreachable
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Tally:
         if self.failed:
             parts.append(f"{self.failed:,} failed")
         if self.made or self.probes:
-            parts.append(f"{self.tokens:,} tokens")
+            parts.append(many(self.tokens, "token"))
             parts.append(NO_PRICE if self.unpriced else f"${self.cost:.4f}")
         if self.unrecorded:
             parts.append(f"{self.unrecorded:,} {'answer is' if self.unrecorded == 1 else 'answers are'} not on record")

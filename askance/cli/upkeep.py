@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.amounts import many
 from askance.cli.cache import app, opened
 from askance.cli.options import Records
 
@@ -81,7 +82,7 @@ def prune(
     used = None if not unused_by else frozenset[str]().union(*map(keys_used, unused_by))
     with opened(store, read_only=dry_run) as records:
         gone = take_out(records, older_than=older_than, model=model, used=used, damaged=damaged, try_only=dry_run)
-    print(f"{gone.records:,} records, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
+    print(f"{many(gone.records, 'record')}, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
 
 
 def _records(path: Path) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.amounts import many
 from askance.cli.alone import Process
 from askance.cli.eval import TaskPlace
 from askance.cli.exits import SOME
@@ -124,14 +125,14 @@ def lines_of(look: Look) -> Iterator[str]:
 def _spent(look: Look) -> Iterator[str]:
     from askance.models.spending.budget import shown_dollars
 
-    yield f"{look.calls:,} calls made"
+    yield f"{many(look.calls, 'call')} made"
     yield f"{look.replayed:,} replayed"
     if look.failed:
-        yield f"{look.failed:,} tries failed"
+        yield f"{many(look.failed, 'try', 'tries')} failed"
     if look.tokens:
-        yield f"{look.tokens:,} tokens"
+        yield many(look.tokens, "token")
     if look.cost or look.calls:
-        more = f" and what {look.unpriced:,} samples cost" if look.unpriced else ""
+        more = f" and what {many(look.unpriced, 'sample')} cost" if look.unpriced else ""
         yield f"{shown_dollars(look.cost)}{more}" if look.cost else "cost not known" if more else shown_dollars(0.0)
 
 

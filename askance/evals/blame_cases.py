@@ -11,7 +11,7 @@ from askance.chains import LINKS
 from askance.chains.planning import above
 from askance.chat import key_of
 from askance.errors import UsageError
-from askance.evals.blamed import Blame, Trial
+from askance.evals.blamed import Blame, Place, Trial
 from askance.evals.replacing import dropping, form_of_link, were
 from askance.evals.run_folder import PROMPTS
 from askance.evals.scoring import bounds_of, scored
@@ -109,6 +109,14 @@ class Cases:
         found = (self._case(answer, link) for answer in self.wrong for link in self._links)
         return (case for case in found if case is not None)
 
+    @property
+    def unmoved(self) -> Iterator[Place]:
+        """Wrong answers that there is no trial of, since what would be put in the place of links is there already."""
+        for answer in self.wrong:
+            put: list[Link] = [link for link in self._links if self.replacement.put(answer, link) is not None]
+            if put and all(self._case(answer, link) is None for link in put):
+                yield answer.sample.id, answer.epoch
+
     def _case(self, answer: Answer, link: Link) -> Case | None:
         """The trial of one link; None where there is nothing to put in its place, or what is there already."""
         put, there = self.replacement.put(answer, link), were(answer)
@@ -175,6 +183,7 @@ class Cases:
             trials=tuple(each for each in ordered if (each.answer.sample.id, each.answer.epoch) in self.worth),
             above=self._above,
             worth=self.worth,
+            unmoved=frozenset(self.unmoved),
             percent=self._metric.percent,
             left=left,
             seed=seed,

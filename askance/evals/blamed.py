@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from askance.evals.run import Answer
     from askance.evals.values import Prediction
 
+Place = tuple[str, int]
+"""Id and epoch of a sample."""
+
 NONE = "none"
 """Stands for the wrong answers that no single link flips: several did it together, or what answers did."""
 
@@ -118,6 +121,9 @@ class Blame:
     """By link, those that it depends on."""
     worth: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict[Any, Any])
     """By sample and epoch, what a wrong answer was worth, and what a right one is."""
+    unmoved: frozenset[Place] = frozenset()
+    """Wrong answers whose links all had already what would have been put in their places, so that none of them is to
+    blame."""
     percent: bool = True
     left: int = 0
     """Trials that the budget had nothing left for."""
@@ -156,8 +162,12 @@ class Blame:
     @cached_property
     def sums(self) -> tuple[Blamed, ...]:
         """What came of each link, and last what no link flips."""
-        tried = [answer for answer in self.wrong if self.by_answer[answer.sample.id, answer.epoch]]
+        tried = [answer for answer in self.wrong if self._tried(answer)]
         return (*(self._sum(link) for link in self.links), *([self._unexplained(tried)] if tried else []))
+
+    def _tried(self, answer: Answer) -> bool:
+        place = (answer.sample.id, answer.epoch)
+        return place in self.unmoved or bool(self.by_answer[place])
 
     def _sum(self, link: Link) -> Blamed:
         rows: list[Counted] = []
@@ -203,6 +213,7 @@ class Blame:
             "tried": {link: trials[link].worth for link in LINKS if link in trials},
             "flips": list(self.flips(answer)),
             "guilty": list(self.guilty(answer)),
+            **({"unmoved": True} if (answer.sample.id, answer.epoch) in self.unmoved else {}),
         }
 
 

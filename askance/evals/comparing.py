@@ -42,12 +42,16 @@ class MetricComparison:
     """What samples that are no independent evidence share."""
     by_sample: tuple[int, int, int] | None
     """Samples on which the first is better, worse, and as good; None for a figure that only a set has."""
+    exploratory: bool = False
+    """Whether nobody asked for the metric and another stands for the task: it is in no family, and its p holds for
+    itself alone."""
 
     @property
     def sentence(self) -> str:
         """The verdict in plain words."""
         unit = "%" if self.percent else ""
-        return self.comparison.sentence(*self.names, self.metric, unit=unit, cluster=self.cluster)
+        said = self.comparison.sentence(*self.names, self.metric, unit=unit, cluster=self.cluster)
+        return f"Exploratory: {said}" if self.exploratory else said
 
     def _repr_html_(self) -> str:
         return sentence_html(self)
@@ -56,7 +60,8 @@ class MetricComparison:
         """The comparison as JSON."""
         counts = None if self.by_sample is None else dict(zip(("better", "worse", "tied"), self.by_sample, strict=True))
         one, other = self.names
-        return {"metric": self.metric, "a": one, "b": other, "by_sample": counts, **asdict(self.comparison)}
+        said = {"metric": self.metric, "a": one, "b": other, "exploratory": self.exploratory, "by_sample": counts}
+        return {**said, **asdict(self.comparison)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +117,14 @@ def compare(
 ) -> RunsComparison:
     """What the samples that all `runs` have say of them, two by two.
 
-    All metrics of all pairs are one family: where there are several, their p is adjusted by Holm's method, which holds
-    whatever the others are like, so that no test of all runs at once goes before.
+    The metrics that are asked for, or else the one that stands for the task, are one family over all pairs: where there
+    are several comparisons, their p is adjusted by Holm's method, which holds whatever the others are like, so that no
+    test of all runs at once goes before. Metrics that nobody asked for are exploratory: their p is not adjusted.
 
     Args:
         runs: two or more runs of one task; the first is the one that others are held against.
-        metric: one or several; None is all of which one end is better.
+        metric: one or several; None is the one that stands for the task, and as exploratory ones all others of which
+            one end is better.
         pairs: the first run against every other, or every two.
         task: where the task is found, if not where the runs say.
         convention: what becomes of non-answers: `answered` compares the samples that all answered; None is that of
@@ -141,10 +148,16 @@ def compare(
         if pairs == "all" or a == 0
         for each in chosen
     ]
-    if len(found) > 1:
-        adjusted = holm_adjusted([each.comparison for each in found])
-        found = [replace(each, comparison=one) for each, one in zip(found, adjusted, strict=True)]
-    return RunsComparison(runs=runs, names=names, matching=matching, metrics=tuple(found), pairs=pairs)
+    main = {each.name for each in (chosen if metric is not None else chosen[:1])}
+    family = [each for each in found if each.metric in main]
+    adjusted = iter(holm_adjusted([each.comparison for each in family]) if len(family) > 1 else ())
+    whole = (
+        replace(each, exploratory=True)
+        if each.metric not in main
+        else replace(each, comparison=next(adjusted, each.comparison))
+        for each in found
+    )
+    return RunsComparison(runs=runs, names=names, matching=matching, metrics=tuple(whole), pairs=pairs)
 
 
 def _names(runs: Sequence[Run]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from askance.amounts import many
 from askance.chains import LINKS
 from askance.errors import BadImage, UsageError
 from askance.evals.solving import ChainSolver
@@ -54,7 +55,8 @@ def swapped_images(task: Task, *, seed: int = 0) -> Task:
     lacking = [sample.id for sample in task.samples if sample.image is None]
     if lacking:
         raise UsageError(
-            f"The pictures of {task.name!r} cannot be swapped: {len(lacking):,} samples have none, such as "
+            f"The pictures of {task.name!r} cannot be swapped: "
+            f"{many(len(lacking), 'sample has', 'samples have')} none, such as "
             f"{lacking[0]!r}.",
             hint="Give the task data with pictures, and a context that looks at them.",
         )

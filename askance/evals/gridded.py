@@ -149,7 +149,7 @@ class GridRunner:
                 )
                 found[asked] = Found(run=run)
             except (UsageError, CallError) as error:
-                found[asked] = Found(reason=error.message)
+                found[asked] = Found(reason=str(error))
         return GridRun(grid=self._grid, found=found)
 
     async def plan(self) -> GridPlan:
@@ -167,7 +167,7 @@ class GridRunner:
                 try:
                     task = self.task(cell)
                 except UsageError as error:
-                    reasons[asked] = error.message
+                    reasons[asked] = str(error)
                     continue
                 if isinstance(task.solver, (ChainSolver, Counting)):
                     yield task.solver.chain, map(task.solver.given, task.samples)
@@ -183,8 +183,8 @@ class GridRunner:
             links = tuple(await solver.beside(samples, counted))
             found = together([found, replace(found, links=links, probes=0, elsewhere={})])
         found = await with_judges(found, judged, self._engine)
-        left_out = tuple(f"{self.wanted[asked].label}: {reason}" for asked, reason in reasons.items())
-        return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=tuple(dict.fromkeys(left_out)))
+        left_out = _by_reason((self.wanted[asked].label, reason) for asked, reason in reasons.items())
+        return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=left_out)
 
     def task(self, cell: CellSpec) -> Task:
         """The task behind a cell.
@@ -250,14 +250,22 @@ def _table(name: str, spec: TableSpec, result: GridRun, *, published: Published)
         own = [cell for cell in cells if cell.row == number]
         theirs = _published(row, spec, published) if beside else ()
         rows.append((row.label, *_counts(own, result), *(_figure(cell, result) for cell in own), *theirs))
-    reasons = {f"{cell.label}: {each.reason}" for cell, each in zip(cells, found, strict=True) if each.run is None}
+    reasons = _by_reason((cell.label, each.reason) for cell, each in zip(cells, found, strict=True) if not each.run)
     marked = ("Columns marked † are published figures, not ours.",) if beside else ()
     return Table(
         title=spec.title,
         columns=("", "samples", "answered", *spec.columns, *beside),
         rows=tuple(rows),
-        notes=(*spec.notes, *marked, *sorted(reasons), *notes_of(runs_of(result, name))),
+        notes=(*spec.notes, *marked, *reasons, *notes_of(runs_of(result, name))),
     )
+
+
+def _by_reason(left_out: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Why rows are empty, each reason once, with the rows that it holds for."""
+    labels: dict[str, dict[str, None]] = {}
+    for label, reason in left_out:
+        labels.setdefault(reason, {})[label] = None
+    return tuple(f"{'; '.join(rows)}: {reason}" for reason, rows in labels.items())
 
 
 def _figure(cell: CellSpec, result: GridRun) -> Cell:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.evals.tables import NONE, shown_value
 from askance.evals.verdicts import HEAD, counts_of, letter, line_of, notes_of_tests
 from askance.replay import visible
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def run_html(run: Run) -> str:
     """The figures of a run with intervals and counts, and its outcomes."""
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())
-    state = f"{run.totals.get('samples', 0):,} samples: {outcomes or 'none'}" if run.finished else "not finished"
+    state = f"{many(run.totals.get('samples', 0), 'sample')}: {outcomes or 'none'}" if run.finished else "not finished"
     head = f"<p><b>{_text(run.task)}</b> · {_text(run.name)} · {_text(state)}</p>"
     if not run.figures:
         return head

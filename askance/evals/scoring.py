@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.figures import Convention, Figure, Scored, figure
 from askance.evals.run_folder import write_lines
@@ -50,9 +51,9 @@ def unscored_note(answers: Iterable[Answer]) -> tuple[str, ...]:
     lacking = [answer for answer in answers if answer.unscored is not None]
     if not lacking:
         return ()
-    count = "1 answer has" if len(lacking) == 1 else f"{len(lacking):,} answers have"
     first = min(lacking, key=lambda answer: (answer.sample.id, answer.epoch))
-    return (f"{count} no score and counts as no answer, such as that to {first.sample.id!r}: {first.unscored}",)
+    count = many(len(lacking), "answer has no score and counts", "answers have no score and count")
+    return (f"{count} as no answer, such as that to {first.sample.id!r}: {first.unscored}",)
 
 
 def figures_of(

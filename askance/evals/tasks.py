@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from askance.chains import Chain
 from askance.errors import UsageError
 from askance.evals.solving import ChainSolver
-from askance.evals.values import Sample, Score
+from askance.evals.values import Sample, Score, grouped_by_picture
 from askance.models import get_model
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Task:
     """A task that is ready to be run."""
 
     samples: Sequence[Sample]
+    """Those that share a picture and name no group become one, which is called by the digest."""
     solver: Solver
     """A chain, a Runnable or a function: from a sample to a prediction, or to the answer itself."""
     scoring: Scoring | Callable[[Engine], Scoring] | None = None
@@ -86,6 +87,7 @@ class Task:
     def __post_init__(self) -> None:
         if isinstance(self.solver, Chain):
             object.__setattr__(self, "solver", ChainSolver(self.solver))
+        object.__setattr__(self, "samples", grouped_by_picture(self.samples))
 
 
 Made = TypeVar("Made")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadImage, UsageError
@@ -24,7 +25,8 @@ class Sample:
     target: Any = None
     """What is true, as JSON; for the scorer's eyes."""
     group: str = ""
-    """Samples of one group, such as those of one picture, are no independent evidence; by default each is its own."""
+    """Samples of one group are no independent evidence; by default each is its own, but for those of a task that share
+    a picture."""
     tags: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Facts to break figures down by, as JSON values."""
 
@@ -66,6 +68,18 @@ class Sample:
                 f"This is no sample of a run: {str(form)[:80]!r}.",
                 hint="Give the `sample` of a line of a run's `samples.jsonl`.",
             ) from error
+
+
+def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:
+    """`samples`, where those that share a picture and name no group are of one, called by the digest of the picture."""
+    pictures = [_digest(each.image) if each.image is not None and not each.group else None for each in samples]
+    shared = {picture for picture, count in Counter(pictures).items() if picture is not None and count > 1}
+    if not shared:
+        return samples
+    return [
+        replace(sample, group=picture) if picture is not None and picture in shared else sample
+        for sample, picture in zip(samples, pictures, strict=True)
+    ]
 
 
 def _digest(image: Image) -> str | None:

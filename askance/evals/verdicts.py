@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.evals.tables import NONE, shown_value
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ def line_of(each: MetricComparison) -> tuple[str, ...]:
 
 def verdict_of(each: MetricComparison) -> str:
     """Which of the two is better."""
-    verdict = each.comparison.verdict
+    verdict, exploring = each.comparison.verdict, " (exploratory)" if each.exploratory else ""
     if verdict == "tied":
-        return "tied"
-    return f"{letter(each.a if verdict == 'better' else each.b)} is better"
+        return f"tied{exploring}"
+    return f"{letter(each.a if verdict == 'better' else each.b)} is better{exploring}"
 
 
 def shown_p(value: float | None) -> str:
@@ -70,7 +71,7 @@ def counts_of(comparison: RunsComparison) -> Iterator[str]:
     matching, last = comparison.matching, len(comparison.runs)
     every = "both" if last == 2 else f"all {last}"
     alone = ", ".join(f"{count:,} more in {letter(place)}" for place, count in enumerate(matching.alone))
-    yield f"{len(matching.rows):,} samples in {every}, {alone}"
+    yield f"{many(len(matching.rows), 'sample')} in {every}, {alone}"
     answered = ", ".join(f"{count:,} by {letter(place)}" for place, count in enumerate(matching.answered))
     yield f"{matching.by_all:,} of them answered by {every}, {answered}"
     if matching.unlike:
@@ -87,10 +88,18 @@ def notes_of_tests(comparison: RunsComparison) -> Iterator[str]:
         if each.comparison.test != "none" and each.metric not in by_test.setdefault(each.comparison.test, []):
             by_test[each.comparison.test].append(each.metric)
     yield from (f"{_TESTS[test]}: {', '.join(names)}" for test, names in by_test.items())
-    family = max((each.comparison.family for each in comparison.metrics), default=1)
+    yield from notes_of_p(comparison.metrics)
+    yield from _reach(comparison)
+
+
+def notes_of_p(metrics: Sequence[MetricComparison]) -> Iterator[str]:
+    """For which comparisons p is adjusted, and for which it is not, a sentence a line."""
+    family = max((each.comparison.family for each in metrics), default=1)
     if family > 1:
         yield f"p adjusted for {family} comparisons by Holm's method; intervals each for itself"
-    yield from _reach(comparison)
+    exploratory = dict.fromkeys(each.metric for each in metrics if each.exploratory)
+    if exploratory:
+        yield f"Exploratory, p not adjusted: {', '.join(exploratory)}"
 
 
 def _reach(comparison: RunsComparison) -> Iterator[str]:
@@ -101,7 +110,7 @@ def _reach(comparison: RunsComparison) -> Iterator[str]:
         several = [each for each in tied if each.metric == metric]
         by_reach.setdefault(_least(several), []).append(metric)
     for least, metrics in by_reach.items():
-        words = f"so many samples show true differences of {least} or more in 80 % of cases"
+        words = f"so many samples show true differences of {least} or more in about 80 % of cases"
         none = "so few samples, or such, show no difference at all"
         yield f"Tied on {', '.join(metrics)}: {words if least else none}"
 

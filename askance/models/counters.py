@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
+
 if TYPE_CHECKING:
     from askance.chat import JsonObject
 
@@ -81,8 +83,3 @@ class Counters:
 
 COUNTS = tuple(field.name for field in fields(Counters) if field.name != "unknown")
 """Names of all counts."""
-
-
-def many(count: int, one: str, more: str = "") -> str:
-    """`1 answer`, `2,000 answers`."""
-    return f"{count:,} {one if count == 1 else more or f'{one}s'}"

@@ -14,6 +14,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
+from askance.amounts import many
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import DamagedRecord, StoreError
 from askance.replay.disk import (
@@ -234,7 +235,14 @@ class Store:
         yield from (str(message) for (message,) in found if message != "ok")
         strange = self._reader.one(_STRANGE)
         if strange is not None and strange[0]:
-            yield f"{strange[0]} rows have a key that is no text; they are never read"
+            yield (
+                many(
+                    cast("int", strange[0]),
+                    "row has a key that is no text; it is",
+                    "rows have a key that is no text; they are",
+                )
+                + " never read"
+            )
 
     def close(self) -> None:
         """Let go of the file; a later call opens it again."""

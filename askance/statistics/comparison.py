@@ -49,7 +49,7 @@ class Comparison:
     discordant: tuple[int, int]
     """Samples on which A is above B, and B above A; (0, 0) for a figure that only a set has."""
     detectable: float | None
-    """The true difference that as many samples would show with `power`; None where they can show none."""
+    """The true difference that as many samples would show with about `power`; None where they can show none."""
     higher_is_better: bool = True
     alpha: float = 0.05
     power: float = 0.8
@@ -80,7 +80,8 @@ class Comparison:
         if self.detectable is None:
             return "So few samples, or such, can show no difference at all."
         least = _change(self.detectable, unit).removeprefix("+")
-        return f"So many samples would show a true difference of {least} or more in {100 * self.power:.0f} % of cases."
+        often = f"about {100 * self.power:.0f} % of cases"
+        return f"So many samples would show a true difference of {least} or more in {often}."
 
 
 _WHY: dict[Ground, str] = {

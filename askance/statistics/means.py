@@ -12,6 +12,9 @@ from askance.statistics.proportions import share_estimate, wilson
 from askance.statistics.resampling import percentiles, resampled_means
 from askance.statistics.values import DRAWS, LEVEL, Estimate, Interval
 
+_SAME = 1e-9
+"""Sums of equal terms in another order may differ by so much."""
+
 Correction = Literal["CR0", "CR1"]
 """`CR0` is the plain sandwich; `CR1` is `CR0` times G/(G − 1) in the variance, for G clusters."""
 
@@ -28,8 +31,8 @@ def mean_estimate(
     """A mean over rows with its interval.
 
     With `binary` values (0 or 1) and no two rows in a cluster the interval is Wilson's; otherwise whole clusters are
-    resampled. Where all values are equal, resampling would show a certainty that is not there: for binary values
-    Wilson's interval is then taken as if each cluster were one row, for others there is none.
+    resampled. Where all values are equal, or all clusters have one mean, resampling would show a certainty that is not
+    there: for binary values Wilson's interval is then taken as if each cluster were one row, for others there is none.
 
     Raises:
         UsageError: a value is not finite, or neither 0 nor 1 though `binary`, or clusters and rows differ in number.
@@ -42,9 +45,9 @@ def mean_estimate(
         return share_estimate(round(float(groups.sums.sum())), n, level=level)
     if not n:
         return Estimate(value=None, interval=None, n=0, n_clusters=0, state="no data")
-    spread = min(values) != max(values)
+    spread = min(values) != max(values) and (n_clusters == 1 or not _alike(groups))
     return Estimate(
-        value=groups.mean if spread else float(values[0]),
+        value=groups.mean if min(values) != max(values) else float(values[0]),
         interval=_interval(groups, spread=spread, binary=binary, seed=seed, draws=draws, level=level),
         standard_error=_standard_error(groups, correction="CR1") if spread else None,
         n=n,
@@ -81,8 +84,13 @@ def _standard_error(groups: Groups, *, correction: Correction) -> float | None:
 def _interval(groups: Groups, *, spread: bool, binary: bool, seed: int, draws: int, level: float) -> Interval | None:
     count = len(groups.sums)
     if not spread:
-        return wilson(round(groups.mean) * count, count, level=level) if binary else None
+        return wilson(round(groups.mean * count, 9), count, level=level) if binary else None
     return percentiles(resampled_means(groups, seed=seed, draws=draws), level=level) if count > 1 else None
+
+
+def _alike(groups: Groups) -> bool:
+    """Whether no draw of clusters would have another mean."""
+    return bool((abs(groups.deviations) <= _SAME * max(1.0, float(abs(groups.sums).max()))).all())
 
 
 def _check_binary(values: Sequence[float]) -> None:

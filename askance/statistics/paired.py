@@ -8,7 +8,9 @@ tossed (Fisher's randomisation; for figures of a set, Noreen, *Computer Intensiv
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from askance.errors import UsageError
@@ -169,13 +171,14 @@ def smallest_detectable_difference(
     power: float = 0.8,
     alpha: float = 0.05,
 ) -> float | None:
-    """The true mean difference that samples like these would show in `power` of all repetitions.
+    """The true mean difference that as many samples like these would show in about `power` of all repetitions.
 
-    That is the clustered standard error times the sum of Student's quantiles at 1 − alpha/2 and at `power`, with one
-    degree of freedom less than clusters. For right-or-wrong answers (`binary`, one sample in a cluster) the spread is
-    taken with half a discordant sample more on each side (after Agresti and Min 2005), so that a set without any does
-    not pass for perfectly sharp; and it is never less than what the exact test can show: m signs have no p below
-    2 / 2ᵐ.
+    For right-or-wrong answers (`binary`, one sample in a cluster) it is the difference whose expected lead, less what
+    chance takes from it, is what the exact test needs. The share of samples that differ is taken with half a sample
+    more on each side (after Agresti and Min 2005), so that a set without any does not pass for perfectly sharp. For
+    other scores it is the clustered standard error times what a t test needs, where the error is known no better than
+    from these samples. In simulations the first was shown in 80 to 94 % of repetitions, the second in 77 to 82 % with
+    twelve clusters or more, and in 55 to 73 % with fewer.
 
     Returns:
         None where no difference could be shown: too few clusters for the test, or no spread to go by.
@@ -184,15 +187,46 @@ def smallest_detectable_difference(
         UsageError: a difference is not finite, or clusters and rows differ in number.
     """
     groups = grouped(differences, clusters)
-    count, needed = len(groups.sums), _fewest(alpha)
-    if count < needed:
+    count = len(groups.sums)
+    if count < _fewest(alpha):
         return None
-    binary = binary and groups.single
-    error = _discordant_error(groups.sums) if binary else clustered_standard_error(differences, clusters)
-    if not error:
-        return None
-    quantiles = student_quantile(1 - alpha / 2, freedom=count - 1) + student_quantile(power, freedom=count - 1)
-    return min(1.0, max(quantiles * error, needed / count)) if binary else quantiles * error
+    if binary and groups.single:
+        return _discordant_detectable(int((groups.sums != 0).sum()), count, power=power, alpha=alpha)
+    error = clustered_standard_error(differences, clusters)
+    return error * _errors_needed(count - 1, power=power, alpha=alpha) if error else None
+
+
+def _discordant_detectable(discordant: int, n: int, *, power: float, alpha: float) -> float:
+    """The difference that McNemar's exact test finds, where so many of `n` samples differ."""
+    rate, chance = (discordant + 1) / (n + 2), normal_quantile(power)
+
+    def shown(difference: float) -> bool:
+        share = max(rate, difference)
+        lead = n * difference - chance * math.sqrt(n * (share - difference**2))
+        differing = int(n * share)
+        return lead >= (_lead_needed(differing, alpha) + _lead_needed(differing + 1, alpha)) / 2 - 1
+
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if shown(middle) else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=4096)
+def _lead_needed(differing: int, alpha: float) -> float:
+    """By how many samples one must lead where so many differ; infinite where no lead is enough."""
+    few = bisect_left(range(differing // 2 + 1), x=True, key=lambda lost: fair_coin_p(lost, differing) >= alpha)
+    return differing - 2 * (few - 1) if few else math.inf
+
+
+def _errors_needed(freedom: int, *, power: float, alpha: float) -> float:
+    """How many standard errors a difference must be, by a normal approximation to the ratio of two estimates."""
+    bar, chance = student_quantile(1 - alpha / 2, freedom=freedom), normal_quantile(power)
+    errors = bar + chance
+    for _ in range(50):
+        errors = bar + chance * math.sqrt(1 + (bar**2 + errors**2) / (2 * freedom)) / (1 - 1 / (4 * freedom))
+    return errors
 
 
 def normal_detectable(error: float, *, power: float = 0.8, alpha: float = 0.05) -> float:
@@ -227,11 +261,6 @@ def check_paired(a: Sequence[object], b: Sequence[object]) -> None:
     if len(a) != len(b):
         msg = f"{len(a)} and {len(b)} samples cannot be paired."
         raise UsageError(msg, hint="Compare the samples that both have, in the same order.")
-
-
-def _discordant_error(differences: npt.NDArray[np.float64]) -> float:
-    """Standard error under no difference, with half a sample added to each side."""
-    return math.sqrt((float((differences != 0).sum()) + 1) / (len(differences) + 2) / len(differences))
 
 
 def _fewest(alpha: float) -> int:

@@ -11,7 +11,7 @@ from askance.statistics.distributions import two_sided
 from askance.statistics.values import LEVEL, Estimate, Interval
 
 
-def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval:
+def wilson(successes: float, n: int, *, level: float = LEVEL) -> Interval:
     """Wilson's score interval of a share (Wilson 1927); all of [0, 1] where `n` is 0.
 
     Raises:

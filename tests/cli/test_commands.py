@@ -213,7 +213,7 @@ def test_cache_verifies(filled: str, askance: Command) -> None:
     broken = askance("cache", "verify")
 
     assert (sound.code, sound.out) == (0, "3 records, 0 problems.\n")
-    assert (broken.code, broken.out.splitlines()[-1]) == (1, "3 records, 1 problems.")
+    assert (broken.code, broken.out.splitlines()[-1]) == (1, "3 records, 1 problem.")
     assert broken.out.startswith(f"{filled[:12]}: ")
 
 
@@ -227,7 +227,7 @@ def test_cache_verifies_the_vectors_beside_the_records(askance: Command) -> None
     broken = askance("cache", "verify")
 
     assert (sound.code, sound.out) == (0, "3 records, 0 problems.\n")
-    assert (broken.code, broken.out.splitlines()[-1]) == (1, "3 records, 1 problems.")
+    assert (broken.code, broken.out.splitlines()[-1]) == (1, "3 records, 1 problem.")
     assert "the checksum of row 0 does not fit" in broken.out
 
 

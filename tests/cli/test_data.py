@@ -41,10 +41,10 @@ Images dropped, of 4
   typical            1  10/170001.png
 
 To know
-  1 images have no plurality label: a tie.
+  1 image has no plurality label: a tie.
 
 To mend
-  1 images are missing, '2/12.jpg'.
+  1 image is missing, '2/12.jpg'.
 """
 
 

@@ -38,7 +38,7 @@ To know
   10 questions, and 3,362 are published.
 
 To mend
-  1 pictures are missing, 'w04-starry-cup'.
+  1 picture is missing, 'w04-starry-cup'.
 """
 
 

@@ -18,6 +18,7 @@ from tests.batch_client import QUICK, answer
 from tests.batch_server import BatchServer
 from tests.cli.command import Command, Done, draw, finish, link_of, start, telling
 from tests.cli.test_terminal import text, watch
+from tests.evals.pittads.worlds import world
 from tests.replies import SILENT, WRONG_KEY
 from tests.servers import Answer, FakeEndpoint, Seen
 
@@ -124,6 +125,18 @@ def test_a_grid_has_the_pace_of_a_run_and_asks_again_as_one(askance: Command, en
         "askance: No recorded answer is 'answered', so none can be asked again (`retry`).",
     )
     assert (done.code, again.code, len(endpoint.requests)) == (0, 0, before)
+
+
+def test_the_grid_that_ships_says_how_hard_negatives_are_made(askance: Command, vlm: str) -> None:
+    data = world(Path("ads-data"), true=(3,))
+    asked = [each for name in ("LLaVA", "GPT-4V", "GPT-4") for each in ("--model", f"{name}={vlm}")]
+    command = ["eval", "grid", "pittads", "--data", str(data), "--table", "table-4", *asked]
+    planned, done = askance(*command, "--plan"), askance(*command)
+
+    why = "LLaVA, I; GPT-4V, I; GPT-4, T_V: The folder 'ads-data' has no hard negatives. Write them: `askance negatives"
+    assert f"Not in it: {why} generate ads-data --llm openai:gpt-4o --out ads-data/hard`" in planned.out
+    assert done.code == 1
+    assert "askance negatives generate ads-data --llm openai:gpt-4o --out ads-data/hard" in done.out, done.out
 
 
 CONVENTIONS = {"wrong": ("33.33", "count as wrong"), "answered": ("50.00", "are left out")}

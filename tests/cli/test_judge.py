@@ -66,7 +66,7 @@ on labels.csv: 4 labelled pairs in 2 groups, 2 of them true
 | figure | value | 95 % interval | pairs |
 | --- | --- | --- | ---: |
 | accuracy | 75.00 | 50.00 to 100.00 | 4 |
-| base rate | 50.00 | 50.00 to 50.00 | 4 |
+| base rate | 50.00 | 9.45 to 90.55 | 4 |
 | sensitivity | 50.00 | 9.45 to 90.55 | 2 |
 | specificity | 100.00 | 34.24 to 100.00 | 2 |
 | unscored | 0.00 | 0.00 to 65.76 | 4 |

@@ -407,5 +407,5 @@ def test_a_damaged_record_ends_its_picture_and_no_other(
         assert [line["links"]["narration"]["outcome"] for line in how.lines] == ["answered", "failed", "answered"]
         assert f"The row {key[:12]!r} of the store is damaged: " in how.err
         assert "  → `askance cache verify` finds the damaged records, `askance cache prune --damaged`" in how.err
-    assert (out, mended.code) == ("1 records, 0.0 MB, are taken out.\n", 0)
+    assert (out, mended.code) == ("1 record, 0.0 MB, are taken out.\n", 0)
     assert len(endpoint.requests) == asked + 1

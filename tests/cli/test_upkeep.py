@@ -62,9 +62,9 @@ def test_a_store_that_is_not_there_is_named(askance: Command) -> None:
 def test_records_are_taken_out(askance: Command, other: Path) -> None:
     assert askance("cache", "prune").code == 2
     assert askance("cache", "prune", "--model", "llava", "--store", str(other), "--dry-run").out == (
-        "1 records, 0.0 MB, would be taken out.\n"
+        "1 record, 0.0 MB, would be taken out.\n"
     )
-    assert askance("cache", "prune", "--model", "llava", "--store", str(other)).out.startswith("1 records")
+    assert askance("cache", "prune", "--model", "llava", "--store", str(other)).out.startswith("1 record")
     assert askance("cache", "prune", "--older-than", "1d", "--store", str(other)).out.startswith("2 records")
     assert "0 records" in askance("cache", "stats", "--store", str(other)).out
 
@@ -77,7 +77,7 @@ def test_what_a_run_needs_stays(askance: Command, vlm: str, ads: list[str]) -> N
 
     gone = askance("cache", "prune", "--unused-by", "run")
 
-    assert gone.out.startswith("1 records, ")
+    assert gone.out.startswith("1 record, ")
     again = askance("run", "verbalize", *ads, "--vlm", vlm, "--json", "--replay")
     assert again.stable == first.stable
     assert askance("cache", "prune", "--unused-by", "ads").err.startswith("askance: The folder 'ads' holds no run.")
@@ -149,7 +149,7 @@ def test_an_exported_cassette_holds_nothing_that_an_import_would_refuse(
 
     done = askance("cache", "export", "all.jsonl", "--store", str(damaged))
 
-    assert (done.code, done.err.splitlines()[0]) == (1, "1 records written to all.jsonl")
+    assert (done.code, done.err.splitlines()[0]) == (1, "1 record written to all.jsonl")
     assert done.err.splitlines()[1].startswith(f"2 damaged records of {str(damaged)!r} are left out: ")
     assert list(MemoryStore.from_cassette(own_place / "all.jsonl")) == [record("asked twice", "a mug")]
 

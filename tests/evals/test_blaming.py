@@ -13,6 +13,7 @@ import pytest
 
 from askance.agents import judge_equivalence
 from askance.chains import Link
+from askance.cli.blamed import blame_text
 from askance.errors import StoreError, UsageError
 from askance.evals import Definition, Run, evaluate, rescore
 from askance.evals.blame_files import kept_blames, read_summary
@@ -20,6 +21,7 @@ from askance.evals.blamed import Blame
 from askance.evals.blaming import Blaming, ablame
 from askance.evals.judging import judged_scoring
 from askance.evals.replacing import Replacement, from_run, from_truth
+from askance.evals.report.blames import blames_of
 from askance.evals.run_folder import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.models.spending.budget import Budget
@@ -75,6 +77,23 @@ async def test_an_answer_that_no_link_explains_is_laid_at_no_door(pictures: Path
     blame = await ablame(run, guilty, engine=model.engine, models={"vlm": model})
 
     assert [(each.link, each.flips.value) for each in blame.sums] == [*((link, 0.0) for link in LINKS), ("none", 1.0)]
+
+
+async def test_a_choice_that_links_of_another_run_leave_wrong_is_laid_at_no_door(
+    pictures: Path, honest: Run, tmp_path: Path
+) -> None:
+    """Where the other run's links say the same, the choice alone was wrong: that counts, though nothing is asked."""
+    lied = liar(pictures, "answers", of=LIED)
+    chosen = evaluate(guilty(data=pictures, vlm=lied), out=tmp_path / "chosen")
+    blame = await ablame(chosen, guilty, engine=lied.engine, models={"vlm": lied}, replacement=from_run(honest))
+    (row,), (part,) = blame.sums, blames_of(chosen).parts
+
+    assert (len(blame.wrong), blame.trials) == (2, ())
+    assert (row.link, row.flips.samples, row.guilty.value) == ("none", 2, 1.0)
+    assert {place: each.names for place, each in part.answers.items()} == {
+        (name, 0): ("no single link",) for name in LIED
+    }
+    assert "01: no single link" in [*blame_text(blame)]
 
 
 async def test_blaming_a_run_with_nothing_wrong_does_nothing(honest: Run) -> None:

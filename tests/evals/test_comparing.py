@@ -14,6 +14,7 @@ from askance.evals import Metric, Run, Sample, Score, Scoring, Task, compare, ev
 from askance.evals.comparing import Pairs
 from askance.evals.matching import Differing, differences, matched
 from askance.evals.solving import Solver
+from askance.evals.verdicts import notes_of_tests
 from askance.statistics import compare_paired, compare_statistics, compare_totals, holm
 
 
@@ -110,12 +111,29 @@ def test_a_figure_of_sums_is_compared_by_them() -> None:
 def test_several_metrics_are_a_family() -> None:
     a, b = run("a", *[1] * 12), run("b", *[0] * 11, 1)
 
-    alone = [compare(a, b, metric=name).metrics[0].comparison for name in ("accuracy", "size", "share", "by sums")]
-    family = [each.comparison for each in compare(a, b)]
+    names = ["accuracy", "size", "share", "by sums"]
+    alone = [compare(a, b, metric=name).metrics[0].comparison for name in names]
+    found = compare(a, b, metric=names)
+    family = [each.comparison for each in found]
 
-    assert [each.metric for each in compare(a, b)] == ["accuracy", "size", "share", "by sums"]
+    assert [(each.metric, each.exploratory) for each in found] == [(name, False) for name in names]
     assert tuple(each.p for each in family) == holm([each.p or 0 for each in alone])
     assert {each.family for each in family} == {4}
+
+
+def test_where_no_metric_is_named_the_tasks_own_is_the_family_and_others_are_exploratory() -> None:
+    one, two, three = run("a", *[1] * 12), run("b", *[0] * 11, 1), run("c", *[0] * 12)
+
+    found = compare(one, two, three)
+    named = compare(one, two, three, metric="accuracy")
+    size = compare(one, two, metric="size").metrics[0].comparison
+
+    assert [each for each in found if not each.exploratory] == [*named]
+    assert [each.comparison.family for each in named] == [2, 2]
+    assert [each.metric for each in found if each.exploratory] == ["size", "share", "by sums"] * 2
+    explored = next(each for each in found if each.metric == "size")
+    assert (explored.comparison, explored.sentence.partition(" ")[0]) == (size, "Exploratory:")
+    assert "Exploratory, p not adjusted: size, share, by sums" in [*notes_of_tests(found)]
 
 
 def test_non_answers_are_wrong_or_left_out() -> None:

@@ -22,8 +22,10 @@ from askance.errors import AuthError, OverBudget, Refused, StoreError, UsageErro
 from askance.evals import Prediction, Progress, Run, Sample, Score, Scoring, Task, aevaluate, evaluate, mean
 from askance.evals.evaluation import configuration_of
 from askance.evals.solving import Solver
+from askance.images import Image
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore
+from tests.evals import numbers
 from tests.evals.numbers import NON_ANSWERS, Counting, always_odd, run_of, samples, scores, stable, task_of
 from tests.evals.odd import chooser, odd, write_pictures
 from tests.scripted import ENFORCED
@@ -70,6 +72,17 @@ def test_anything_that_answers_is_a_solver(solver: Any) -> None:
 
     assert [answer.prediction.value for answer in run.answers] == [True] * 6
     assert (run.figure("accuracy").value, run.totals["outcomes"]) == (0.5, {"answered": 6})
+
+
+def test_samples_that_share_a_picture_are_one_piece_of_evidence(tmp_path: Path) -> None:
+    """Whoever names no group has it by the picture; who names one, and whose picture is alone, keeps what is said."""
+    one, other = map(Image.from_path, sorted(write_pictures(tmp_path / "pictures", count=2).glob("*.png")))
+    images = {"a": one, "b": Image.from_bytes(one.data), "c": other, "d": one}
+    made = [Sample(id=name, image=image, group="own" if name == "d" else "") for name, image in images.items()]
+    task = Task(samples=made, solver=predicted, scoring=numbers.right_or_wrong(), name="tests/shared")
+
+    assert [sample.cluster for sample in task.samples] == [one.sha256, one.sha256, "c", "own"]
+    assert evaluate(task, out=tmp_path / "run").figures[0].clusters == 3
 
 
 def test_a_chain_reads_the_picture_of_a_sample_beside_its_inputs(tmp_path: Path) -> None:

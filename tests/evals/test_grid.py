@@ -33,7 +33,10 @@ tables:
 """
 
 
-NOBODY = "Nothing stands for the model 'Three' of the grid."
+NOBODY = (
+    "Nothing stands for the model 'Three' of the grid. Set it under `models` in the file, or with "
+    "`--model Three=openai:…`."
+)
 
 
 def written(folder: Path, text: str = GRID) -> Path:

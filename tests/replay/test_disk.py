@@ -80,7 +80,7 @@ def test_a_pickle_as_a_key_is_never_run(folder: Path, tmp_path: Path, cache: Any
     with Store.open() as store:
         assert list(store) == [record()]
         assert list(store.of_kind("chat")) == [record()]
-        assert list(store.damages()) == ["1 rows have a key that is no text; they are never read"]
+        assert list(store.damages()) == ["1 row has a key that is no text; it is never read"]
     with pytest.raises(StoreError):
         list(cache)
     assert not (tmp_path / "touched").exists()

@@ -123,8 +123,8 @@ def test_a_comparison_in_numbers() -> None:
         n=20,
         n_clusters=20,
         discordant=(12, 0),
-        # (2.0930 + 0.8610) · √((12 + 1) / 22 / 20), Student's quantiles at 19 degrees of freedom
-        detectable=about(0.5078, abs=1e-4),
+        # 20 · d - 0.8416 · √(20 · (13 / 22 - d²)) = 7.5: of 11 or 12 samples that differ one must lead by 9 or 8
+        detectable=about(0.48694, abs=1e-4),
     )
 
 
@@ -142,7 +142,7 @@ SENTENCES: dict[str, tuple[tuple[list[int], list[int]], str]] = {
         (
             "A and B are tied on accuracy at this size: 70.00 % against 60.00 %, a difference of +10.00 points "
             "(95 % interval -20.00 to +40.00; exact McNemar test, p = 1.000), over 10 samples. "
-            "So many samples would show a true difference of 60.00 points or more in 80 % of cases."
+            "So many samples would show a true difference of 76.32 points or more in about 80 % of cases."
         ),
     ),
     "better": (
@@ -191,10 +191,10 @@ def test_in_a_family_verdicts_are_harder_to_get() -> None:
 DETECTABLE: dict[str, tuple[list[float], bool, float | None]] = {
     "too few": ([1.0] * 5, True, None),
     "six that all point one way": ([1.0] * 6, True, 1.0),
-    "all tied, right or wrong": ([0.0] * 100, True, about(0.06)),
+    "all tied, right or wrong": ([0.0] * 100, True, about(0.08896, abs=1e-4)),
     "all tied, partly right": ([0.0] * 100, False, None),
-    # sd 1, (1.9842 + 0.8453) / √100, less the root of 100/99 in sd
-    "spread": ([1.0, -1.0] * 50, False, about(0.28438, abs=1e-4)),
+    # e = 2.85332 standard errors of √(1 / 99): e = 1.9842 + 0.8416 · √(1 + (1.9842² + e²) / 198) / (1 - 1 / 396)
+    "spread": ([1.0, -1.0] * 50, False, about(0.28677, abs=1e-4)),
 }
 
 
@@ -274,3 +274,29 @@ def test_pairs_need_two_of_each() -> None:
             compare([1.0], [1.0, 0.0], seed=1)
     with pytest.raises(UsageError, match=r"^1 and 2 samples cannot be paired\."):
         swap_test(recall, [(1, 1)], [(1, 1), (0, 1)], seed=1)
+
+
+@pytest.mark.parametrize(
+    ("n", "discordant"),
+    [(n, discordant) for n in (20, 40, 100, 250) for discordant in (0, 2, 5, 10, 20, 40) if 2 * discordant <= n],
+)
+def test_the_difference_is_shown_as_often_as_is_said(n: int, discordant: int) -> None:
+    """Exactly: of the samples that differ and of the leads among them, what McNemar's test finds."""
+    from scipy import stats
+
+    differences = [1.0, -1.0] * (discordant // 2) + [1.0] * (discordant % 2) + [0.0] * (n - discordant)
+    found = smallest_detectable_difference(differences, binary=True)
+    assert found is not None
+    share = max(found, (discordant + 1) / (n + 2))
+    power = sum(
+        stats.binom.pmf(differing, n, share)
+        * sum(
+            stats.binom.pmf(won, differing, (1 + found / share) / 2)
+            for won in range(differing + 1)
+            if mcnemar_exact(won, differing - won) < 0.05
+        )
+        for differing in range(n + 1)
+        if stats.binom.pmf(differing, n, share) > 1e-6
+    )
+
+    assert 0.78 < power < 0.95

@@ -93,6 +93,11 @@ NAMED: dict[str, tuple[list[float], list[str] | None, Estimate]] = {
         ["a", "a"],
         Estimate(value=0.5, interval=None, n=2, n_clusters=1, state="one cluster"),
     ),
+    "clusters alike": (
+        [0.2, 0.4] * 3,
+        [*"aabbcc"],
+        Estimate(value=about(0.3), interval=None, n=6, n_clusters=3, state="no spread"),
+    ),
     "all equal": ([0.1] * 3, None, Estimate(value=0.1, interval=None, n=3, n_clusters=3, state="no spread")),
 }
 
@@ -108,6 +113,13 @@ def test_what_cannot_be_estimated_is_named(values: list[float], clusters: list[s
         estimate.n_clusters,
     )
     assert named.state == estimate.state
+
+
+def test_an_interval_is_not_empty_where_every_cluster_has_one_mean() -> None:
+    alike = mean_estimate([1, 0] * 4, list("aabbccdd"), seed=1, binary=True)
+
+    assert (alike.value, alike.state) == (0.5, "no spread")
+    assert alike.interval == mean_estimate([1, 1, 0, 0], seed=1, binary=True).interval
 
 
 def test_right_or_wrong_answers_get_wilsons_interval() -> None:

@@ -124,7 +124,7 @@ def _looked_at(each: OptionSet, rules: Rules) -> list[Audited]:
                 nearest=each.true[place],
                 alike=alike,
                 repeats=normal(negative.text) in seen,
-                change=change(negative.source, negative.text, negative.kind, most_places=limits.most_places),
+                change=change(negative.source, negative.text, negative.kind, limits=limits),
             )
         )
         seen.add(normal(negative.text))

@@ -1,21 +1,22 @@
 """What tells negatives from true statements without any image: their words, their form, their length.
 
 A classifier is trained on the statements of some images and asked about those of others, so that what it finds is
-what negatives have in common, and no twin of a statement is among its examples. Where its accuracy is above chance, so
-is that of any model that has learnt how such negatives are worded.
+what negatives have in common, and no twin of a statement is among its examples: neither one that is made from it, nor
+the same text, which may be true of one image and a negative of another. Where its accuracy is above chance, so is that
+of any model that has learnt how such negatives are worded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance import statistics
-from askance.agents.negatives import words
+from askance.agents.negatives import normal, words
 from askance.errors import MissingExtra
 from askance.evals.negatives.lengths import Lengths, compare_lengths
 
@@ -31,7 +32,9 @@ Look: TypeAlias = Literal["words", "form", "all"]
 """`words`: single words and pairs, in small letters; `form`: length, capitals, marks, blanks; `all`: both."""
 
 LOOKS: tuple[Look, ...] = ("words", "form", "all")
-FOLDS = 5
+FOLDS, FOLDS_SHARED = 5, 20
+"""Parts of the images, each asked about by what the others taught; more where images share texts, for these teach
+nothing then."""
 LEAST = 10
 """Images below which nothing is trained."""
 CHANCE = 0.5
@@ -108,6 +111,8 @@ def give_aways(sets: Sequence[OptionSet], *, seed: int = 0, train: bool = True) 
     if len(sets) < LEAST:
         return GiveAways(lengths=lengths, reason=f"it takes at least {LEAST} images")
     statements = [*statements_of(sets)]
+    if not all(_both(statements[place].wrong for place in known) for known, _ in _folds(statements, seed=seed)):
+        return GiveAways(lengths=lengths, reason="the images share too many of their statements")
     kinds: list[NegativeKind] = sorted({each.kind for each in statements if each.kind is not None})
     tells: list[Tell] = []
     probability: list[float] = []
@@ -155,19 +160,33 @@ def features(text: str, look: Look) -> dict[str, float]:
 
 
 def _probabilities(statements: Sequence[Statement], look: Look, *, seed: int) -> list[float]:
-    """That each statement is a negative, from a model that has seen none of its image."""
-    selection = _sklearn("model_selection")
-    groups = [each.key for each in statements]
+    """That each statement is a negative, from a model that has seen none of its image and nowhere the same text."""
     seen = [features(each.text, look) for each in statements]
     wrong = [each.wrong for each in statements]
-    folds: Any = selection.GroupKFold(n_splits=FOLDS, shuffle=True, random_state=seed)
-    found = [0.0] * len(statements)
-    split: Iterable[tuple[Sequence[int], Sequence[int]]] = folds.split(seen, wrong, groups)
-    for known, asked in split:
-        model = _Classifier([seen[place] for place in known], [wrong[place] for place in known], seed=seed)
-        for place, chance in zip(asked, model.chances([seen[place] for place in asked]), strict=True):
-            found[place] = chance
+    found = [CHANCE] * len(statements)
+    for known, asked in _folds(statements, seed=seed):
+        if _both(wrong[place] for place in known):
+            model = _Classifier([seen[place] for place in known], [wrong[place] for place in known], seed=seed)
+            for place, chance in zip(asked, model.chances([seen[place] for place in asked]), strict=True):
+                found[place] = chance
     return found
+
+
+def _folds(statements: Sequence[Statement], *, seed: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Places of what is learnt from, and of what is asked about: no image and no text is in both."""
+    texts, images = [normal(each.text) for each in statements], [each.key for each in statements]
+    shared = len({*zip(texts, images, strict=True)}) > len({*texts})
+    parts = min(FOLDS_SHARED if shared else FOLDS, len({*images}))
+    split: Any = _sklearn("model_selection").GroupKFold(n_splits=parts, shuffle=True, random_state=seed)
+    folds: Iterable[tuple[Sequence[int], Sequence[int]]] = split.split(texts, groups=images)
+    for known, asked in folds:
+        twins = {texts[place] for place in asked}
+        yield [place for place in known if texts[place] not in twins], [*asked]
+
+
+def _both(wrong: Iterable[bool]) -> bool:
+    """Whether there are true statements and negatives."""
+    return len({*wrong}) == 2
 
 
 class _Classifier:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance import statistics
+from askance.amounts import many
 from askance.errors import BadData
 from askance.evals.pittads.files import read_table
 
@@ -206,7 +207,9 @@ def validation_text(validation: Validation) -> str:
         f"{_said(rater.true_negatives)}, true statements called right {_said(rater.true_right)}."
         for rater in validation.raters
     ]
-    lines += [f"Agreement, {each.measure}: {_number(each)} over {each.items:,} items." for each in validation.agreement]
+    lines += [
+        f"Agreement, {each.measure}: {_number(each)} over {many(each.items, 'item')}." for each in validation.agreement
+    ]
     lines += [f"Called right: {item.key} [{item.kind or 'unknown'}] {item.text!r}" for item in validation.called_right]
     return "\n".join(lines)
 

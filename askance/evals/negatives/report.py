@@ -8,9 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from askance.evals.negatives.files import own_sidecar, write_lines, write_options
+from askance.evals.negatives.files import write_lines, write_options
 from askance.evals.negatives.giveaways import CHANCE
 from askance.evals.negatives.rules import RULES
+from askance.evals.pittads.sidecars import own_sidecar
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.errors import BadData
+from askance.evals.negatives.wording import Limits
 from askance.evals.pittads.files import read_map
 
 if TYPE_CHECKING:
@@ -62,13 +63,9 @@ _HINT = 'A file of rules reads like {"actions": {"part": "drop"}, "thresholds": 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
+class Thresholds(Limits):
     """From where on a rule is broken."""
 
-    spelling: float = 0.85
-    """Two words this similar, from 0 to 1, that begin alike are spellings of one."""
-    most_places: int = 2
-    """Places that may be changed where one word or thing is exchanged; "a" or "an" before it may have to follow."""
     least_similar: float = 0.3
     """Lowest cosine similarity to the statement that the negative was made from."""
     most_similar: float = 0.98

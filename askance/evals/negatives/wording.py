@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from askance.agents.negatives import normal, words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from askance.agents.negatives import NegativeKind
 
@@ -19,8 +20,39 @@ Sameness: TypeAlias = Literal["exact", "near", "none"]
 CAUSAL_PREFIX = 0.3
 """Share of an explanation's words that stand before what `causal` changes: its first half, give or take."""
 
-_IDLE = frozenset({"a", "an", "the", "so", "that"})
+_ARTICLES = frozenset({"a", "an", "the"})
+_FRAME = frozenset({"i", "you", "we", "should", "must"})
+"""How what one should do begins."""
+
+_LONG: Mapping[str, str] = {
+    **{f"{word}'s": f"{word} is" for word in ("it", "that", "there", "he", "she", "what", "who", "here")},
+    "its": "it is",
+    "theyre": "they are",
+    "dont": "do not",
+    "doesnt": "does not",
+    "isnt": "is not",
+    "won't": "will not",
+    "can't": "can not",
+    "cannot": "can not",
+    "cant": "can not",
+}
+_SHORT: Mapping[str, str] = {"n't$": " not", "'re$": " are", "'ll$": " will", "'ve$": " have", "'m$": " am"}
+_IDLE = _ARTICLES | {"so", "that"}
 """Words whose coming or going changes no meaning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a negative of a kind may change."""
+
+    spelling: float = 0.85
+    """Two words this similar, from 0 to 1, that begin alike are spellings of one."""
+    most_places: int = 2
+    """Places that may be changed where one word or thing is exchanged."""
+    most_words: int = 4
+    """Words of each such place, articles left out."""
+    least_kept: float = 0.25
+    """Share of its words that a reason keeps, or a part in which one word or thing is exchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,23 +92,33 @@ def edits(true: str, negative: str) -> tuple[Edit, ...]:
     )
 
 
-def change(true: str, negative: str, kind: NegativeKind | None, *, most_places: int = 1) -> Change:
+def change(true: str, negative: str, kind: NegativeKind | None, *, limits: Limits | None = None) -> Change:
     """What was changed, and whether it is what `kind` changes.
+
+    Articles, short forms such as "it's" and spellings change nothing. A reason keeps some of its words. Where one word
+    or thing is exchanged, no place is long, and each part keeps some words: action and reason, or else the whole text.
 
     Args:
         true: the statement that the negative was made from.
         negative: the negative.
         kind: of the negative; None is not known.
-        most_places: different places that may be changed where one word or thing is exchanged.
+        limits: how much may be changed.
     """
-    found = edits(true, negative)
-    parts = _parts(true, negative)
-    changed = Change(edits=found, parts=parts, only=None)
+    limits = limits or Limits()
+    before = _plain(true)
+    after = _respelt(_plain(negative), before, limits.spelling)
+    halves = _halves(before, after)
+    parts = tuple(part for part, (one, other) in halves.items() if part != "all" and one != other)
+    found, places = edits(true, negative), _places(before, after)
     match kind:
         case "action" | "reason":
-            only = parts == (kind,) if parts or _both_say_why(true, negative) else None
+            only = None if "all" in halves else parts == (kind,)
+            if only and kind == "reason":
+                only = _kept(*halves["reason"]) >= limits.least_kept
         case "adjective" | "object" | "verb":
-            only = 0 < changed.places <= most_places
+            short = all(max(len(one), len(other)) <= limits.most_words for one, other in places)
+            kept = all(_kept(one, other) >= limits.least_kept for one, other in halves.values())
+            only = 0 < len(places) <= limits.most_places and short and kept
         case "causal":
             only = bool(found) and found[0].start >= CAUSAL_PREFIX * len(words(true))
         case "statement" | "random" | None:
@@ -84,23 +126,53 @@ def change(true: str, negative: str, kind: NegativeKind | None, *, most_places: 
     return Change(edits=found, parts=parts, only=only)
 
 
-def _parts(true: str, negative: str) -> tuple[str, ...]:
-    if not _both_say_why(true, negative):
-        return ()
-    (action, reason), (other_action, other_reason) = _split(true), _split(negative)
-    changed = {"action": action != other_action, "reason": reason != other_reason}
-    return tuple(part for part, differs in changed.items() if differs)
+def _plain(text: str) -> list[str]:
+    """The words of a text without articles, its short forms written out."""
+    long = [each for word in words(text) for each in _LONG.get(word, _written_out(word)).split()]
+    return [word for word in long if word not in _ARTICLES]
 
 
-def _both_say_why(*texts: str) -> bool:
-    return all("because" in words(text) for text in texts)
+def _written_out(word: str) -> str:
+    for short, full in _SHORT.items():
+        word = re.sub(short, full, word)
+    return word.replace("'", "")
 
 
-def _split(text: str) -> tuple[list[str], list[str]]:
-    """The words before the first "because", and those after it."""
-    found = words(text)
-    place = found.index("because")
-    return found[:place], found[place + 1 :]
+def _respelt(some: Sequence[str], others: Sequence[str], near: float) -> list[str]:
+    """`some`, in the spelling of `others` where they have another one."""
+    return [
+        next((other for other in (word, *others) if other in others and _spelt(word, other, near)), word)
+        for word in some
+    ]
+
+
+def _halves(before: Sequence[str], after: Sequence[str]) -> Mapping[str, tuple[Sequence[str], Sequence[str]]]:
+    """Action and reason before and after, where both texts say why; else all of them."""
+    if not ("because" in before and "because" in after):
+        return {"all": (before, after)}
+    (one, why), (other, other_why) = (
+        (said[:at], said[at + 1 :]) for said in (before, after) for at in [said.index("because")]
+    )
+    return {"action": (one, other), "reason": (why, other_why)}
+
+
+def _places(before: Sequence[str], after: Sequence[str]) -> set[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """What was replaced by what, each once; places that one word parts are one."""
+    ends: list[list[int]] = []
+    for how, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if how != "equal":
+            if ends and i - ends[-1][1] <= 1:
+                ends[-1][1], ends[-1][3] = j, m
+            else:
+                ends.append([i, j, k, m])
+    return {(tuple(before[i:j]), tuple(after[k:m])) for i, j, k, m in ends}
+
+
+def _kept(before: Sequence[str], after: Sequence[str]) -> float:
+    """The share of words that are the same in both, of those that say what it is about; 1 of none."""
+    one, other = ([word for word in said if word not in _FRAME] for said in (before, after))
+    same = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
+    return same / max(len(one), len(other), 1) if one or other else 1.0
 
 
 def similarity(one: str, other: str) -> float:

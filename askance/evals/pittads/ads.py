@@ -16,7 +16,7 @@ from askance.images import Image
 
 if TYPE_CHECKING:
     from askance.evals.pittads.contents import Ad
-    from askance.evals.pittads.dataset import Need
+    from askance.evals.pittads.dataset import Need, Negatives
     from askance.evals.pittads.selection import Which
 
 
@@ -30,6 +30,7 @@ class Source:
     seed: int = 0
     which: Which = "usable"
     qa: Path | None = None
+    negatives: Negatives = "easy"
     descriptions: Path | Sequence[Path] = ()
 
     def open(self) -> PittAds:
@@ -41,13 +42,15 @@ class Source:
             seed=self.seed,
             which=self.which,
             qa=self.qa,
+            negatives=self.negatives,
             descriptions=self.descriptions,
         )
 
     def form(self) -> dict[str, Any]:
         """What of it tells one run from another; the files do so by what is in them, which the samples show."""
         qa = {} if self.qa is None else {"qa": Path(self.qa).name}
-        return {"which": self.which, "small": self.small, "seed": self.seed, **qa}
+        hard = {} if self.negatives == "easy" else {"negatives": self.negatives}
+        return {"which": self.which, "small": self.small, "seed": self.seed, **qa, **hard}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

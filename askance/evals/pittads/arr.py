@@ -20,7 +20,7 @@ from askance.agents import choose_action_reasons, choose_from_picture, choose_st
 from askance.errors import UsageError
 from askance.evals.pittads.ads import Source, image_of, taken
 from askance.evals.pittads.contexts import Roles, chain_of, options_question, picture_question, view_of
-from askance.evals.pittads.kinds import NEGATIVE_KINDS, TRUE, kinds_of
+from askance.evals.pittads.kinds import NEGATIVE_KINDS, TRUE, kinds_of, options_notes
 from askance.evals.pittads.options import in_order, lot
 from askance.evals.pittads.orders import sample_ids
 from askance.evals.pittads.retrieval import COUNT, multi_scoring, single_scoring
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from askance.evals.pittads.ads import Taken
     from askance.evals.pittads.contents import Ad
     from askance.evals.pittads.contexts import View
+    from askance.evals.pittads.dataset import Negatives
     from askance.evals.pittads.kinds import KindsOf
     from askance.evals.pittads.selection import Which
     from askance.models import Model, ModelLike
@@ -100,6 +101,7 @@ def arr_multi(  # noqa: PLR0913  # the options of a task
     orders: int = 1,
     which: Which = "usable",
     qa: Path | None = None,
+    negatives: Negatives = "easy",
     descriptions: Path | None = None,
 ) -> Task:
     """Which three of the options an ad argues for.
@@ -117,14 +119,24 @@ def arr_multi(  # noqa: PLR0913  # the options of a task
         seed: of the order of options, of wrong statements, and of the drawn set.
         orders: 2 asks each sample again with its options the other way round.
         which: of the annotated images the `usable`, the `labelled` or the `typical` ones (Table 13).
-        qa: file of statements, such as one of hard negatives; by default the data set's own.
+        qa: file of statements and options; by default the data set's own.
+        negatives: wrong options, `easy` ones of the data set or `hard` ones of `askance negatives generate`.
         descriptions: published verbalizations, a file or a folder.
 
     Raises:
         BadData: the data lack what the task needs.
         UsageError: an option that cannot be.
     """
-    source = Source(data=data, ids=ids, small=small, seed=seed, which=which, qa=qa, descriptions=descriptions or ())
+    source = Source(
+        data=data,
+        ids=ids,
+        small=small,
+        seed=seed,
+        which=which,
+        qa=qa,
+        negatives=negatives,
+        descriptions=descriptions or (),
+    )
     asked = {"context": context, "step_by_step": step_by_step, "orders": orders, "mode": "multi"}
     return _made(source, Roles(vlm=vlm, llm=llm, combiner=combiner), limit=limit, asked=asked)
 
@@ -151,6 +163,7 @@ def arr_single(  # noqa: PLR0913  # the options of a task
     orders: int = 1,
     which: Which = "usable",
     qa: Path | None = None,
+    negatives: Negatives = "easy",
     descriptions: Path | None = None,
 ) -> Task:
     """Which one of the options an ad argues for.
@@ -169,7 +182,8 @@ def arr_single(  # noqa: PLR0913  # the options of a task
         seed: of the order of options, of the true one, of wrong statements, and of the drawn set.
         orders: 2 asks each sample again with its options the other way round.
         which: of the annotated images the `usable`, the `labelled` or the `typical` ones.
-        qa: file of statements, such as one of hard negatives; by default the data set's own.
+        qa: file of statements and options; by default the data set's own.
+        negatives: wrong options, `easy` ones of the data set or `hard` ones of `askance negatives generate`.
         descriptions: published verbalizations, a file or a folder.
 
     Raises:
@@ -178,7 +192,16 @@ def arr_single(  # noqa: PLR0913  # the options of a task
     """
     if true not in {"one", "all"}:
         raise UsageError(f"There cannot be {true!r} true statements among the options.", hint="Give `one` or `all`.")
-    source = Source(data=data, ids=ids, small=small, seed=seed, which=which, qa=qa, descriptions=descriptions or ())
+    source = Source(
+        data=data,
+        ids=ids,
+        small=small,
+        seed=seed,
+        which=which,
+        qa=qa,
+        negatives=negatives,
+        descriptions=descriptions or (),
+    )
     asked = {"context": context, "step_by_step": step_by_step, "orders": orders, "mode": "single", "true": true}
     return _made(source, Roles(vlm=vlm, llm=llm, combiner=combiner), limit=limit, asked=asked)
 
@@ -205,7 +228,7 @@ def _made(source: Source, roles: Roles, *, limit: int | None, asked: Mapping[str
         solver=solver(**chosen, given=found.given, vlm=roles.vlm, llm=roles.llm, combiner=roles.combiner),
         label=f"{roles.answering(view).id} ({view.name}{', step by step' if asked['step_by_step'] else ''})",
         options={**source.form(), **asked, "given": list(found.given)},
-        notes=found.notes,
+        notes=(*found.notes, *options_notes(found.data, samples)),
     )
 
 

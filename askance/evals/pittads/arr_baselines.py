@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -12,13 +13,14 @@ from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver,
 from askance.evals.pittads.ads import Source, taken
 from askance.evals.pittads.arr import TrueShown, samples_of
 from askance.evals.pittads.contexts import TEXT_ONLY, view_of
-from askance.evals.pittads.kinds import NEGATIVE_KINDS, kinds_of
+from askance.evals.pittads.kinds import NEGATIVE_KINDS, kinds_of, options_notes
 from askance.evals.pittads.retrieval import COUNT, kinds_in, multi_scoring, single_scoring
 from askance.evals.tasks import Scoring, Task, task
 
 if TYPE_CHECKING:
     from askance.evals.figures import Figure
     from askance.evals.pittads.ads import Taken
+    from askance.evals.pittads.dataset import Negatives
     from askance.evals.pittads.selection import Which
     from askance.evals.solving import Solver
     from askance.evals.values import Sample
@@ -62,6 +64,7 @@ def arr_baseline(  # noqa: PLR0913  # the options of a task
     orders: int = 1,
     which: Which = "usable",
     qa: Path | None = None,
+    negatives: Negatives = "easy",
 ) -> Task:
     """What answers get that look neither at the picture nor at what is said of it.
 
@@ -76,13 +79,14 @@ def arr_baseline(  # noqa: PLR0913  # the options of a task
         seed: of the lots, of the order of options, of the true one, and of the drawn set.
         orders: 2 asks each sample again with its options the other way round.
         which: of the annotated images the `usable`, the `labelled` or the `typical` ones.
-        qa: file of statements, such as one of hard negatives; by default the data set's own.
+        qa: file of statements and options; by default the data set's own.
+        negatives: wrong options, `easy` ones of the data set or `hard` ones of `askance negatives generate`.
 
     Raises:
         BadData: the data lack what the task needs.
         UsageError: an option that cannot be.
     """
-    source = Source(data=data, ids=ids, small=small, seed=seed, which=which, qa=qa)
+    source = Source(data=data, ids=ids, small=small, seed=seed, which=which, qa=qa, negatives=negatives)
     asked = {"mode": mode, "orders": orders, "true": true}
     found, samples = samples_from(source, TEXT_ONLY, looks=False, limit=limit, asked=asked)
     return Task(
@@ -122,7 +126,8 @@ def samples_from(
     )
     kinds = kinds_of(found.data)
     each = (samples_of(ad, found, view, kinds=kinds, seed=source.seed, asked=asked) for ad in found.ads)
-    return found, [sample for samples in each for sample in samples]
+    made = [sample for samples in each for sample in samples]
+    return replace(found, notes=(*found.notes, *options_notes(found.data, made))), made
 
 
 def chance_figures(samples: Sequence[Sample], *, mode: Mode = "multi", seed: int = 0) -> tuple[Figure, ...]:

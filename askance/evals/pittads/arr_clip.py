@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from askance.agents import Mode
     from askance.chains import Link
     from askance.evals.pittads.arr import TrueShown
+    from askance.evals.pittads.dataset import Negatives
     from askance.evals.pittads.selection import Which
     from askance.models import EmbedderLike, Engine, ModelLike, ScorerLike
 
@@ -111,6 +112,7 @@ def arr_clip(  # noqa: PLR0913  # the options of a task
     orders: int = 1,
     which: Which = "usable",
     qa: Path | None = None,
+    negatives: Negatives = "easy",
     descriptions: Path | None = None,
     engine: Engine | None = None,
 ) -> Task:
@@ -134,7 +136,8 @@ def arr_clip(  # noqa: PLR0913  # the options of a task
         seed: of the order of options, of the true one, and of the drawn set.
         orders: 2 asks each sample again with its options the other way round.
         which: of the annotated images the `usable`, the `labelled` or the `typical` ones.
-        qa: file of statements, such as one of hard negatives; by default the data set's own.
+        qa: file of statements and options; by default the data set's own.
+        negatives: wrong options, `easy` ones of the data set or `hard` ones of `askance negatives generate`.
         descriptions: published verbalizations, a file or a folder.
         engine: whose records and mode are used; by default that of the models.
 
@@ -143,7 +146,16 @@ def arr_clip(  # noqa: PLR0913  # the options of a task
         UsageError: an option that cannot be.
     """
     parts_of(context)
-    source = Source(data=data, ids=ids, small=small, seed=seed, which=which, qa=qa, descriptions=descriptions or ())
+    source = Source(
+        data=data,
+        ids=ids,
+        small=small,
+        seed=seed,
+        which=which,
+        qa=qa,
+        negatives=negatives,
+        descriptions=descriptions or (),
+    )
     asked = {"mode": mode, "orders": orders, "true": true}
     found, samples = samples_from(source, DESCRIBED[context], looks=vlm is not None, limit=limit, asked=asked)
     answers = fusion_solver(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.errors import BadData
 from askance.evals.pittads.annotations import Annotations, read_annotations
 from askance.evals.pittads.contents import Contents
@@ -156,7 +157,11 @@ def _files(contents: Contents, problems: Problems) -> Iterator[FileFound]:
 
 
 def _held(file: QaFile | Annotations) -> str:
-    return _qa_told(file) if isinstance(file, QaFile) else f"{len(file.images):,} images, {len(file.rows):,} rows"
+    return (
+        _qa_told(file)
+        if isinstance(file, QaFile)
+        else f"{many(len(file.images), 'image')}, {many(len(file.rows), 'row')}"
+    )
 
 
 def _annotations(path: Path, problems: Problems) -> str:
@@ -170,25 +175,25 @@ def _statements(path: Path, problems: Problems) -> str:
 def _qa_told(file: QaFile) -> str:
     options = ", ".join(map(str, file.option_counts))
     kind = f"hard negatives ({file.hard}), " if file.hard else ""
-    return f"{kind}{len(file.records):,} images" + (f", {options} options" if options else "")
+    return f"{kind}{many(len(file.records), 'image')}" + (f", {options} options" if options else "")
 
 
 def _votes(path: Path, problems: Problems) -> str:
-    return f"{len(read_votes(path, problems)):,} images"
+    return many(len(read_votes(path, problems)), "image")
 
 
 def _symbols(path: Path, problems: Problems) -> str:
     images = read_symbols(path, problems)
-    return f"{len(images):,} images, {sum(map(len, images.values())):,} boxes"
+    return f"{many(len(images), 'image')}, {many(sum(map(len, images.values())), 'box', 'boxes')}"
 
 
 def _ids(path: Path, _: Problems) -> str:
-    return f"{len(read_id_list(path)):,} entries"
+    return many(len(read_id_list(path)), "entry", "entries")
 
 
 def _descriptions(path: Path, _: Problems) -> str:
     file = read_descriptions(path)
-    return f"{file.source} of {len(file.texts):,} images by {file.vlm}"
+    return f"{file.source} of {many(len(file.texts), 'image')} by {file.vlm}"
 
 
 _READERS: Mapping[Part, Callable[[Path, Problems], str]] = {
@@ -215,19 +220,22 @@ def _notes(contents: Contents, problems: Problems) -> Iterator[str]:
 def _qa_notes(file: QaFile) -> Iterator[str]:
     records = file.records.values()
     if doubled := [record.key for record in records if len(set(record.options)) < len(record.options)]:
-        yield f"{len(doubled):,} images have an option twice, {doubled[0]!r} first; it is offered once."
+        yield (
+            f"{many(len(doubled), 'image has', 'images have')} an option twice, {doubled[0]!r} first; "
+            "it is offered once."
+        )
     if blank := [record.key for record in records if not all(text.strip() for text in record.options)]:
-        yield f"{len(blank):,} images have a blank option, {blank[0]!r} first."
+        yield f"{many(len(blank), 'image has', 'images have')} a blank option, {blank[0]!r} first."
     if file.shape == "train" and file.hard is None and set(file.option_counts) != {TEST_OPTIONS}:
         yield f"Release B has {TEST_OPTIONS} options an image; this file has {', '.join(map(str, file.option_counts))}."
     if (few := sum(count for number, count in file.true_counts.items() if number < 3)) and file.shape != "test":
-        yield f"{few:,} images have fewer than three true statements, which bounds precision@3."
+        yield f"{many(few, 'image has', 'images have')} fewer than three true statements, which bounds precision@3."
 
 
 def _annotation_notes(annotations: Annotations, problems: Problems) -> Iterator[str]:
     images = annotations.images.values()
     if ties := sum(1 for image in images if image.labels and image.plurality is None):
-        yield f"{ties:,} images have no plurality label: a tie."
+        yield f"{many(ties, 'image has', 'images have')} no plurality label: a tie."
     hyphens = 0
     for row in annotations.rows:
         try:
@@ -235,4 +243,4 @@ def _annotation_notes(annotations: Annotations, problems: Problems) -> Iterator[
         except BadData as error:
             note(error, problems)
     if hyphens:
-        yield f"{hyphens:,} rows have a box whose label holds a hyphen; it is kept."
+        yield f"{many(hyphens, 'row has', 'rows have')} a box whose label holds a hyphen; it is kept."

@@ -6,14 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
+from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.contents import Ad, Contents
 from askance.evals.pittads.descriptions import find_descriptions
 from askance.evals.pittads.ids import SMALL_SET, checked_ids, draw_ids, read_ids
 from askance.evals.pittads.layout import STATEMENTS, Layout
+from askance.evals.pittads.release import hard_kind
 from askance.evals.pittads.selection import WHICH, ImageDrop, Selection, Which, select
+
+Negatives: TypeAlias = Literal["easy", "hard"]
+"""Which wrong options: those of the data set, statements of other images; or written ones (`12 Neg.` and
+`18 Hard Neg.` in Table 6)."""
 
 Need: TypeAlias = Literal["options", "true", "labels", "statements", "images"]
 """What a task cannot do without."""
@@ -42,6 +48,7 @@ class PittAds:
         seed: int = 0,
         which: Which = "usable",
         qa: str | Path | None = None,
+        negatives: Negatives = "easy",
         descriptions: str | Path | Iterable[str | Path] = (),
     ) -> PittAds:
         """The data in a folder.
@@ -53,18 +60,29 @@ class PittAds:
             seed: for `small`.
             which: of the annotated images those with usable objects, those with a label, or the typical ones.
             qa: another file of statements, such as one of hard negatives; a path from here or from the folder.
+            negatives: `hard` takes the file of hard negatives of all kinds that the folder has, as `askance negatives
+                generate` writes it, in place of the data set's own options.
             descriptions: the authors' description files, or a folder of them, of one model.
 
         Raises:
-            BadData: no such folder or file, or a list of images in which one stands twice.
-            UsageError: both `ids` and `small`.
+            BadData: no such folder or file, no hard negatives in it, or a list of images in which one stands twice.
+            UsageError: both `ids` and `small`, both `qa` and hard negatives, or no such negatives.
         """
         if small and ids is not None:
             raise UsageError("Both a list of images and a drawn small set are asked for.", hint="Give one of the two.")
         layout = Layout.find(Path(folder))
         places = [descriptions] if isinstance(descriptions, (str, Path)) else descriptions
         named = tuple(path for place in places for path in find_descriptions(Path(place)))
+        if negatives not in get_args(Negatives) or (negatives == "hard" and qa is not None):
+            raise UsageError(
+                f"The file {str(qa)!r} says itself which options there are."
+                if negatives == "hard"
+                else f"There are no {negatives!r} negatives.",
+                hint="Give `negatives`, `easy` or `hard`, or the file `qa`.",
+            )
         statements = None if qa is None else placed(Path(qa), layout.folder)
+        if negatives == "hard":
+            statements = _hard(layout)
         beside = tuple(path for path in (statements, *named) if path is not None and path.exists())
         stamp = (*layout.stamp, *((str(path), path.stat().st_mtime_ns) for path in beside))
         contents = _contents((layout.folder, statements, named), stamp)
@@ -110,7 +128,7 @@ class PittAds:
                 f"{len(self.ads):,} of the {total:,} images {which}, drawn with seed {self._seed}; "
                 f"which {SMALL_SET} the paper's small set has is not published"
             )
-        return f"{total:,} images {which}" if self._listed is None else f"{total:,} listed images {which}"
+        return f"{many(total, 'image')} {which}" if self._listed is None else f"{many(total, 'listed image')} {which}"
 
     @property
     def dropped(self) -> Mapping[str, ImageDrop]:
@@ -141,6 +159,23 @@ def _contents(key: tuple[Path, Path | None, tuple[Path, ...]], stamp: tuple[obje
     """The files of a folder, read once for all tasks of a process, and again where the stamp is another."""
     folder, qa, descriptions = key
     return Contents(Layout.find(folder), qa=qa, descriptions=descriptions)
+
+
+def _hard(layout: Layout) -> Path:
+    """The file of a folder with hard negatives of all kinds.
+
+    Raises:
+        BadData: it has none.
+    """
+    found = next((path for path in layout.of("hard negatives") if hard_kind(path) == "all"), None)
+    if found is None:
+        folder = layout.folder.as_posix()
+        raise BadData(
+            f"The folder {str(layout.folder)!r} has no hard negatives.",
+            hint=f"Write them: `askance negatives generate {folder} --llm openai:gpt-4o --out {folder}/hard`, with "
+            "--ids FILE for some of the images alone.",
+        )
+    return found
 
 
 def listed_ids(ids: str | Path | Iterable[str] | None) -> tuple[str, ...] | None:

@@ -86,8 +86,7 @@ class QaFile:
     @property
     def hard(self) -> HardKind | None:
         """The kind of its hard negatives by the name of the file; None for other files."""
-        found = _HARD.match(self.path.name)
-        return None if found is None else _HARD_KINDS.get(found[1], cast("HardKind", found[1]))
+        return hard_kind(self.path)
 
     @property
     def option_counts(self) -> Mapping[int, int]:
@@ -98,6 +97,12 @@ class QaFile:
     def true_counts(self) -> Mapping[int, int]:
         """How many images have how many true statements."""
         return _counted(len(record.true) for record in self.records.values() if record.true)
+
+
+def hard_kind(path: Path) -> HardKind | None:
+    """The kind of the hard negatives in a file by its name; None for other files."""
+    found = _HARD.match(path.name)
+    return None if found is None else _HARD_KINDS.get(found[1], cast("HardKind", found[1]))
 
 
 def _counted(numbers: Iterable[int]) -> dict[int, int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.evals.pittads.ids import FULL_SET
 
 if TYPE_CHECKING:
@@ -84,11 +85,13 @@ class DataReport:
         if self.images_missing and self.images:
             shown = ", ".join(map(repr, self.images_missing[:3]))
             problems.append(
-                f"{len(self.images_missing):,} images are missing, {shown}{' …' * (len(self.images_missing) > 3)}."
+                f"{many(len(self.images_missing), 'image is', 'images are')} missing, "
+                f"{shown}{' …' * (len(self.images_missing) > 3)}."
             )
         if self.listed is not None and self.listed.unknown:
             problems.append(
-                f"{len(self.listed.unknown):,} listed images match nothing, {self.listed.unknown[0]!r} first."
+                f"{many(len(self.listed.unknown), 'listed image matches', 'listed images match')} "
+                f"nothing, {self.listed.unknown[0]!r} first."
             )
         return replace(self, problems=tuple(problems))
 

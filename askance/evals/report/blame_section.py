@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.evals.blamed import NONE as UNBLAMED
 from askance.evals.report import plots, tabled
 from askance.evals.report.blames import UNEXPLAINED, short
@@ -103,7 +104,7 @@ def _of_blame(number: int, part: RunPart, blame: BlamePart) -> Iterator[Markup |
     yield element("h3" if part.blames and len(part.blames.parts) > 1 else "p", f"Each link {blame.words}", class_="how")
     yield element(
         "p",
-        f"Of {blame.samples:,} answers {right:,} are right by {blame.metric}, {blame.wrong:,} wrong, and "
+        f"Of {many(blame.samples, 'answer')} {right:,} are right by {blame.metric}, {blame.wrong:,} wrong, and "
         f"{blame.unanswered:,} are missing. One link at a time was {blame.words} in each wrong one, and what follows "
         "from it asked again.",
         class_="soft wordy",

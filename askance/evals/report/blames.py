@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.blame_files import LINES, SUMMARY, Kept, mark_of, read_lines, read_summary
-from askance.evals.blamed import SHORT, Blamed
+from askance.evals.blamed import SHORT, Blamed, Place
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.run import Run
-
-Place = tuple[str, int]
-"""Id and epoch of a sample."""
 
 UNEXPLAINED = "no single link"
 """What a wrong answer is laid at that no link alone flips."""
@@ -35,11 +33,13 @@ class Culprits:
     """By link, what the answer became worth with another value in its place; None where it had none then."""
     flips: tuple[str, ...]
     guilty: tuple[str, ...]
+    unmoved: bool = False
+    """Whether all links had already what would have been put in their places."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Short names of the links to blame, or that there is none."""
-        return tuple(short(link) for link in self.guilty) or ((UNEXPLAINED,) if self.tried else ())
+        return tuple(short(link) for link in self.guilty) or ((UNEXPLAINED,) if self.tried or self.unmoved else ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +138,8 @@ def _in(folder: Path, run: Run, *, own: bool) -> Blames:
     if begun:
         count = sum(len(trials) for how in begun for trials in lines[how].values())
         notes.append(
-            f"Blame: {count:,} trials were made and not summed up; the same `askance blame` goes on with them."
+            f"Blame: {many(count, 'trial was', 'trials were')} made and not summed up; the same "
+            "`askance blame` goes on with them."
         )
     return Blames(parts=tuple(parts), notes=tuple(notes))
 
@@ -179,6 +180,7 @@ def _part(form: Mapping[str, Any], lines: Mapping[Place, Mapping[str, JsonObject
             tried={str(link): None if worth is None else float(worth) for link, worth in each["tried"].items()},
             flips=tuple(map(str, each["flips"])),
             guilty=tuple(map(str, each["guilty"])),
+            unmoved=each.get("unmoved") is True,
         )
         for each in form["answers"]
     }
@@ -205,10 +207,13 @@ def _notes(
 ) -> Iterator[str]:
     left, trials = int(form["left"]), int(form["trials"])
     if left:
-        yield f"The budget had nothing left for {left:,} trials; the same command with a larger one goes on."
+        yield f"The budget had nothing left for {many(left, 'trial')}; the same command with a larger one goes on."
     lost = Counter(link for each in answers.values() for link, worth in each.tried.items() if worth is None)
     if lost:
         yield f"Trials without an answer: {', '.join(f'{short(link)} {count:,}' for link, count in lost.items())}."
     more = sum(map(len, lines.values())) - trials
     if more > 0:
-        yield f"{more:,} trials were made since and not summed up; the same command goes on with them."
+        yield (
+            f"{many(more, 'trial was', 'trials were')} made since and not summed up; the same command "
+            "goes on with them."
+        )

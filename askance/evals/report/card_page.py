@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.evals.report import calibration, sections, tabled
 from askance.evals.report.markup import Markup, data_block, element, joined
 from askance.evals.report.shell import document
@@ -33,7 +34,7 @@ def card_page(card: JudgeCard, *, rate: CorrectedRate | None = None) -> str:
 
 def _content(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[Markup | None]:
     true, groups = sum(bool(case.truth) for case in card.labelled), len({case.group for case in card.labelled})
-    counts = f"{len(card.labelled):,} labelled pairs in {groups:,} groups, {true:,} of them true"
+    counts = f"{many(len(card.labelled), 'labelled pair')} in {many(groups, 'group')}, {true:,} of them true"
     yield element("p", f"Held against what people say in {card.labels['name']}: {counts}.")
     yield tabled.listed((*card.notes, *(() if rate is None else rate.notes)))
     yield sections.section(

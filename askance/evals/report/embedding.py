@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.evals.report.details import Texts, calls_of, detail_of
 from askance.evals.report.markup import Markup, data_block
 from askance.evals.report.shell import blocks
@@ -40,7 +41,7 @@ class Room:
         """What a reader should know of it."""
         if not self.refused:
             return ()
-        return (f"the calls of {self.refused:,} samples had no room in this page; they are in the run's folder",)
+        return (f"the calls of {many(self.refused, 'sample')} had no room in this page; they are in the run's folder",)
 
     def takes(self, form: Mapping[str, Any]) -> bool:
         """Whether there is room for `form`, which is then taken."""

@@ -20,9 +20,15 @@ if TYPE_CHECKING:
     from askance.evals.reference import Reference, ReferenceTable
     from askance.evals.run import Run
 
-_TELLING = ("context", "small", "step_by_step", "which", "qa", "true", "statement", "control")
+_TELLING = ("context", "small", "step_by_step", "which", "qa", "negatives", "true", "statement", "control")
 """Options that make two runs of a task answers to different questions; the others are seeds and sizes."""
-_USUAL: Mapping[str, Any] = {"small": False, "step_by_step": False, "which": "usable", "true": "all"}
+_USUAL: Mapping[str, Any] = {
+    "small": False,
+    "step_by_step": False,
+    "which": "usable",
+    "negatives": "easy",
+    "true": "all",
+}
 
 
 def beside_of(run: Run) -> Iterator[Beside]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.evals.report.markup import Markup, element
 from askance.evals.report.tabled import interval_text, listed
 from askance.evals.report.values import RESULTS
@@ -115,7 +116,7 @@ def _outcomes(part: RunPart) -> Markup:
     ]
     label = ", ".join(f"{result} {count:,}" for result, count in part.results.items())
     svg = element("svg", *bars, class_="stack", width="100%", height=14, role="img", aria_label=label)
-    left = f"{part.run.left:,} samples had no budget left." if part.run.left else None
+    left = f"{many(part.run.left, 'sample')} had no budget left." if part.run.left else None
     return element(
         "div",
         svg,
@@ -135,7 +136,7 @@ def _facts(part: RunPart) -> Iterator[Markup]:
     yield from _fact("Models", *_models(configuration))
     samples: Mapping[str, Any] = configuration.get("samples", {})
     digest = str(samples.get("digest", ""))
-    yield from _fact("Data", f"{samples.get('count', len(part.rows)):,} samples, digest ", _code(digest))
+    yield from _fact("Data", f"{many(samples.get('count', len(part.rows)), 'sample')}, digest ", _code(digest))
     yield from _fact("Calls", *_calls(part.spent))
     yield from _fact("Cost", *_cost(part.spent, len(part.rows)))
     yield from _fact("Time", *_time(part))
@@ -196,9 +197,9 @@ def _unfolded(name: str, code: Markup, content: str | None) -> Markup:
 def _calls(spent: Spent) -> Iterator[str]:
     yield f"{spent.calls:,} made, {spent.replayed:,} replayed" + (f", {spent.shared:,} shared" if spent.shared else "")
     if spent.again:
-        yield f"{spent.again:,} tries again"
+        yield f"{many(spent.again, 'try', 'tries')} again"
     if spent.input or spent.output:
-        yield f"{spent.input:,} tokens in, {spent.output:,} out"
+        yield f"{many(spent.input, 'token')} in, {spent.output:,} out"
 
 
 def _cost(spent: Spent, samples: int) -> Iterator[str]:
@@ -207,7 +208,7 @@ def _cost(spent: Spent, samples: int) -> Iterator[str]:
         return
     yield f"${spent.cost:,.4f}" if spent.cost < 1 else f"${spent.cost:,.2f}"
     if spent.unpriced:
-        yield f"and {spent.unpriced:,} samples whose price is not known"
+        yield f"and {many(spent.unpriced, 'sample')} whose price is not known"
 
 
 def _time(part: RunPart) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.evals import verdicts
 from askance.evals.report import plots, tabled
 from askance.evals.report.markup import Markup, element
@@ -51,9 +52,9 @@ def content(comparison: RunsComparison) -> Iterator[Markup | None]:
         table = tabled.sortable(verdicts.HEAD, [_cells(each) for each in metrics])
         figures = len({each.metric for each in metrics})
         words = (
-            f"All {len(metrics):,} comparisons"
+            f"All {many(len(metrics), 'comparison')}"
             if figures == 1
-            else f"All {len(metrics):,} comparisons, by {figures} figures"
+            else f"All {many(len(metrics), 'comparison')}, by {figures} figures"
         )
         yield element("details", element("summary", words), table, open_=figures == 1)
         yield tabled.listed([*verdicts.notes_of_tests(comparison)])
@@ -131,5 +132,4 @@ def _forest(metrics: Sequence[MetricComparison], *, two: bool) -> Iterator[Marku
 
 
 def _family(metrics: Sequence[MetricComparison]) -> str:
-    family = max(each.comparison.family for each in metrics)
-    return f"p adjusted for {family} comparisons by Holm's method; intervals each for itself." if family > 1 else ""
+    return " ".join(f"{note}." for note in verdicts.notes_of_p(metrics))

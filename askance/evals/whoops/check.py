@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.errors import BadData
 from askance.evals.pittads.files import Problems, note
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, TEXTS, Whoops, counted
@@ -163,6 +164,6 @@ def _problems(data: Whoops, report: WhoopsReport, found: Problems) -> Iterator[s
         yield f"Columns that are not there: {', '.join(absent)}."
     if report.pictures_missing:
         shown = ", ".join(map(repr, report.pictures_missing[:3])) + " …" * (len(report.pictures_missing) > 3)
-        yield f"{len(report.pictures_missing):,} pictures are missing, {shown}."
+        yield f"{many(len(report.pictures_missing), 'picture is', 'pictures are')} missing, {shown}."
     for column, count in report.uneven.items():
-        yield f"{count:,} images have another number of {column} than {EACH}."
+        yield f"{many(count, 'image has', 'images have')} another number of {column} than {EACH}."

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.pittads.options import lot
 
@@ -32,7 +33,8 @@ def fold_of(ids: Iterable[str], *, seed: int = 0, count: int = FOLDS) -> dict[st
     ordered = sorted({*ids}, key=lambda name: lot(seed, name, "fold"))
     if count < 3 or len(ordered) < count:
         raise UsageError(
-            f"{len(ordered):,} images cannot be split into {count} folds.", hint="Three folds or more, none empty."
+            f"{many(len(ordered), 'image')} cannot be split into {count} folds.",
+            hint="Three folds or more, none empty.",
         )
     return {name: place % count for place, name in enumerate(ordered)}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.agents import ODDNESS, identify_from_description, identify_from_picture
+from askance.amounts import many
 from askance.chains.oddities import about_described, about_seen
 from askance.errors import BadData, UsageError
 from askance.evals.choosing import read_ids
@@ -161,7 +162,7 @@ def identify(  # noqa: PLR0913  # the options of a task
         label=f"{roles.answering(view).id} ({view.name})",
         options={"context": context, "categories": categories, **split},
         notes=(
-            f"{len(found):,} pairs; the paper has {PAPER}, which are not published with the data set",
+            f"{many(len(found), 'pair')}; the paper has {PAPER}, which are not published with the data set",
             *(() if fold is None else (f"the test pairs of fold {fold} of {FOLDS}, seed {seed}",)),
         ),
     )

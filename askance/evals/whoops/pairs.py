@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.errors import BadData
 from askance.evals.pittads.files import read_text
 from askance.images import SUFFIXES, Image
@@ -72,7 +73,10 @@ def _in_folders(folder: Path, known: Mapping[str, Entry]) -> Iterator[Pair]:
     normal, weird = (dict(_of_kind(folder, kind)) for kind in ("normal", "weird"))
     alone = sorted({*weird} - {*normal}) + sorted(name for name in {*normal} - {*weird} if not _image(known, name))
     if alone:
-        raise BadData(f"{len(alone):,} images of {str(folder)!r} have no other half, such as {alone[0]!r}.", hint=_HINT)
+        raise BadData(
+            f"In {str(folder)!r} {many(len(alone), 'image has', 'images have')} no other half, such as {alone[0]!r}.",
+            hint=_HINT,
+        )
     for name, path in normal.items():
         own = Image.from_path(weird[name]) if name in weird else _image(known, name)
         if own is not None:

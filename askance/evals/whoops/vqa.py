@@ -1,5 +1,7 @@
 """Questions about weird images (section 4.2 of the WHOOPS! paper): exact match, and whether answers are equivalent.
 
+The paper scores by "strict exact match", which is `strict match` here; `exact match` is more lenient.
+
 The paper's second figure, BEM, is that of a classifier whose weights do not come along. Where they are at hand, they
 are a `scorer`: `bem:FOLDER`. A judge that says whether two answers to the question mean the same can stand in its
 place, or beside it; its figures are not BEM's.
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.agents import answer_from_description, answer_from_picture
+from askance.amounts import many
 from askance.chains.oddities import about_described, about_seen
 from askance.evals.figures import mean
 from askance.evals.judging import JUDGED, judged_score
@@ -37,7 +40,7 @@ EXACT, STRICT = "exact match", "strict match"
 EQUIVALENCE, EQUIVALENT = "equivalence", "equivalence > 0.5"
 NOTES = (
     "'exact match' compares without case, articles and punctuation, and with digits for number words",
-    "'strict match' compares without case and superfluous blanks alone",
+    "'strict match' compares without case and superfluous blanks alone, and is what the paper's ExactM stands beside",
 )
 JUDGED_NOTE = "An answer that the judge gave no verdict on has no score in any figure; run without a judge for the rest"
 
@@ -123,8 +126,8 @@ def scoring(
 
 
 _SUMMARIES: Mapping[str, str] = {
-    EXACT: "the answer is that of the data, by the usual normalisation",
-    STRICT: "the answer is that of the data, but for case and blanks",
+    EXACT: "the answer is that of the data, by the usual normalisation; more lenient than the paper",
+    STRICT: "the answer is that of the data, but for case and blanks, as in the paper",
     JUDGED: "the answer means the same as that of the data",
     EQUIVALENCE: "how surely the answer is equivalent to that of the data, by a classifier",
     EQUIVALENT: "the classifier is more sure than not",
@@ -243,5 +246,5 @@ def vqa(  # noqa: PLR0913  # the options of a task
             **({} if judging is None else judging.options),
             **({} if recorded is None else {"scorer": recorded.form()}),
         },
-        notes=(f"{len(samples):,} questions", *found.notes),
+        notes=(many(len(samples), "question"), *found.notes),
     )

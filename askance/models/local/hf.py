@@ -13,10 +13,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.chat import ModelId
 from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
-from askance.models.counters import Counters, many
+from askance.models.counters import Counters
 from askance.models.families import family_of_name
 from askance.models.local.folders import Folder, find_folder
 from askance.models.local.identity import identity_of, is_identity

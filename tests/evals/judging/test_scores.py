@@ -193,7 +193,7 @@ def test_an_unreadable_judge_gives_only_unscored_and_full_bounds(convention: Any
     figure = run.figure(JUDGED)
     assert (figure.answered, figure.among_answered, figure.if_wrong, figure.if_right) == (0, None, 0.0, 1.0)
     assert [answer.score for answer in run.answers] == [None] * 12
-    assert run.notes[-1].startswith("12 answers have no score and counts as no answer")
+    assert run.notes[-1].startswith("12 answers have no score and count as no answer")
 
 
 def test_a_rate_is_corrected_by_the_card() -> None:

@@ -75,7 +75,7 @@ async def test_texts_alone_tell_doubles_repeats_and_what_was_changed() -> None:
         ("keep", ()),
         ("drop", ("duplicate", "part")),
         ("drop", ("repeated",)),
-        ("flag", ("near duplicate",)),
+        ("flag", ("near duplicate", "part")),
         ("flag", ("part",)),
     ]
     assert dict(audit.decisions) == {"keep": 1, "drop": 2, "flag": 2}

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from askance.errors import MissingExtra
+from askance.evals.negatives import OptionSet
 from askance.evals.negatives.giveaways import GiveAways, Tell, features, give_aways, statements_of
-from tests.evals.negatives.sets import longer, option_set, symmetrical
+from tests.evals.negatives.sets import GOOD, THINGS, longer, option_set, symmetrical
 
 
 def tells(found: GiveAways) -> dict[str, Tell]:
@@ -49,6 +52,45 @@ def test_no_twin_of_a_statement_is_among_its_examples() -> None:
 
     assert tells(give_aways(sets))["words"].accuracy == 1.0
     assert not give_aways(own).found
+
+
+def drawn(*, planted: float, images: int = 60) -> list[OptionSet]:
+    """Four negatives an image that are true of others; a part of them says "whereas" in the place of "because"."""
+    chance = Random(3)
+    true = {
+        f"{place}": f"I should buy {chance.choice(THINGS)} because it is {chance.choice(GOOD)} and like {place}"
+        for place in range(images)
+    }
+
+    def wrong(key: str) -> list[tuple[str, None]]:
+        others = chance.sample([text for other, text in true.items() if other != key], 4)
+        return [(text.replace("because", "whereas") if chance.random() < planted else text, None) for text in others]
+
+    return [option_set(key, [text], wrong(key)) for key, text in true.items()]
+
+
+def test_statements_of_other_images_give_nothing_away() -> None:
+    found = give_aways(drawn(planted=0))
+
+    assert not found.found
+    assert tells(found)["words"].accuracy == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_giveaway_in_half_of_other_images_statements_is_found() -> None:
+    found = give_aways(drawn(planted=0.5))
+
+    assert tells(found)["words"].accuracy > 0.65
+    assert tells(found)["words"].above_chance
+    assert found.wrong_words[0] in {"whereas", "whereas it"}
+
+
+def test_where_all_images_share_their_statements_nothing_is_trained() -> None:
+    true = [f"I should buy {thing}" for thing in THINGS]
+    sets = [
+        option_set(text, [text], [(other, None) for other in true if other != text]) for text in true
+    ]  # fmt: skip
+
+    assert give_aways(sets).reason == "the images share too many of their statements"
 
 
 def test_each_kind_is_looked_at_alone() -> None:

@@ -27,7 +27,26 @@ CHANGES: dict[str, tuple[Any, str, str, bool | None]] = {
     "reason, and the action too": ("reason", TEA, "I should avoid tea because it is cold", False),
     "adjective": ("adjective", TEA, "I should drink tea because it is cold", True),
     "adjective, added": ("adjective", TEA, "I should drink stale tea because it is hot", True),
-    "adjective, in two places": ("adjective", TEA, "I should avoid tea because it is cold", False),
+    "adjective, in two places": ("adjective", TEA, "I should avoid tea because it is cold", True),
+    "verb, in three places": ("verb", FISH, "Fish avoid water, so a bird would not hide in a tree.", False),
+    "reason, written anew": ("reason", TEA, "I should drink tea because it lasts all day long", False),
+    "adjective, the reason written anew": ("adjective", TEA, "I should drink tea because trains are late", False),
+    "object, the action written anew": ("object", TEA, "I should climb mountains because it is hot", False),
+    "verb, half of it written anew": ("verb", FISH, "Fish live in water, so my aunt sold her boat last week.", False),
+    "object of several words": ("object", TEA, "I should drink fresh orange juice because it is hot", True),
+    "action, respelt": (
+        "action",
+        "I shold eat chips Because theyre mine",
+        "I should avoid chips because they are mine",
+        True,
+    ),
+    "reason, beside a short form": ("reason", TEA, "I should drink the tea because it's cold", True),
+    "reason, without an apostrophe": (
+        "reason",
+        "I should eat Mollys bread Because its soft",
+        "I should eat Molly's bread because it's hard",
+        True,
+    ),
     "object throughout": ("object", "Buy tea, tea is hot", "Buy soup, soup is hot", True),
     "verb": ("verb", FISH, "Fish avoid water, so a fish would not sit in a tree.", True),
     "nothing": ("verb", FISH, FISH, False),
@@ -67,11 +86,11 @@ PUBLISHED: dict[str, tuple[Any, str, str, bool | None]] = {
         "I should drink coconut water Because this vodka is like an island paradise",
         True,
     ),
-    "adjective that changes the action too": (
+    "adjective that turns the action round too": (
         "adjective",
-        "I should drink beer more often Because it would make me feel good",
-        "I should avoid beer more often because it would make me feel terrible.",
-        False,
+        "I should drink absolut vodka Because this vodka is like an island paradise",
+        "I should avoid absolut vodka because this vodka is like a deserted island.",
+        True,
     ),
 }
 """From Fig. 7 of the paper."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,10 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, Task, evaluate
+from askance.evals.negatives import generate, read_sources
 from askance.evals.pittads.contexts import view_of
 from askance.evals.pittads.retrieval import MULTI_NOTES, answers_in, multi_scoring, score_multi, score_single
-from askance.evals.pittads.tasks import arr_multi, arr_single
+from askance.evals.pittads.tasks import arr_baseline, arr_multi, arr_single
 from askance.evals.rescoring import rescore
 from tests.evals.pittads.files import key_of, row, write_csv, write_json
 from tests.evals.pittads.worlds import (
@@ -29,6 +32,7 @@ from tests.evals.pittads.worlds import (
     shown,
     statements,
     world,
+    writer,
 )
 from tests.scripted import name_of
 
@@ -277,7 +281,7 @@ def test_ads_without_what_a_context_needs_are_left_out_and_told(tmp_path: Path) 
     task = arr_multi(data=data, vlm=model(), context="I+s_true", which="labelled")
 
     assert [sample.id for sample in task.samples] == [keys[0]]
-    assert task.notes[1:] == (
+    assert task.notes[1:-1] == (
         "1 of 3 ads are left out: those with no image",
         "1 of 2 ads are left out: those with no atypicality statement to give",
     )
@@ -306,7 +310,7 @@ def test_without_a_vlm_ads_that_nobody_described_are_left_out(tmp_path: Path) ->
     task = arr_multi(data=data, llm=model(), context="IN", descriptions=tmp_path / "said")
 
     assert [sample.inputs["narration"] for sample in task.samples] == ["A bottle."]
-    assert task.notes[-1] == "1 of 2 ads are left out: those that nobody described"
+    assert task.notes[1] == "1 of 2 ads are left out: those that nobody described"
     with pytest.raises(BadData, match=r"No ad of .* can be used"):
         arr_multi(data=data, llm=model(), context="UH", descriptions=tmp_path / "said")
 
@@ -442,6 +446,66 @@ def test_in_a_file_of_all_kinds_the_files_of_one_kind_tell(tmp_path: Path) -> No
         "thing": "object",
         "else": "unknown hard negative",
     }
+
+
+LARGE = f"large_combined{HARD}"
+WRITTEN = dict.fromkeys(("action", "reason", "adjective", "object", "statement"), 3)
+
+
+def generated(data: Path, out: Path) -> Path:
+    """The file of all kinds that is written for the statements of `data`."""
+    generate(read_sources(data), writer(), out=out)
+    return out / LARGE
+
+
+PLACES = {
+    "as it is": f"hard/{LARGE}",
+    "under another name": "hard/hard.json",
+    "beside the folder": f"../beside/{LARGE}",
+}
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_kinds_go_with_the_file_that_is_written(place: str, tmp_path: Path) -> None:
+    data = world(tmp_path / "data", true=(3,))
+    file = generated(data, (data / place).parent).rename(data / place)
+
+    task = arr_baseline(data=data, qa=file)
+    target: Any = task.samples[0].target
+
+    assert Counter(target["kinds"]) == {"true": 3, **WRITTEN}
+    assert task.notes[1] == f"Options of an image: 18, 3 of them true; wrong ones: hard negatives; {file.name}"
+
+
+def test_hard_negatives_are_those_that_lie_in_the_folder(tmp_path: Path) -> None:
+    data = world(tmp_path, true=(3,))
+    with pytest.raises(BadData) as missing:
+        arr_baseline(data=data, negatives="hard")
+    generated(data, data / "hard")
+
+    easy, hard = arr_baseline(data=data), arr_baseline(data=data, negatives="hard")
+    kinds: list[Counter[str]] = [Counter(task.samples[0].target["kinds"]) for task in (easy, hard)]
+
+    assert f"`askance negatives generate {data} --llm openai:gpt-4o --out {data}/hard`" in str(missing.value)
+    assert kinds == [{"true": 3, "other image": 12}, {"true": 3, **WRITTEN}]
+    assert [task.options.get("negatives") for task in (easy, hard)] == [None, "hard"]
+    with pytest.raises(UsageError, match=r"^The file 'a\.json' says itself which options there are\."):
+        arr_baseline(data=data, negatives="hard", qa=Path("a.json"))
+
+
+def test_without_what_tells_them_kinds_are_unknown_and_that_is_said(tmp_path: Path) -> None:
+    data = world(tmp_path / "data", true=(3, 3))
+    own = json.loads((data / "train" / "QA_Combined_Action_Reason_train.json").read_text("utf-8"))
+    true, options = own[KEY]
+    other = own[key_of(12)][0][0]
+    file = write_json(tmp_path / "mixed.json", {**own, KEY: [true, [*options, other, "written by somebody"]]})
+
+    task = arr_baseline(data=data, qa=file)
+    found = Counter(kind for sample in task.samples for kind in sample.target["kinds"])
+
+    assert found == {"true": 6, "other image": 25, "unknown hard negative": 1}
+    assert "25 statements of other images, 1 of an unknown kind; mixed.json" in task.notes[1]
+    assert task.notes[2].endswith("where the negatives.jsonl that was written with their file lies beside it")
 
 
 def test_typical_images_are_a_set_of_their_own(tmp_path: Path) -> None:

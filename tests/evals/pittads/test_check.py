@@ -44,7 +44,7 @@ def test_a_whole_folder_is_told(folder: Path) -> None:
     assert (report.images, report.images_missing) == ({"train": 3}, (TWO,))
     assert report.sets == {"usable": 2, "labelled": 3, "typical": 1}
     assert (report.options, report.true) == ({15: 4}, {3: 4})
-    assert report.problems == (f"1 images are missing, '{TWO}'.",)
+    assert report.problems == (f"1 image is missing, '{TWO}'.",)
 
 
 def test_each_dropped_row_and_image_has_its_reason(folder: Path) -> None:
@@ -78,12 +78,12 @@ def test_every_kind_of_file_is_read(folder: Path) -> None:
 
     files = {file.path: file.holds for file in check(folder).files}
 
-    assert files[f"train/action_hard_{name}"] == "hard negatives (action), 1 images, 18 options"
-    assert files["test/QA_Combined_Action_Reason_test.json"] == "1 images, 15 options"
-    assert files["QA_Action.json"] == "1 images"
-    assert files["Topics.json"] == "1 images"
-    assert files["Symbols.json"] == "1 images, 2 boxes"
-    assert files["results/UH_LLAVA_description_ARR.csv"] == "UH of 1 images by LLAVA"
+    assert files[f"train/action_hard_{name}"] == "hard negatives (action), 1 image, 18 options"
+    assert files["test/QA_Combined_Action_Reason_test.json"] == "1 image, 15 options"
+    assert files["QA_Action.json"] == "1 image"
+    assert files["Topics.json"] == "1 image"
+    assert files["Symbols.json"] == "1 image, 2 boxes"
+    assert files["results/UH_LLAVA_description_ARR.csv"] == "UH of 1 image by LLAVA"
 
 
 def test_what_is_wrong_is_collected_and_the_rest_counted(folder: Path) -> None:
@@ -133,11 +133,11 @@ def test_what_is_good_to_know_is_no_fault(folder: Path) -> None:
     report = check(folder)
 
     assert report.notes == (
-        "1 images have an option twice, '2/12.jpg' first; it is offered once.",
+        "1 image has an option twice, '2/12.jpg' first; it is offered once.",
         "Release B has 15 options an image; this file has 3, 15.",
         "2 images have fewer than three true statements, which bounds precision@3.",
-        "1 images have no plurality label: a tie.",
-        "1 rows have a box whose label holds a hyphen; it is kept.",
+        "1 image has no plurality label: a tie.",
+        "1 row has a box whose label holds a hyphen; it is kept.",
     )
     assert report.problems == ()
 

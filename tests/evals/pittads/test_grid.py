@@ -18,13 +18,14 @@ from askance.evals.catalog import find_task
 from askance.evals.figures import Figure
 from askance.evals.grid import CellSpec, read_grid
 from askance.evals.gridded import GridPlan, GridRun, GridRunner, tables_of
+from askance.evals.negatives import generate, read_sources
 from askance.evals.reference import reference_table
 from askance.evals.tables import FORMATS, rendered
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, ScriptedScorer, get_model
 from askance.replay import MemoryStore, RecordKind
-from tests.evals.pittads.files import key_of, row, write_json
-from tests.evals.pittads.worlds import REFUSAL, choosing, is_wrong, listed, numbers, picture_of, statements, world
+from tests.evals.pittads.files import key_of, row
+from tests.evals.pittads.worlds import REFUSAL, choosing, is_wrong, listed, numbers, picture_of, world, writer
 from tests.golden.comparison import check, text_of
 from tests.images import samples as pictures
 from tests.scripted import ENFORCED, name_of
@@ -159,7 +160,7 @@ def grid_runner(folder: Path) -> GridRunner:
     rows = [[row(key, "1", f"bottle {number}", f"feather {number}")] for key, number in atypical]
     rows += [[row(key, "Regular_Object", "", "")] for key in keys[ATYPICAL:]]
     data = world(folder / "data", true=(3,) * len(keys), rows=rows)
-    write_json(data / "hard.json", {key: statements(key, 3, 15) for key in keys})
+    generate(read_sources(data), writer(), out=data / "hard")
     grid = read_grid(GRID)
     runner = GridRunner(
         grid.with_models({name: name for name in grid.models}),
@@ -256,6 +257,29 @@ def test_published_figures_stand_beside_and_every_form_is_written(made: GridRun)
     for table in tables.values():
         for form in FORMATS:
             assert "nan" not in rendered(table, form).lower()
+
+
+def test_options_are_those_of_the_published_rows_and_every_table_says_which(made: GridRun) -> None:
+    """Table 6 has the rows of the other tables as those of "18 Hard Neg."."""
+    kinds: dict[str, set[str]] = {"12": set(), "18": set()}
+    for cell in made.grid.cells:
+        run = made.found[cell.asked].run
+        assert run is not None
+        if run.task.startswith("pittads/arr-"):
+            shown = [kind for answer in run.answers for kind in answer.sample.target["kinds"]]
+            kinds["12" if cell.label.startswith("12 Neg.") else "18"].update(shown)
+
+    assert kinds == {
+        "12": {"true", "other image"},
+        "18": {"true", "action", "reason", "adjective", "object", "statement"},
+    }
+    hard = "Options of an image: 18, 3 of them true; wrong ones: hard negatives; large_combined_hard_"
+    tables = tables_of(made)
+    for name, table in tables.items():
+        assert any(note.startswith(hard) for note in table.notes) == (name not in {"table-1", "table-2"})
+    assert [note.partition(";")[0] for note in tables["table-6"].notes if note.startswith("Options of")] == [
+        "Options of an image: 15, 3 of them true", "Options of an image: 18, 3 of them true"
+    ]  # fmt: skip
 
 
 def test_the_published_rows_of_the_grid_are_there() -> None:

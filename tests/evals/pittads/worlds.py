@@ -25,6 +25,17 @@ SAID: dict[str, Any] = {
 }
 DETECTED = "The surface of cup mimics the texture of brick, while retaining its original structure."
 
+
+def writer() -> ScriptedModel:
+    """Writes hard negatives; each is another text."""
+
+    def reply(request: ChatRequest) -> str:
+        statement = f"I should skip it because of {request.key}"
+        return json.dumps({"negatives": [{"replaced": "", "replacement": "", "statement": statement}]})
+
+    return ScriptedModel(reply, capabilities=ENFORCED, identity="writer")
+
+
 Reply = Callable[[ChatRequest], Any]
 
 

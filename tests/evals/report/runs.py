@@ -11,6 +11,7 @@ from typing import Any
 from askance.chains import action_reason
 from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.evals import ChainSolver, Prediction, Run, Sample, Score, Scoring, Task, evaluate, mean
+from askance.evals.pittads.dataset import Negatives
 from askance.images import Image
 from tests.evals.odd import write_pictures
 from tests.evals.pittads import worlds
@@ -90,13 +91,13 @@ def copied(run: Run, count: int) -> Run:
     return Run.open(run.path)
 
 
-def chain_run(folder: Path, data: Path, **answers: Any) -> Run:
+def chain_run(folder: Path, data: Path, *, negatives: Negatives = "easy", **answers: Any) -> Run:
     """The whole chain over made-up ads, answered by a script; `answers` change what it says."""
     from askance.evals.pittads.arr import arr_multi
 
     chosen = worlds.choosing(worlds.is_wrong)
     model = worlds.model(**{"choose_action_reasons": chosen, **answers})
-    return evaluate(arr_multi(data=data, vlm=model, context="T_V+s_IN"), out=folder)
+    return evaluate(arr_multi(data=data, vlm=model, context="T_V+s_IN", negatives=negatives), out=folder)
 
 
 def hostile_run(folder: Path, pictures: Path) -> Run:

@@ -11,9 +11,10 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals import Run
+from askance.evals.negatives import generate, read_sources
 from askance.evals.report import build_report
 from askance.evals.report.values import Row, Share, Spent
-from tests.evals.pittads.worlds import REFUSAL, world
+from tests.evals.pittads.worlds import REFUSAL, world, writer
 from tests.evals.report.runs import chain_run, plain_run
 
 SPENT = Spent(calls=1, input=10, output=2, seconds=0.5, cost=0.01)
@@ -75,8 +76,12 @@ def test_options_of_a_chain_are_shown_by_their_words(tmp_path: Path) -> None:
 
 
 def test_a_run_stands_beside_what_was_published_of_the_same_question(tmp_path: Path) -> None:
-    run = chain_run(tmp_path / "run", world(tmp_path / "data"))
+    data = world(tmp_path / "data")
+    generate(read_sources(data), writer(), out=data / "hard")
+    easy, run = chain_run(tmp_path / "easy", data), chain_run(tmp_path / "hard", data, negatives="hard")
     (beside,) = build_report([run]).runs[0].beside
+
+    assert build_report([easy]).runs[0].beside == ()  # the published options are hard
 
     assert beside.heads == ("Vicuna, T_V + ŝ_IN", "GPT-4, T_V + ŝ_IN")
     assert dict(beside.rows)["p@1"] == pytest.approx((0.6832, 0.9554))

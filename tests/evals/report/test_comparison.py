@@ -49,7 +49,7 @@ def test_the_page_says_verdict_counts_and_what_differs(chains: tuple[Run, Run]) 
     for words in (
         "a against b",
         "a and b are tied on mean of five at this size: 100.00 % against 0.00 %",
-        "adjusted for 9 comparisons",
+        "Exploratory, p not adjusted: p@1, p@2, p@3, acc@1",
         "A better 3 B better 0 Other answer 0 Same answer 0",
         "3 samples in both, 0 more in A, 0 more in B",
         "The two are of one configuration.",
@@ -117,7 +117,7 @@ def test_the_page_of_three_names_each_by_a_letter(three: tuple[Run, ...]) -> Non
         "3 of 3 samples are not answered alike by all.",
         "3 samples in all 3, 0 more in A, 0 more in B, 0 more in C",
         "Compared: A against each of the others, on the samples that all have",
-        "adjusted for 18 comparisons",
+        "p adjusted for 2 comparisons",
         "The runs are of one configuration.",
     ):
         assert words in parsed.text

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from askance.evals import Run
+from askance.evals.negatives import generate, read_sources
 from askance.evals.report import build_report, report_page
 from askance.evals.report.embedding import Room
-from tests.evals.pittads.worlds import world
+from tests.evals.pittads.worlds import world, writer
 from tests.evals.report.runs import HOSTILE, Parsed, chain_run, hostile_run, plain_run
 
 
@@ -69,7 +70,9 @@ def test_figures_have_their_interval_counts_and_bounds(run: Run) -> None:
 
 
 def test_published_figures_stand_in_columns_of_their_own(tmp_path: Path) -> None:
-    text = page_of(chain_run(tmp_path / "run", world(tmp_path / "data"))).text
+    data = world(tmp_path / "data")
+    generate(read_sources(data), writer(), out=data / "hard")
+    text = page_of(chain_run(tmp_path / "run", data, negatives="hard")).text
 
     assert "figure ours Vicuna, T_V + ŝ_IN † GPT-4, T_V + ŝ_IN †" in text
     assert "Published figures, not ours: Table 3" in text
@@ -123,7 +126,7 @@ def test_calls_beyond_the_room_are_left_out_and_said_to_be() -> None:
 
     assert [room.takes({"a": "x" * 20}), room.takes({"b": "x" * 20}), room.takes({})] == [True, False, True]
     assert room.refused == 1
-    assert room.notes == ("the calls of 1 samples had no room in this page; they are in the run's folder",)
+    assert room.notes == ("the calls of 1 sample had no room in this page; they are in the run's folder",)
 
 
 def test_the_page_runs_its_own_script_alone_and_asks_nobody(run: Run) -> None:

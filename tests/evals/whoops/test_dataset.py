@@ -318,4 +318,4 @@ def test_the_check_goes_on_past_broken_rows(tmp_path: Path) -> None:
 
     assert report.counts["images"].found == 4
     assert "line 3, 'crowd_captions'" in report.problems[0]
-    assert report.problems[1:] == ("1 images have another number of crowd_explanations than 5.",)
+    assert report.problems[1:] == ("1 image has another number of crowd_explanations than 5.",)

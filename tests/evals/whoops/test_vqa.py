@@ -1,4 +1,4 @@
-"""`whoops/vqa`: exact match by the usual rules, a judge in the place of BEM."""
+"""`whoops/vqa`: matches by the usual rules and by the paper's, a judge in the place of BEM."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.evals import Run, evaluate
+from askance.evals.reference import reference_table
 from askance.evals.rescoring import rescore
 from askance.evals.whoops.answers import plain
 from askance.evals.whoops.tasks import vqa
+from askance.evals.whoops.vqa import scoring
 from tests.evals.pittads.worlds import shown
 from tests.evals.whoops import files
 from tests.evals.whoops.files import IDS
@@ -152,3 +154,11 @@ PLAIN = {
 @pytest.mark.parametrize(("text", "expected"), PLAIN.items(), ids=repr)
 def test_answers_are_made_comparable(text: str, expected: str) -> None:
     assert plain(text) == expected
+
+
+def test_the_published_figure_stands_beside_the_metric_of_its_rule() -> None:
+    metrics = [metric.name for metric in scoring().metrics]
+    columns = reference_table("whoops", 2).columns
+
+    assert [name for name in metrics if name in columns] == ["strict match"]
+    assert reference_table("whoops", 2).value("zero-shot", "OFA Large", column="strict match") == 8
