@@ -2,8 +2,8 @@
 
     python examples/ask_for_more.py MODEL IMAGE
 
-MODEL is `demo` for the pictures of `askance demo --copy ads`, whose answers are hand-written; for others it is a spec such as
-openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1 or openai:gpt-4o.
+MODEL is `demo`, whose answers are hand-written, for a picture of `askance demo --copy ads`; for any other it is a spec
+such as openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1 or openai:gpt-4o.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from askance.atypicality import RELATIONS, Statement, all_statements
-from askance.chains import Given, action_reason
+from askance.chains import Context, Given, action_reason
 from askance.demo import CASSETTE, ENTRIES, FOLDER, NAME, PICTURES, TABLE, read_table
 from askance.images import Image
 from askance.models import Engine, get_model
@@ -181,7 +181,7 @@ def test_entry(name: str) -> None:
     ("context", "node"),
     [("UH", "choose_from_unusual"), ("IN", "choose_action_reasons"), ("T_V", "choose_action_reasons")],
 )
-async def test_the_model_demo_chooses_by_what_it_is_told(context: str, node: str) -> None:
+async def test_the_model_demo_chooses_by_what_it_is_told(context: Context, node: str) -> None:
     model = get_model("demo", engine=Engine(mode="live", records=MemoryStore()))
     chain = action_reason(model, context=context, prompts=PromptLibrary([]))
     inputs: list[Given] = [{"image": entry.path, "options": entry.options} for entry in read_table()]

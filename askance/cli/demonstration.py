@@ -74,9 +74,7 @@ def copy_demo(folder: Path) -> int:
             raise UsageError(f"{str(target)!r} is there already and differs.", hint="Name another folder.")
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    print(
-        f"{len(entries)} pictures, options.json and samples.jsonl are in {folder}. With the demo's hand-written answers:"
-    )
+    print(f"{len(entries)} pictures, options.json and samples.jsonl are in {folder}. With hand-written answers:")
     where, options = shlex.quote(str(folder)), shlex.quote(str(folder / "options.json"))
     print(f"  askance run action-reason {where} --options {options} --vlm demo")
     print("A model of yours, on a server or behind an API, takes the place of `demo`.")

@@ -75,9 +75,8 @@ def _chosen_from_words(answers: Mapping[str, Any], request: ChatRequest) -> Mapp
     """What is chosen from a description, or from what is unusual where that is all that is told."""
     words = "\n".join(message.text for message in request.messages)
     told = any(answers[link] in words for link in ("narration", "combine"))
-    return _chosen(
-        answers["choose_action_reasons" if told else "choose_from_unusual"], request, "answers", several=True
-    )
+    node = "choose_action_reasons" if told else "choose_from_unusual"
+    return _chosen(answers[node], request, "answers", several=True)
 
 
 def _chosen(texts: Iterable[str], request: ChatRequest, field: str, *, several: bool) -> Mapping[str, Any] | None:

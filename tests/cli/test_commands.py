@@ -14,7 +14,7 @@ import pytest
 from askance import __version__
 from askance.models.encoders.arrays import VectorFile, half
 from askance.replay import Store
-from tests.cli.command import DEMO, Command, draw, link_of
+from tests.cli.command import Command, draw, link_of
 from tests.cli.test_run import problems
 from tests.replies import NO_SCHEMA
 from tests.servers import Answer, FakeEndpoint, Seen
