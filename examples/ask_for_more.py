@@ -2,7 +2,8 @@
 
     python examples/ask_for_more.py MODEL IMAGE
 
-MODEL is a spec such as openai:gpt-4o or openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1.
+MODEL is `demo`, whose answers are hand-written, for a picture of `askance demo --copy ads`; for any other it is a spec
+such as openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1 or openai:gpt-4o.
 """
 
 from __future__ import annotations

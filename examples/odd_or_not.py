@@ -1,7 +1,7 @@
 """A task of your own in Python: whether a picture has anything odd about it.
 
     askance demo --copy ads
-    askance eval run examples/odd_or_not.py --data ads/samples.jsonl --vlm openai:gpt-4o
+    askance eval run examples/odd_or_not.py --data ads/samples.jsonl --vlm demo
 
 The data are lines of JSON with a picture's name and what is true of it; any other reading of them is as good.
 """

@@ -70,6 +70,8 @@ class Reader:
     """For commands in a shell; its `PATH` leads to `askance`."""
     askance: Callable[[list[str]], object]
     """The command within this process, in this folder and environment: it takes its words, and exits by itself."""
+    servers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Where an address in a file that a page writes leads in truth."""
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
     printed: str = ""
 
@@ -88,7 +90,10 @@ class Reader:
     def _write(self, fence: Fence) -> None:
         path = self.folder / fence.rest
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(fence.text, encoding="utf-8")
+        text = fence.text
+        for address, truth in self.servers.items():
+            text = text.replace(address, truth)
+        path.write_text(text, encoding="utf-8")
 
     def _run_python(self, fence: Fence) -> None:
         name, _, line = fence.where.rpartition(":")

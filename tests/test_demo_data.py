@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from askance.atypicality import RELATIONS, Statement, all_statements
-from askance.chains import action_reason
+from askance.chains import Context, Given, action_reason
 from askance.demo import CASSETTE, ENTRIES, FOLDER, NAME, PICTURES, TABLE, read_table
 from askance.images import Image
 from askance.models import Engine, get_model
@@ -175,6 +175,19 @@ def test_entry(name: str) -> None:
     assert entry.options == tuple(text for _, text in picture["options"])
     assert [picture["options"][number - 1][0] for number in sorted(entry.right)] == ["right"] * 3
     assert entry.statements == tuple(Statement(**statement).text for statement in picture["truth"])
+
+
+@pytest.mark.parametrize(
+    ("context", "node"),
+    [("UH", "choose_from_unusual"), ("IN", "choose_action_reasons"), ("T_V", "choose_action_reasons")],
+)
+async def test_the_model_demo_chooses_by_what_it_is_told(context: Context, node: str) -> None:
+    model = get_model("demo", engine=Engine(mode="live", records=MemoryStore()))
+    chain = action_reason(model, context=context, prompts=PromptLibrary([]))
+    inputs: list[Given] = [{"image": entry.path, "options": entry.options} for entry in read_table()]
+    readings = await chain.abatch(inputs)
+    chosen = [reading.answers.unwrap().numbers for reading in readings if reading.answers]
+    assert chosen == [tuple(picture["answers"][node]) for picture in table().values()]
 
 
 async def test_the_model_demo_answers_the_demo_in_any_order_of_options_and_nothing_else() -> None:

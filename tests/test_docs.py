@@ -1,22 +1,17 @@
 """What the README and the pages of `docs/` tell a reader to type works, and shows what they show.
 
-Specs such as `openai:gpt-4o` lead to an endpoint on this machine that gives the demo's answers wherever the demo asks
-the same, judges texts by the words that they share, makes questions of captions, and gives a small valid answer
-elsewhere.
+The reader has no key. What stands under `demo` comes from the model of that name. `SERVER`, the address that pages have
+for a server of one's own, leads to an endpoint on this machine that judges texts by the words that they share, makes
+questions of captions, and gives a small valid answer elsewhere.
 """
 
 from __future__ import annotations
 
-import base64
 import gc
-import hashlib
-import json
 import os
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,17 +23,7 @@ from tests.questions import question_by_words
 from tests.servers import FakeEndpoint, Seen
 
 ROOT = Path(__file__).resolve().parent.parent
-DEMO = ROOT / "askance" / "demo"
-COMMAND = """\
-#!{python}
-import sys
-from askance.cli import main
-from askance.models.openai import client as openai_client
-openai_client.OPENAI = "{url}"
-sys.exit(main())
-"""
-"""The command as it is installed, but for the address of OpenAI."""
-
+SERVER = "http://localhost:8000/v1"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -51,22 +36,14 @@ def test_a_page_does_what_it_says(page: Path, reader: Reader) -> None:
 
 
 @pytest.fixture
-def reader(own_place: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """Someone in an empty folder who has `askance` installed, a key, and a terminal of 100 columns."""
+def reader(own_place: Path, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    """Someone in an empty folder who has `askance` installed, a server, no key, and a terminal of 100 columns."""
     (own_place / "examples").symlink_to(ROOT / "examples")  # as in a clone
-    bin_ = own_place.parent / "bin"
-    bin_.mkdir()
-    command = bin_ / "askance"
-    command.write_text(COMMAND.format(python=sys.executable, url=endpoint.url), encoding="utf-8")
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("OPENAI_API_KEY", "nobody-asks")
-    monkeypatch.setattr("askance.models.openai.client.OPENAI", endpoint.url)
     monkeypatch.delenv("ASKANCE_STORE")
-    someone = Reader(own_place, dict(os.environ), main)
+    someone = Reader(own_place, dict(os.environ), main, {SERVER: endpoint})
     gc.freeze()  # so that only what the page leaves is looked through
     with log_kept():
         yield someone
@@ -77,56 +54,14 @@ def reader(own_place: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[FakeEndpoint]:
-    answers = demo_answers()
-
-    def answer(seen: Seen) -> str | None:
-        if "messages" not in seen.json:
-            return None
-        return answers.get(asked(seen.json["messages"])) or verdict_by_words(seen) or question_by_words(seen)
-
-    with FakeEndpoint(answer, models=("gpt-4o",)) as running:
-        yield running
+def endpoint() -> Iterator[str]:
+    with FakeEndpoint(by_words, models=("my-model",)) as running:
+        yield running.url
 
 
-def demo_answers() -> dict[str, str]:
-    """The demo's recorded texts, by what was asked."""
-    answers: dict[str, str] = {}
-    for path in DEMO.glob("*.jsonl"):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            if record.get("kind") == "chat":
-                answers[asked(record["request"]["messages"])] = record["response"]["text"]
-    return answers
-
-
-def asked(messages: list[dict[str, Any]]) -> str:
-    """What is asked, be the messages askance's own or OpenAI's: the roles, the texts, and the pictures by source."""
-    sources = sent_pictures()
-    turns: list[list[str]] = []
-    for message in messages:
-        parts = message.get("parts", message.get("content", ""))
-        parts = [{"text": parts}] if isinstance(parts, str) else parts
-        turns.append([message["role"], *(_said(part, sources) for part in parts)])
-    return json.dumps(turns)
-
-
-def _said(part: dict[str, Any], sources: dict[str, str]) -> str:
-    if "text" in part:
-        return part["text"]
-    if "sha256" in part:
-        return part["sha256"]
-    sent = base64.b64decode(part["image_url"]["url"].partition(",")[2])
-    return sources.get(hashlib.sha256(sent).hexdigest(), "another picture")
-
-
-@cache
-def sent_pictures() -> dict[str, str]:
-    """The demo's pictures: digest of the bytes that an endpoint gets, to digest of the source."""
-    from askance.images import Image
-
-    images = [Image.from_path(path) for path in sorted((DEMO / "pictures").glob("*.jpg"))]
-    return {image.prepare().sha256: image.sha256 for image in images}
+def by_words(seen: Seen) -> str | None:
+    """A judge's verdict or a question's next step; None where anything else is asked."""
+    return (verdict_by_words(seen) or question_by_words(seen)) if "messages" in seen.json else None
 
 
 # --- the reader notices what is wrong ---

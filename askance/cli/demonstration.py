@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import sys
 import time
 from contextlib import aclosing
@@ -28,10 +29,12 @@ TR1 texture of another · TR2 made of many small ones · OIO one inside another 
 """
 
 _NEXT = """
-Now with a real model, an API or a server of your own:
+The same, step by step, with no key: the model `demo` gives these hand-written answers wherever a model is asked.
   askance demo --copy ads
-  askance run action-reason ads --options ads/options.json --vlm openai:gpt-4o
+  askance run action-reason ads --options ads/options.json --vlm demo
+Then with a real model: a server of your own, or an API, whose key is in the environment (OPENAI_API_KEY).
   askance run verbalize ads --vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1
+  askance run verbalize ads --vlm openai:gpt-4o
 """
 
 
@@ -71,8 +74,10 @@ def copy_demo(folder: Path) -> int:
             raise UsageError(f"{str(target)!r} is there already and differs.", hint="Name another folder.")
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    print(f"{len(entries)} pictures, options.json and samples.jsonl are in {folder}. Now with a model of yours:")
-    print(f"  askance run action-reason {folder} --options {folder / 'options.json'} --vlm openai:gpt-4o")
+    print(f"{len(entries)} pictures, options.json and samples.jsonl are in {folder}. With hand-written answers:")
+    where, options = shlex.quote(str(folder)), shlex.quote(str(folder / "options.json"))
+    print(f"  askance run action-reason {where} --options {options} --vlm demo")
+    print("A model of yours, on a server or behind an API, takes the place of `demo`.")
     return OK
 
 

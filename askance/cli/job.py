@@ -36,8 +36,8 @@ DEFAULT_COUNT = 3
 
 _NO_MODEL = ConfigError(
     "No model is named for --vlm.",
-    hint="On this machine: --local. An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). A local server: "
-    "--vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1. Or set `vlm` in askance.toml.",
+    hint="On this machine: --local. A local server: --vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1. "
+    "An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). Or set `vlm` in askance.toml.",
 )
 
 _TAKES: Mapping[str, frozenset[str]] = {

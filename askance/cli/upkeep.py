@@ -105,10 +105,11 @@ def paid(config: Config) -> Any:
     from askance.chat import ModelId, Usage, canonical_json
     from askance.errors import ConfigError
     from askance.models.resolve import named
+    from askance.models.spec import BUILT_IN
     from askance.models.spending.prices import list_price
 
     prices: dict[str, Any] = {}
-    for name in config.models:
+    for name in (*BUILT_IN, *config.models):
         with suppress(ConfigError):  # a model on this machine whose weights are elsewhere has cost nothing
             settings = named(name, config=config)
             prices[canonical_json(settings.id.canonical())] = settings.price

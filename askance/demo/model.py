@@ -65,10 +65,18 @@ def _about(request: ChatRequest) -> Mapping[str, Any] | None:
     for row in _table():
         answers = row["answers"]
         if row["sha256"] in digests or (
-            not digests and any(answers[link] in words for link in ("narration", "combine"))
+            not digests and any(answers[link] in words for link in ("narration", "unusual", "combine"))
         ):
             return answers
     return None
+
+
+def _chosen_from_words(answers: Mapping[str, Any], request: ChatRequest) -> Mapping[str, Any] | None:
+    """What is chosen from a description, or from what is unusual where that is all that is told."""
+    words = "\n".join(message.text for message in request.messages)
+    told = any(answers[link] in words for link in ("narration", "combine"))
+    node = "choose_action_reasons" if told else "choose_from_unusual"
+    return _chosen(answers[node], request, "answers", several=True)
 
 
 def _chosen(texts: Iterable[str], request: ChatRequest, field: str, *, several: bool) -> Mapping[str, Any] | None:
@@ -93,9 +101,7 @@ REPLIES: Mapping[str | None, Callable[[Mapping[str, Any], ChatRequest], Mapping[
     "caption": lambda said, _: {"description": said["caption"]},
     "combine": lambda said, _: {"description": said["combine"]},
     "detect_statement": lambda said, request: _chosen([said["detect_statement"]], request, "statement", several=False),
-    "choose_action_reasons": lambda said, request: _chosen(
-        said["choose_action_reasons"], request, "answers", several=True
-    ),
+    "choose_action_reasons": _chosen_from_words,
     "end_to_end": lambda said, request: _chosen(said["end_to_end_multi"], request, "answers", several=True),
 }
 """The JSON that each node asks for, by the name of the schema that it sends along."""

@@ -43,7 +43,10 @@ class Price:
     """Date of the price list that it is from; None where it is configured."""
 
     def cost(self, usage: Usage) -> float | None:
-        """US dollars for `usage`; None where the endpoint did not count, or the price does not hold for it."""
+        """US dollars for `usage`; None where the endpoint did not count, or the price does not hold for it.
+
+        What is free costs nothing, counted or not.
+        """
         return self._cost(usage, self.input)
 
     def most(self, usage: Usage) -> float | None:
@@ -51,6 +54,8 @@ class Price:
         return self._cost(usage, max(self.input, self.written or 0.0))
 
     def _cost(self, usage: Usage, fresh: float) -> float | None:
+        if not (fresh or self.cached or self.output):
+            return 0.0
         if usage.input is None or usage.output is None or (self.up_to is not None and usage.input > self.up_to):
             return None
         cached = min(usage.cached or 0, usage.input)

@@ -39,8 +39,8 @@ USAGE = {
         ["run", "verbalize", "ads"],
         said(
             "No model is named for --vlm.",
-            "On this machine: --local. An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). A local server: "
-            f"--vlm {LOCAL}. Or set `vlm` in askance.toml.",
+            f"On this machine: --local. A local server: --vlm {LOCAL}. "
+            "An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). Or set `vlm` in askance.toml.",
         ),
     ),
     "unknown model": (

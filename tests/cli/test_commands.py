@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pytest
 from askance import __version__
 from askance.models.encoders.arrays import VectorFile, half
 from askance.replay import Store
-from tests.cli.command import DEMO, Command, draw, link_of
+from tests.cli.command import Command, draw, link_of
 from tests.cli.test_run import problems
 from tests.replies import NO_SCHEMA
 from tests.servers import Answer, FakeEndpoint, Seen
@@ -30,7 +31,7 @@ def test_the_demo_shows_the_whole_chain(askance: Command, own_place: Path) -> No
     assert "\n  argues for  ✓ " in done.out
     assert "✗ " in done.out.partition("\n\n")[2]
     assert " · 0 calls made · 56 replayed · " in done.out
-    assert "  askance run action-reason ads --options ads/options.json --vlm openai:gpt-4o\n" in done.out
+    assert "  askance run action-reason ads --options ads/options.json --vlm demo\n" in done.out
 
 
 def test_the_demo_as_json_fits_the_schema(askance: Command) -> None:
@@ -39,20 +40,26 @@ def test_the_demo_as_json_fits_the_schema(askance: Command) -> None:
     assert (done.code, done.err, len(done.lines), problems(done.lines)) == (0, "", 8, [])
 
 
-def test_the_demo_can_be_copied_and_run(askance: Command, vlm: str) -> None:
+def test_the_demo_can_be_copied_and_run(askance: Command) -> None:
     copied = askance("demo", "--copy", "mine")
     again = askance("demo", "--copy", "mine")
+    [typed] = [line for line in copied.out.splitlines() if line.startswith("  askance ")]
+    first = askance(*shlex.split(typed)[1:], "--json")
     Path("mine/options.json").write_text("{}", encoding="utf-8")
     differs = askance("demo", "--copy", "mine")
     askance("demo", "--copy", "other")
-    done = askance("run", "end-to-end", "other", "--options", "other/options.json", "--vlm", vlm, "--json")
+    done = askance("run", "end-to-end", "other", "--options", "other/options.json", "--vlm", "demo", "--json")
+    stats = askance("cache", "stats")
 
     assert (copied.code, again.code, copied.out) == (0, 0, again.out)
     assert (differs.code, differs.err) == (
         2,
         "askance: 'mine/options.json' is there already and differs.\n  → Name another folder.\n",
     )
-    assert (done.code, len(done.lines)) == (0, len(list((DEMO / "pictures").iterdir())))
+    for run in (first, done):
+        assert (run.code, [line["outcome"] for line in run.lines]) == (0, ["answered"] * 8)
+        assert run.err.rstrip().endswith(" · 0 tokens · $0.0000")
+    assert stats.out.rstrip().endswith("Each replay of all of it saves $0.0000.")
 
 
 def test_models_check_says_what_an_endpoint_can_do(askance: Command, endpoint: FakeEndpoint, vlm: str) -> None:

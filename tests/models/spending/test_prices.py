@@ -79,6 +79,13 @@ def test_cost_and_the_most_that_it_can_be(usage: Usage, cost: float | None, most
     )
 
 
+def test_what_is_free_costs_nothing_though_nobody_counted() -> None:
+    free = Price(input=0, output=0)
+
+    assert (free.cost(Usage()), free.most(Usage())) == (0, 0)
+    assert Price(input=0, output=0, cached=1).cost(Usage()) is None
+
+
 def test_every_entry_of_the_file_is_a_price_with_a_date_and_a_source() -> None:
     providers = json.loads(PRICES.read_text(encoding="utf-8"))["providers"]
 
