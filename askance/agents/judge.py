@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -10,7 +9,7 @@ from typing_extensions import override
 
 from askance.agents.judging import VERDICTS, Verdict, VerdictValue, verdict_of
 from askance.agents.questions import question_of
-from askance.agents.replies import last_line, plain_lines, reason_in, whole_object
+from askance.agents.replies import first_word, judged, last_line, plain_lines, reason_in, whole_object
 from askance.nodes import Node, Result, Unreadable, skipped
 from askance.prompts import harmless
 
@@ -29,7 +28,6 @@ QUESTION = "What is unusual in this image?"
 
 _PROMPTS: Mapping[JudgeForm, str] = {"short": "judge_equivalence", "rubric": "judge_equivalence_rubric"}
 _SAID: Mapping[JudgeForm, tuple[VerdictValue, ...]] = {"short": ("true", "false"), "rubric": VERDICTS}
-_WORD = re.compile(r"(?:(?:final\s+)?answer\s*:\s*)?[\"']?(true|false)[\"']?\s*[.!]?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +114,11 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
 
     @override
     def _read(self, text: str, subject: EquivalenceQuestion, rung: Rung) -> Verdict:
-        """As any node's, but JSON counts only as the whole reply: an object within prose may be the candidate's."""
-        if rung == "paper" or not text.strip():
-            return super()._read(text, subject, rung)
-        return self.read_json(whole_object(text), subject)
+        """JSON counts only as the whole reply, and no verdict that stands in the texts: it may be the candidate's."""
+        said = judged(text, subject.reference, subject.candidate, subject.question)
+        if rung == "paper":
+            return self.read_text(said, subject)
+        return self.read_json(whole_object(said, subject.reference, subject.candidate), subject)
 
     @override
     def read_json(self, data: Mapping[str, Any], subject: EquivalenceQuestion) -> Verdict:
@@ -130,16 +129,12 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
     def read_text(self, text: str, subject: EquivalenceQuestion) -> Verdict:
         lines = plain_lines(text)
         if self.form == "short":
-            return self._read_short(lines)
-        said = last_line(lines, "Verdict", "true, false or unclear")
+            found = first_word(lines, _SAID[self.form], subject.reference, subject.candidate)
+            if found is None:
+                raise Unreadable("the answer must be True or False, alone on the first line")
+            return Verdict(value=self._value(found[0]), reason=" ".join(found[1]))
+        said = last_line(lines, "Verdict", "true, false or unclear", subject.reference, subject.candidate)
         return Verdict(value=self._value(said), reason=reason_in(lines))
-
-    def _read_short(self, lines: list[str]) -> Verdict:
-        """The verdict on the first line; what follows is the reason, unless it is another verdict."""
-        said = [found[1].lower() if (found := _WORD.fullmatch(line)) else None for line in lines]
-        if not said or said[0] is None or {*said} - {said[0], None}:
-            raise Unreadable("the answer must be True or False, alone on the first line")
-        return Verdict(value=self._value(said[0]), reason=" ".join(lines[1:]))
 
     def _value(self, said: object) -> VerdictValue:
         if isinstance(said, bool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from typing_extensions import override
 
 from askance.agents.questions import question_of
-from askance.agents.replies import last_line, plain_lines, reason_in, whole_object
+from askance.agents.replies import judged, last_line, plain_lines, reason_in, whole_object
 from askance.errors import UsageError
 from askance.models import run_sync
 from askance.nodes import Node, Result, Unreadable
@@ -132,10 +133,11 @@ class PreferenceNode(Node[PreferenceQuestion, Said]):
 
     @override
     def _read(self, text: str, subject: PreferenceQuestion, rung: Rung) -> Said:
-        """As any node's, but JSON counts only as the whole reply."""
-        if rung == "paper" or not text.strip():
-            return super()._read(text, subject, rung)
-        return self.read_json(whole_object(text), subject)
+        """JSON counts only as the whole reply, and nothing that stands in the texts: it may be an answer's."""
+        said = judged(text, subject.first, subject.second, subject.question)
+        if rung == "paper":
+            return self.read_text(said, subject)
+        return self.read_json(whole_object(said, subject.first, subject.second), subject)
 
     @override
     def read_json(self, data: Mapping[str, Any], subject: PreferenceQuestion) -> Said:
@@ -145,7 +147,9 @@ class PreferenceNode(Node[PreferenceQuestion, Said]):
     @override
     def read_text(self, text: str, subject: PreferenceQuestion) -> Said:
         lines = plain_lines(text)
-        return Said(place=_place(last_line(lines, "Better", "first, second or same")), reason=reason_in(lines))
+        heading = "Better(?:\\s+(?:one|answer))?"
+        said = last_line(lines, heading, "first, second or same", subject.first, subject.second)
+        return Said(place=_place(said), reason=reason_in(lines))
 
 
 class PreferenceJudge:
@@ -200,10 +204,12 @@ def _unasked(a: str, b: str) -> Said | None:
 
 
 def _place(said: object) -> Place:
-    word = said.strip().lower() if isinstance(said, str) else said
+    word = _ANSWER.sub("", said.strip().lower()) if isinstance(said, str) else said
     if word not in PLACES:
         raise Unreadable(f"`better` must be one of {', '.join(PLACES)}")
     return word
 
+
+_ANSWER = re.compile(r"^the\s+|\s+(?:one|answer)$")
 
 judge_preference = PreferenceJudge

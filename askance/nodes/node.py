@@ -7,12 +7,9 @@ asked again once, with what was wrong; after that the outcome is `invalid` and k
 
 from __future__ import annotations
 
-import json
-import re
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from typing_extensions import override
 
@@ -21,13 +18,14 @@ from askance.errors import BadImage, CallError, ReplayMiss
 from askance.frozen import quickly
 from askance.models import get_model, run_sync
 from askance.nodes.listening import listened
+from askance.nodes.reply import json_object, spoken
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.telling import shown, told, traced_chat
 from askance.prompts import Form, Prompt, PromptLibrary
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from langchain_core.callbacks import AsyncCallbackManager
     from langchain_core.runnables import RunnableConfig
@@ -42,12 +40,8 @@ if TYPE_CHECKING:
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-MOST_TRIED = 100
-"""Braces of a reply at which an object is looked for."""
-
 _call, _message = quickly(Call), quickly(Message)
 _result: type[Result[Any]] = quickly(Result)
-_FENCED_JSON = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
 
 class Node(Runnable[In, Out], ABC, Generic[In, Out]):
@@ -278,7 +272,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """Tells the model's endpoint record where an answer shows that a schema is not enforced after all."""
         found: Mapping[str, Any] = {}
         with suppress(Unreadable):
-            found = json_object(reply)
+            found = json_object(reply, self.schema(subject)["required"])
         if not set(self.schema(subject)["required"]) <= set(found):
             self.model.notice(
                 "it took a JSON schema and did not hold the answer to it; the next run asks in another form.",
@@ -286,11 +280,12 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             )
 
     def _read(self, text: str, subject: In, rung: Rung) -> Out:
+        text = spoken(text)
         if not text.strip():
             raise Unreadable("the reply is empty")
         if rung == "paper":
             return self.read_text(text, subject)
-        return self.read_json(json_object(text), subject)
+        return self.read_json(json_object(text, self.schema(subject)["required"]), subject)
 
     def _asked_again(self, request: ChatRequest, reply: str, error: str) -> ChatRequest:
         from dataclasses import replace
@@ -300,45 +295,6 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         told = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
         answer = Message("assistant", (TextPart(reply),))
         return replace(request, messages=(*request.messages, answer, *told))
-
-
-def json_object(text: str) -> Mapping[str, Any]:
-    """The JSON object in a reply: the whole of it, the content of a code fence, or the first object that parses.
-
-    Raises:
-        Unreadable: there is none.
-    """
-    found = _object(text)
-    if found is None:
-        found = next((data for part in _parts(text) if (data := _object(part)) is not None), None)
-    if found is None:
-        raise Unreadable("the reply is not one JSON object")
-    return found
-
-
-def _object(text: str) -> Mapping[str, Any] | None:
-    """The JSON object that `text` begins with."""
-    try:
-        found, _ = _DECODER.raw_decode(text.strip())
-    except (ValueError, RecursionError):
-        return None
-    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
-
-
-def _parts(text: str) -> Iterator[str]:
-    """What may be an object within `text`."""
-    fenced = _FENCED_JSON.search(text)
-    if fenced is not None:
-        yield fenced.group(1)
-    for begin in islice(re.finditer(r"\{", text), MOST_TRIED):
-        yield text[begin.start() :]
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(name)
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _any_replayed(calls: Sequence[Call]) -> bool:

@@ -1,6 +1,402 @@
-"""What a reply says: its text without what surrounds an answer, and the JSON in it."""
+"""What a reply says: its words without what surrounds them, and the JSON in it.
+
+Every reader of replies begins here. What chooses among options is `askance.agents.answers`.
+"""
 
 from __future__ import annotations
 
+import html
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.nodes.result import Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
 READERS = 2
 """Version of all readers of replies. Raise it whenever any reply is read differently, be it as unreadable."""
+
+MOST_TRIED = 100
+"""Places of a reply where JSON begins and does not parse; with more of them the reply is not read."""
+
+LONGEST_LOOSE = 5_000
+"""Characters of a reply that is read although its JSON is not strict."""
+
+LONGEST_SENTENCE = 300
+"""Characters of a text that may be a refusal or say that there is nothing; what is longer says something else, too."""
+
+_THINKING = re.compile(
+    r"<(/?)(?:\w{1,20}:)?(?:think|thinking|thoughts?|reasoning|analysis|scratchpad|reflection)>|[◁\[](/?)think[▷\]]",
+    re.IGNORECASE,
+)
+_FINAL_CHANNEL = "<|channel|>final<|message|>"
+_END_OF_TURN = re.compile(
+    r"</s>|<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|end_of_turn|return|eos)\|>|<(?:end_of_turn|eos)>"
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>|\[/INST\]",
+    re.IGNORECASE,
+)
+_START_OF_TURN = re.compile(
+    r"\s*(?:(?:<s>|<bos>|<\|begin_of_text\|>|\[INST\])\s*)*"
+    r"(?:<(?:\|im_start\||start_of_turn)>\s*(?:assistant|model)?\s*\n|<\|start_header_id\|>\w*<\|end_header_id\|>)?"
+    r"(?:\s*\**assistant\**\s*:\**(?=\s))?",
+    re.IGNORECASE,
+)
+
+_TYPOGRAPHY = {
+    **{0xFF01 + place: 0x21 + place for place in range(94)},  # full-width forms
+    **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\ufe0e\ufe0f\u20e3\u00ad")),  # without a width, and keycaps
+    **{ord(mark): "'" for mark in "\u2018\u2019\u201a\u2032"},
+    **{ord(mark): '"' for mark in "\u201c\u201d\u201e«»\u2033「」『』"},
+    **{ord(mark): "-" for mark in "\u2010\u2011\u2012\u2013\u2014\u2212"},
+    **{ord(mark): " " for mark in "\u00a0\u2007\u2009\u202f\u3000"},
+    **{ord(mark): "\n" for mark in "\u2028\u2029\r"},
+    ord("、"): ",",
+    ord("。"): ".",
+    ord("…"): "...",
+}
+_STRUCK = re.compile(r"~~[^~\n]{1,300}~~|<(?:s|del|strike)>[^<\n]{1,300}</(?:s|del|strike)>", re.IGNORECASE)
+_MARKDOWN = re.compile(
+    r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$|^[ \t]*(?:#{1,6}|>)[ \t]+|[*`]+|__+|(?<!\w)_|_(?!\w)", re.MULTILINE
+)
+_BOXED = re.compile(r"\${0,2}\\f?boxed\{(?:\\\w+\{)?([^{}\n]*)\}{1,2}\$*")
+_ANSWER_TAG = re.compile(r"</?(?:final_?)?answer>|<\|(?:begin|end)_of_box\|>", re.IGNORECASE)
+_BREAK = re.compile(r"<(?:br|hr)\s?/?>|</(?:li|p|div|answer|final_answer|final)>", re.IGNORECASE)
+_TAG = re.compile(r"</?(?:b|i|u|em|strong|code|pre|span|p|div|ul|ol|li|h[1-6])>", re.IGNORECASE)
+
+
+def spoken(text: str) -> str:
+    """What a reply says after the model's thinking, up to the first mark that ends its turn.
+
+    Thinking that never ends is no answer: nothing is left.
+    """
+    text = text.rpartition(_FINAL_CHANNEL)[2]
+    end = 0
+    opened: int | None = None
+    kept: list[str] = []
+    for tag in _THINKING.finditer(text):
+        if "/" in tag[0]:
+            if opened is None:
+                kept.clear()  # the chat template wrote the opening tag, so that all before was thinking
+            end, opened = tag.end(), None
+        elif opened is None:
+            kept.append(text[end : tag.start()])
+            opened = tag.start()
+    if opened is None:
+        kept.append(text[end:])
+    said = _START_OF_TURN.sub("", "".join(kept), count=1)
+    return next((part for part in _END_OF_TURN.split(said) if part.strip()), "")
+
+
+def ended(text: str) -> str:
+    """`text` without marks at its end that end a turn."""
+    end = len(text)
+    for mark in reversed([*_END_OF_TURN.finditer(text)]):
+        if text[mark.end() : end].strip():
+            break
+        end = mark.start()
+    return text[:end]
+
+
+def has_marks(text: str) -> bool:
+    """Whether a text holds marks of thinking or of turns, by which a reply that repeats it could be cut wrongly."""
+    return _THINKING.search(text) is not None or _END_OF_TURN.search(text) is not None or _FINAL_CHANNEL in text
+
+
+def plain(text: str) -> str:
+    """`text` in simple signs: no Markdown, HTML or struck-out words; straight quotes, ASCII digits and dashes."""
+    said = html.unescape(text).replace("\r\n", "\n").translate(_TYPOGRAPHY)
+    return _TAG.sub("", _BREAK.sub("\n", _MARKDOWN.sub("", _STRUCK.sub(" ", said)))).strip()
+
+
+def unboxed(text: str) -> str:
+    r"""`text` without `\boxed{…}`, `\text{…}` and the dollars around them, and without tags of an answer."""
+    return _ANSWER_TAG.sub("\n", _BOXED.sub(lambda box: box[1], text))
+
+
+def refuses(text: str) -> bool:
+    """Whether a text says that its writer cannot answer, asks back or reports an error, which is no answer."""
+    return len(text) <= LONGEST_SENTENCE and _REFUSAL.search(plain(text)) is not None
+
+
+def says_none(text: str, nouns: Collection[str]) -> bool:
+    """Whether a text says that there are none of `nouns` ("There is no text in this image."), and nothing else.
+
+    Args:
+        text: a short text; one with any word of its own, such as a sign that says "No text while driving", does not.
+        nouns: words for what there may be none of, in small letters.
+    """
+    words = _WORD.findall(plain(text).casefold()) if len(text) <= LONGEST_SENTENCE else []
+    if words in (["none"], ["n", "a"], ["nil"], ["nothing"]):
+        return True
+    denied = any(word in _NO for word in words)
+    named = any(noun in words for noun in nouns) or words[:1] == ["none"]
+    return denied and named and {*words} <= {*_ABOUT, *_NO, *nouns}
+
+
+def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences: bool = False) -> list[str]:
+    """The lines of a reply that hold its answer, without what introduces them, closes the reply or remarks on them.
+
+    Bullets, numbers, quotes and emphasis around a line are taken off, headings ("Objects:") and, where there are other
+    lines, sentences that stand by themselves. A JSON list of texts is read as its items.
+
+    Args:
+        text: the reply.
+        nouns: words for what is listed, in small letters, by which a heading is known.
+        verbatim: whether the lines repeat text that must stay as it is, also where it looks like a courtesy.
+
+        sentences: whether the answers are sentences themselves, so that one behind a heading may be a remark.
+
+    Raises:
+        Unreadable: the reply begins like JSON and is none.
+    """
+    said = spoken(text)
+    found = json_list(said)
+    if found is None and said.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            found = _DECODER.raw_decode(said.lstrip())[0]
+    if found is not None and all(isinstance(item, str) for item in found):
+        return [line for item in found if (line := bare(item))]
+    if broken_json(said):
+        raise Unreadable("the reply is neither whole JSON nor text; give it anew")
+    kept: list[str] = []
+    headed = introduced = False
+    for block in re.split(r"\n\s*\n", _ROW.sub(_cells, unboxed(said).strip())):
+        lines = [line.strip() for line in block.splitlines()]
+        if len(lines) == 1 and kept:
+            remark = prose(block) and (introduced if sentences else not verbatim)
+            if remark or _ASIDE.match(plain(block)):
+                continue
+        for line in lines:
+            rest = _headless(line, nouns, verbatim=verbatim)
+            if rest != line and not headed:
+                kept.clear()
+            headed = rest != line and bool(rest)
+            introduced = introduced or rest != line or bool(_QUOTED.match(line))
+            if rest and any(map(str.isalnum, rest)) and not _FENCE.fullmatch(rest):
+                kept.append(rest)
+    kept = kept if verbatim or sentences or all(map(prose, kept)) else [line for line in kept if not prose(line)]
+    kept = kept if verbatim else [*map(plain, kept)]
+    numbered = all(_BULLET.match(line) for line in kept)
+    return [each for line in kept if (each := bare(line, bullet=numbered or not verbatim))]
+
+
+def prose(line: str) -> bool:
+    """Whether a line is a sentence by itself, rather than an item of a list."""
+    line = plain(line)
+    return line[:1].isupper() and line[-1:] in ".!?" and any(len(part.split()) > 4 for part in re.split("[,;:]", line))
+
+
+def _cells(row: re.Match[str]) -> str:
+    """A row of a table with its cells apart; nothing for its head, which a line of dashes follows."""
+    return "" if row["head"] else "; ".join(cell.strip() for cell in row["cells"].strip("| \t").split("|"))
+
+
+def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:
+    """A line without a heading or a courtesy before it; "" where it is nothing else."""
+    said = plain(line)
+    sure = _SURE.match(said)
+    rest = said[sure.end() :] if sure else said
+    label, colon, after = rest.partition(":")
+    words = _WORD.findall(label.casefold())
+    heads = bool(words) and '"' not in label and len(words) < 16 and {*words} <= {*HEADING, *nouns}
+    kept = verbatim and bool(after.strip()) and {*words}.isdisjoint(nouns) and not _QUOTED.match(after)
+    if heads and colon and not kept:
+        return after.strip()
+    if heads and (line.startswith("#") or rest.rstrip(" .").casefold() in ("answer", "final answer")):
+        return ""
+    return rest if sure and not verbatim else line
+
+
+def bare(line: str, *, bullet: bool = True) -> str:
+    """A line without the bullet before it, and without the emphasis and the quotes around the whole of it."""
+    line = line.strip()
+    if bullet:
+        line = _BULLET.sub("", line)
+    for _ in range(3):
+        line = unquoted(_AROUND.sub(r"\2", line))
+    return line[1:-1].strip() if _SINGLE.fullmatch(line) else line
+
+
+def unquoted(text: str) -> str:
+    """`text` without blanks and without the quotation marks around the whole of it."""
+    text = text.strip()
+    while len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
+        text = text[1:-1].strip()
+    return text
+
+
+def json_object(text: str, fields: Collection[str] = ()) -> Mapping[str, Any]:
+    """The JSON object that a reply gives: one with one of `fields` where there are such.
+
+    Where a single field is asked for and the reply is a list alone, the list stands for the object. Examples ("The
+    form is …") and what is denied ("Not …") do not count. Commas too many and quotes of Python are read.
+
+    Raises:
+        Unreadable: there is none, there are different ones, or it is taken back.
+    """
+    bare = text.strip()
+    found = _whole(bare) if bare[:1] == "{" else None  # nothing can surround what is JSON as a whole
+    if not isinstance(found, dict):
+        said = spoken(text)
+        found = _whole(said)
+        if isinstance(found, list) and len(fields) == 1:
+            return dict.fromkeys(fields, cast("list[Any]", found))
+        if not isinstance(found, dict):
+            found = _given(said, fields) or _given(_strict(said), fields)
+    if found is None:
+        raise Unreadable("the reply is not one JSON object")
+    return cast("Mapping[str, Any]", found)
+
+
+def json_list(text: str) -> list[Any] | None:
+    """The JSON list that a reply is, with or without a code fence around it; None where it is anything else."""
+    found = _whole(spoken(text))
+    return cast("list[Any]", found) if isinstance(found, list) else None
+
+
+def broken_json(text: str) -> bool:
+    """Whether a reply begins like JSON that is no whole one, such as one that was cut off."""
+    return re.match(r"\s*(?:```\w*\s*)?(?:\[\s*[\"{]|\{\s*\")", text) is not None and _whole(text) is None
+
+
+def _whole(text: str) -> Any:
+    """The JSON that a text is as a whole, a code fence aside; None where it is none."""
+    text = text.strip()
+    if text[:1] not in _BEGINS:
+        return None
+    if fenced := _FENCED.fullmatch(text):
+        text = (fenced[1] or fenced[2] or "").strip()
+    for form in (text, _strict(text)) if text[:1] in "[{" else ():
+        try:
+            return _DECODER.decode(form)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _given(text: str, fields: Collection[str]) -> Mapping[str, Any] | None:
+    """The object that a text gives among other words; None where there is none."""
+    objects = [*_objects(text)]
+    with_field = [each for each in objects if not each[2].keys().isdisjoint(fields)] or objects[-1:]
+    kept = [
+        (end, data)
+        for begin, end, data in with_field
+        if not _NOT_MEANT.search(text[max(0, begin - 60) : begin]) and not _AN_EXAMPLE.match(text[end : end + 60])
+    ]
+    if not kept:
+        return None
+    end, last = kept[-1]
+    if any(data != last for _, data in kept) or _TAKEN_BACK.match(text[end : end + 60]):
+        raise Unreadable("different JSON objects are given, or one is taken back; give one object and nothing else")
+    return last
+
+
+def _objects(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+    """The objects in a text that are in no other one, in order, with where each begins and ends."""
+    end = tried = 0
+    for begin in _OBJECT.finditer(text):
+        if begin.start() < end:
+            continue
+        try:
+            found, end = _DECODER.raw_decode(text, begin.start())
+        except (ValueError, RecursionError):
+            tried += 1
+            if tried > MOST_TRIED:
+                raise Unreadable("the reply is not one JSON object") from None
+        else:
+            yield begin.start(), end, found
+
+
+def _strict(text: str) -> str:
+    """`text` with quotes, constants and commas of Python as JSON has them; "" where it is too long for that."""
+    if len(text) > LONGEST_LOOSE:
+        return ""
+
+    def strict(part: re.Match[str]) -> str:
+        if part["text"] is not None:
+            return json.dumps(part["text"].replace("\\'", "'"))
+        return _CONSTANTS.get(part[0], "" if part[0] == "," else part[0])
+
+    return _PYTHON.sub(strict, text)
+
+
+_REFUSAL = re.compile(
+    r"\b(?:i'?m|i am|we are|we're) (?:very |so |really )?(?:sorry|unable|afraid|not able)\b"
+    r"|\bas an? (?:\S+ )?(?:ai|language model)\b"
+    r"|^(?:sorry|apologies|unfortunately),? (?:but )?(?:(?:i|as)\b|no[.!]?$)"
+    r"|\bi (?:can't|cannot|can not|couldn't|could not|won't|will not|do not|don't) (?:really )?"
+    r"(?:help|assist|see|view|identify|determine|provide|process|access|tell|say|name|answer|comply|know|have|make|fulfill|do|"
+    r"find|create|write|generate|think of)\b"
+    r"|^(?:please|(?:could|can|would) you (?:please )?)\s*(?:provide|share|upload|attach|send|give|clarify|show)\b"
+    r"|\bno (?:image|picture|photo|file) (?:was|is|has been|could be) (?:attached|provided|given|uploaded|found|loaded)"
+    r"|\b(?:image|picture|photo) (?:is|appears|seems)(?: to be)? (?:too|not|un\w+|blank|missing|blurr\w+)\b"
+    r"|^error\b.*\b(?:internal|server|timeout|timed out|limit)\b",
+    re.IGNORECASE,
+)
+_NO = frozenset(
+    ["no", "not", "none", "without", "cannot", "can't", "isn't", "aren't", "doesn't", "don't", "couldn't", "wasn't"]
+)
+_SAID = (
+    "there is are was were any the this that these given image picture photo photograph advertisement ad it i contains "
+    "contain does do has have show shows see find detect identify read can could be of in on to at all visible "
+    "make out readable legible recognizable identifiable distinct present found detected shown seen visibly "
+    "discernible answer"
+)
+_ABOUT = frozenset(_SAID.split())
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_BULLET = re.compile(r"^(?:[-*•·▪●>\u2013\u2014]\s+|[\(*]*\d{1,2}[.)]\**\s+)+")
+_AROUND = re.compile(r"(\*{1,3}|_{1,2}|`)(?!\s)((?:(?!\1).)+)(?<!\s)\1(?=[.,;]?$)")
+_SINGLE = re.compile(r"'(?:[^']|(?<=\w)'(?=\w))+'")
+_FENCE = re.compile(r"`{3}\w*|[-*_~=|:\s]+")
+_QUOTED = re.compile(r"\s*[\"“'‘«`]")
+_ROW = re.compile(r"^[ \t]*\|(?P<cells>.*)$(?P<head>\n[ \t]*\|[-:| \t]+$)?", re.MULTILINE)
+_SURE = re.compile(
+    r"(?:sure|certainly|of course|okay|absolutely|alright|great)(?: thing)?\s*(?:[!.,:]\s*|$)", re.IGNORECASE
+)
+_ASIDE = re.compile(
+    r"\(?(?:let me|i hope|hope (?:this|that)|feel free|is there|please let|would you|do you|if you|note\b|"
+    r"explanation|reason(?:ing)?|"
+    r"these|this|those|in this|the (?:rest|remaining|other))\b",
+    re.IGNORECASE,
+)
+_HEADING_WORDS = (
+    "the this these here is are my a an final answer answers response result output following main most important "
+    "prominent visible present shown in of on at for image picture photo photograph advertisement ad i can be seen see "
+    "as follows list key names named which that there contains contain shows show says say reads read depicts includes "
+    "and all up to five would found identified requested here's there's one some possible"
+)
+HEADING = frozenset(_HEADING_WORDS.split())
+"""Words of which what introduces an answer consists, in any form of reply."""
+_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`", "«": "»"}
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs) and any(found[name] != value for name, value in pairs):
+        raise Unreadable("a field of the JSON object stands twice; give each field once")
+    return found
+
+
+_BEGINS = ("[", "{", "`")
+_FENCED = re.compile(r"`{3}\w*\s*\n(.*?)\n?\s*`{3}|`([^`]+)`", re.DOTALL)
+_OBJECT = re.compile(r"\{(?=\s*[\"}])")
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+_CONSTANTS = {"None": "null", "True": "true", "False": "false"}
+_PYTHON = re.compile(
+    r"\"(?:[^\"\\]|\\.)*\"|(?<=[\[{,:\s])'(?P<text>(?:[^\\\n]|\\.){0,2000}?)'(?=\s*[,:\]}])|,(?=\s*[}\]])|\b(?:None|True|False)\b"
+)
+_NOT_MEANT = re.compile(
+    r"(?:\b(?:not|never|instead of|rather than)|\b(?:form|format|schema|template|example)\b[^.{}]{0,30})[^\w.]{0,8}$",
+    re.IGNORECASE,
+)
+_AN_EXAMPLE = re.compile(r"\W{0,4}(?:is|was) (?:the|an?|only|just|not|wrong)\b", re.IGNORECASE)
+_TAKEN_BACK = re.compile(
+    r"[`\W]{0,8}(?:no|wait|actually|sorry|correction|scratch|(?-i:or)|rather|instead|i mean)\b", re.IGNORECASE
+)

@@ -34,11 +34,11 @@ async def test_an_answer_has_its_value_its_call_and_its_form() -> None:
         (ChatResponse(finish="content_filter"), "filtered", "a content filter of the endpoint stopped the answer"),
         (ChatResponse(refusal="I would rather not."), "refused", "the model declined: I would rather not."),
         (AuthError("No key."), "failed", "No key."),
-        ({"objects": []}, "invalid", "no object is named; name at least one"),
+        ({"objects": [" "]}, "invalid", "no object is named; name at least one"),
         ("I see a cup.", "invalid", "the reply is not one JSON object"),
         ("", "invalid", "the reply is empty"),
     ],
-    ids=["truncated", "filtered", "refused", "failed", "empty list", "prose", "empty"],
+    ids=["truncated", "filtered", "refused", "failed", "blank name", "prose", "empty"],
 )
 async def test_what_is_no_answer_is_a_named_outcome(reply: Any, outcome: str, reason: str) -> None:
     result = await objects(model_of(scripted(objects=reply))).ask(PICTURE)
