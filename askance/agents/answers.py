@@ -1,74 +1,225 @@
-"""Which options a reply chooses: the reader of `Answer: 3, 7, 12` and of its JSON form.
+"""Which options a reply chooses: the one grammar by which every reply that chooses among options is read.
 
-A number counts only where an answer is given. Digits inside the options ("buy 7up"), inside reasoning before the
-answer, and inside the text that a model repeats after an index are no answers.
+A reply is made plain, then every word of it becomes one letter for the part that it plays: `N` a number that can be
+an option's, `T` an option's own name or text, `A` a word such as "answer", `!` a word that denies, and so on (see
+`_PARTS`). The grammar is a few patterns over these letters. They find *statements*: each names options and either
+chooses, denies or only mentions them. One rule decides:
+
+- The last final answer counts. One that is taken back before another is given does not.
+- Different final answers, an index beside the text of another option, or an answer that is revised afterwards cannot
+  be read: a wrong reading is worse than none.
+- What is denied ("3 is wrong", "TR1: No") is no answer. "3 or 5" are two answers, so none where one is asked for.
+- In a list whose numbers count from 1 beside the texts of other options, the numbers are ranks.
+
+Digits inside the options ("buy 7up"), inside reasoning and in front of what they count ("3 cups") are no answers.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.nodes import Unreadable
+from askance.nodes.reply import json_list, plain, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-_MARKER = re.compile(r"\b(?:final\s+)?(?:answers?|indices|index(?:es)?)\b\s*(?:(?:is|are)\b\s*:?|[:=])", re.IGNORECASE)
-_WORDS = {
-    word: number
-    for number, word in enumerate(
-        [
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ],
-        start=1,
-    )
+_NUMBER_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+)
+_NUMBERS = _NUMBER_WORDS.split()
+_ORDINAL_WORDS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
+)
+_ORDINALS = _ORDINAL_WORDS.split()
+
+_PARTS: Mapping[str, str] = {
+    # What an answer is called, and what an option is called.
+    "A": "answer answers response result output verdict index indices indexes choice choices selection "
+    "selections conclusion solution picks judgement judgment 答案 答案是 答案为 答え 回答 "
+    "antwort réponse respuesta risposta "
+    "resposta ответ",
+    "O": "option options statement statements number numbers caption captions explanation explanations "
+    "category categories label labels class classes interpretation interpretations",
+    "F": "final finally",
+    # What joins an option to what is said of it.
+    "B": "do does did look looks appear appears is are be was were it's that's they're i'd would seem seems",
+    "C": "see detect identify observe find assign classify choose chose choosing chosen select selected "
+    "selecting pick picked think believe guess go going prefer recommend return shows show contains exhibits displays "
+    "has have depicts demonstrates features presents involves belongs falls classified",
+    "D": "fit fits match matches describe describes interpret interprets capture captures represent "
+    "represents explain explains work works apply applies convey conveys stand stands",
+    "f": "respectively the a an with only just for as to on my these those this both following i me you we "
+    "it image picture maybe perhaps possibly",
+    "R": "out from among because since due given reason reasons that which why where while",
+    "S": "so therefore thus hence",
+    # What is said of it.
+    "+": "best correct right true most good better likely likeliest strongest suitable appropriate "
+    "accurate present top valid applicable",
+    "Y": "yes ✅ ✔ ✓ ☑ 👍",
+    "X": "❌ ✗ ✘ ✖ × 🚫 👎 ☒",
+    "!": "no not never neither nor none wrong incorrect incorrectly false invalid without "
+    "except excluding exclude excluded reject rejected eliminate eliminated ruled discard discarded "
+    "worst least unlikely unrelated irrelevant inapplicable absent other others remaining rest over "
+    "bad poor weak fail fails lack lacks ignore cannot",
+    "V": "actually wait correction sorry oops hmm instead reconsider reconsidering reconsidered scratch "
+    "rather mean meant change changed changing revise revised thought thoughts mistake",
+    "~": "if unless whether suppose assuming example eg format initial initially tentative tentatively "
+    "preliminary draft candidate candidates previous previously between compare comparing consider "
+    "considering",
+    # What joins options.
+    ",": ", ; & + / > | → and then plus also followed by well but however",
+    "|": "or alternatively otherwise either",
+    "-": "- • · ◦ ‣ ▪ ● through thru",
+    ":": ": =",
+    ".": ". !",
+    "?": "?",
+    "(": "(",
+    ")": ")",
+    "": "\" ' [ ] { } < $ # ^ ~ \\ _",  # signs without a part of their own
 }
-_NUMBER = r"(?:\d{1,6}|" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")"
-_OPTION = "\x00"
-"""Stands in a reply for the wording of an option that the model repeats."""
-_SEPARATOR = re.compile(r"(?:[\s,;&]|\b(?:and|then)\b)*", re.IGNORECASE)
-_ITEM = re.compile(
-    r"(?:[-*•]\s+)?(?:(?:option|statement|number|no\.?|index)s?\s*)?[#(\[{$]*"
-    rf"(?P<number>{_NUMBER})(?![\w%°]|\.\d|\s*/\s*\d)[)\]}}]*",
+_PART_OF = {word: part for part, words in _PARTS.items() for word in words.split()}
+
+_TOKEN = re.compile(r"\n|\d+(?:\.\d+)?|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
+_MATHS = re.compile(
+    r"(?P<answer>\\f?boxed\b|<\|begin_of_box\|>|<(?:final_)?answer>)|<\|end_of_box\|>|\\[a-z]+\b|\\[^a-z\n]",
     re.IGNORECASE,
 )
-_RANGE = re.compile(rf"\s*(?:-|–|—|to\b|through\b)\s*(?P<end>{_NUMBER})(?![\w%°.]\d)\b[)\]}}]*", re.IGNORECASE)
-_ENUMERATED = re.compile(rf"\s*[.):\-–—]?\s*{_OPTION}|\s*[.):\-–—]\s*[^\w\s]*[^\W\d]")
-_END = re.compile(r"\s*(?:\([^()]*\)\s*)?(?:[.!]\s*)?(?=$|[,;&]|and\b|then\b)", re.IGNORECASE)
-_REASON = re.compile(
-    r"\s+(?:as|are|because|best|both|due|fits?|for|if|instead|is|most|only|over|rather|seems?|since|that|which|would)\b",
-    re.IGNORECASE,
-)
-"""Words that go on about a chosen option; before any other word a number counts something ("3 times the fizz")."""
-_MARKUP = re.compile(r"[*_`]+|\\(?:boxed|text)\b")
+_FRACTION = re.compile(r"\d{1,6} ?/ ?\d{1,6}(?! ?/ ?\d)")
+_CHECKED = re.compile(r"\[([xX✓✔ ])\](?!\()")
+_ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
+_LETTERED = re.compile(r"\s*\(?([A-Z])[).:]\s+(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """What a reply may choose from, each by its names, the first place being 1.
+
+    Args:
+        names: the names of each; a name counts in any case, with any punctuation.
+        numbered: whether their numbers choose, too; else numbers are ranks.
+    """
+
+    names: tuple[tuple[str, ...], ...]
+    numbered: bool = True
+    _words: dict[str, Any] = field(init=False, repr=False, compare=False)
+    """The words of all names as a tree; under an empty word stands the place of the name that ends here."""
+    _letters: dict[str, int] = field(init=False, repr=False, compare=False)
+    _colons: frozenset[int] = field(init=False, repr=False, compare=False)
+    """The alternatives that end with a colon of their own."""
+
+    def __post_init__(self) -> None:
+        words: dict[Any, Any] = {}
+        letters: dict[str, int] = {}
+        for place, names in enumerate(self.names, start=1):
+            for name in names:
+                if self.numbered and (lettered := _LETTERED.match(name)) and ord(lettered[1]) - 64 == place:
+                    letters[lettered[1]] = place
+                    _plant(words, _words_of(name[lettered.end() :]), place)
+                named = _words_of(name)
+                if not (self.numbered and len(named) == 1 and (named[0].isdecimal() or named[0] in _NUMBERS)):
+                    _plant(words, named, place)  # a number alone is an index
+        colons = frozenset(
+            place for place, names in enumerate(self.names, start=1) if any(n.endswith(":") for n in names)
+        )
+        object.__setattr__(self, "_colons", colons)
+        object.__setattr__(self, "_words", words)
+        object.__setattr__(self, "_letters", letters if len(letters) == len(self.names) else {})
+
+    def named(self, tokens: Sequence[str], begin: int) -> tuple[int, int] | None:
+        """The alternative that `tokens` name from `begin` on, and the token after its name; the longest name wins."""
+        node: dict[Any, Any] = self._words
+        found: tuple[int, int] | None = None
+        place = begin
+        while place < len(tokens):
+            token = tokens[place]
+            if token[0].isalnum() or place == begin:
+                after = node.get(token)
+                if after is None:
+                    break
+                node = after
+                if "" in node:
+                    colon = node[""] in self._colons and tokens[place + 1 : place + 2] == [":"]
+                    found = node[""], place + 1 + colon
+            elif token == "\n":
+                break
+            place += 1
+        return found
+
+    def lettered(self, token: str) -> int | None:
+        """The alternative of a letter, where the alternatives have letters."""
+        return self._letters.get(token)
+
+
+def _plant(tree: dict[Any, Any], words: Sequence[str], place: int) -> None:
+    if not words:
+        return
+    for word in words:
+        tree = tree.setdefault(word, {})
+    tree.setdefault("", place)
+
+
+def _words_of(text: str) -> list[str]:
+    return [token for token in _TOKEN.findall(plain(text).casefold()) if token[0].isalnum()]
+
+
+@lru_cache(maxsize=64)
+def _options(options: tuple[str, ...]) -> Alternatives:
+    """The options of many pictures are the same ones."""
+    return Alternatives(tuple((option,) for option in options))
+
+
+Role = Literal["final", "marked", "stated", "listed", "denied", "mentioned"]
+"""How firmly a statement chooses: "Final answer: 3", "Answer: 3", "I choose 3", "3"; the others choose nothing."""
+
+
+@dataclass(slots=True)
+class _Item:
+    """One option that a reply names: by its number, by its name, or by both."""
+
+    number: int | None
+    other: int | None
+    """The alternative whose name it is, or the number that stands behind the first, as in `1. 5`."""
+    score: float | None = None
+    """What is said of it: 0 no, 1 yes, or a figure between; None where nothing is."""
+    described: bool = False
+    """Whether a remark follows it."""
+    others: int = 0
+    """How many of the list that it begins stand behind an "or"; 2 where something else does."""
+
+    @property
+    def form(self) -> tuple[bool, bool, bool]:
+        return self.number is None, self.other is None, self.score is None
+
+
+@dataclass(slots=True, eq=False)
+class _Statement:
+    """Some options, and whether they are chosen."""
+
+    role: Role
+    items: list[_Item]
+    revises: bool = False
+    """Whether it begins like a change of mind."""
+    retracted: bool = False
+    """Whether it is taken back afterwards."""
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether it would be another answer where it stands behind one."""
+        if self.revises:
+            return self.role != "denied" and not _denied(self)
+        return self.role not in {"denied", "mentioned"} and all(item.score is None for item in self.items)
 
 
 def read_answer(text: str, options: Sequence[str], *, single: bool = False) -> tuple[int, ...]:
     """The numbers of the options that `text` chooses, from 1, best first, each once.
 
-    The last answer marker (`Answer:`) counts; without one the whole reply must be a list of numbers, or lines that
-    begin with one. Ranges (`3-5`) and words (`three`) are read.
+    Options are named by number, by their text, or by letter where all of them begin with theirs (`A. …`). Ranges
+    (`3-5`) and words (`three`) are read.
 
     Args:
         text: the model's reply.
@@ -76,23 +227,25 @@ def read_answer(text: str, options: Sequence[str], *, single: bool = False) -> t
         single: whether exactly one number was asked for.
 
     Raises:
-        Unreadable: no answer, one beyond the options, or several where one was asked for.
+        Unreadable: no answer, different ones, one beyond the options, or several where one was asked for.
     """
-    plain = _without_options(_MARKUP.sub("", text).strip(), options)
-    markers = [*_MARKER.finditer(plain)]
-    if markers:
-        numbers = _numbers(plain[markers[-1].end() :])
-    elif _is_list(plain):
-        numbers = _numbers(plain)
-    else:
-        numbers = []
+    numbers = choices(text, _options(tuple(options)), single=single)
     if not numbers:
         raise Unreadable("no answer of the form `Answer: 3, 7` is given")
     return check_numbers(numbers, len(options), single=single)
 
 
-def read_numbers(data: Mapping[str, Any], field: str, count: int, *, single: bool = False) -> tuple[int, ...]:
-    """The chosen numbers in field `field` of a JSON reply; whole numbers only, from 1 to `count`.
+def read_numbers(
+    data: Mapping[str, Any], field: str, count: int, *, single: bool = False, options: Sequence[str] = ()
+) -> tuple[int, ...]:
+    """The chosen numbers in field `field` of a JSON reply, from 1 to `count`; a number may stand in a text (`"3"`).
+
+    Args:
+        data: the reply.
+        field: which field of it holds the answer.
+        count: how many options there are.
+        single: whether exactly one number was asked for.
+        options: the options as they were shown, where the field may repeat them.
 
     Raises:
         Unreadable: as `read_answer`.
@@ -102,7 +255,12 @@ def read_numbers(data: Mapping[str, Any], field: str, count: int, *, single: boo
     if not numbers:
         raise Unreadable(f"`{field}` is empty; choose at least one option")
     if not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
-        raise Unreadable(f"`{field}` must hold numbers of options, from 1 to {count}")
+        alternatives = _options(tuple(options)) if options else Alternatives(((),) * count)
+        items = [as_lines(number) for number in numbers]
+        said = all(names_one(item, alternatives) for item in items)
+        numbers = [*choices("\n".join(items), alternatives, single=single)] if said else []
+        if not numbers:
+            raise Unreadable(f"`{field}` must hold numbers of options, from 1 to {count}")
     return check_numbers(numbers, count, single=single)
 
 
@@ -121,74 +279,406 @@ def check_numbers(numbers: Sequence[int], count: int, *, single: bool) -> tuple[
     return chosen
 
 
-def _without_options(text: str, options: Sequence[str]) -> str:
-    """`text` with a mark in place of every option that it repeats word for word, the longest first."""
-    for option in sorted({option.strip() for option in options}, key=len, reverse=True):
-        if len(option) > 3 and option.lower() not in _WORDS and re.search(r"[^\W\d]", option):  # a number stays
-            text = re.sub(re.escape(option), _OPTION, text, flags=re.IGNORECASE)
-    return text
+def as_lines(value: Any) -> str:
+    """A value of JSON as a text reply would give it: items of a list on lines, `name: value` for fields."""
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {_word(each)}" for name, each in cast("dict[str, Any]", value).items())
+    if isinstance(value, list):
+        return "\n".join(map(as_lines, cast("list[Any]", value)))
+    return _word(value)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (dict, list)):
+        return ", ".join(as_lines(cast("list[Any]", value)).splitlines())
+    return "" if value is None else str(value)
+
+
+def choices(
+    text: str, alternatives: Alternatives, *, single: bool = False, apart: bool = True, otherwise: int | None = None
+) -> tuple[int, ...]:
+    """The places of the alternatives that `text` chooses, in its order; none where it chooses none.
+
+    Args:
+        text: the model's reply.
+        alternatives: what it may choose from.
+        single: whether one is asked for, so that answers which follow each other are different ones, not a list.
+        apart: whether several answers may each have an "Answer:" of their own.
+        otherwise: the place that is chosen where every other one is denied.
+
+    Raises:
+        Unreadable: it contradicts itself.
+    """
+    listed = json_list(text)
+    shape = _Shape.of(plain(spoken(text)) if listed is None else as_lines(listed), alternatives)
+    answers = _answers([*_statements(shape)], alternatives, single=single, apart=apart, otherwise=otherwise)
+    answers = answers or [*filter(None, [_enumerated(shape)])]
+    if len({frozenset(answer) for answer in answers}) > 1:
+        told = ", then ".join(" and ".join(map(str, answer)) for answer in answers[:3])
+        raise Unreadable(f"different answers are given ({told}); give one answer")
+    return answers[-1] if answers else ()
+
+
+def names_one(text: str, alternatives: Alternatives) -> bool:
+    """Whether `text` names an alternative, whatever is said of it."""
+    named = {"T", "N"} if alternatives.numbered else {"T"}
+    return not named.isdisjoint(_Shape.of(plain(text), alternatives).letters)
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """What one line of a reply chooses."""
+class _Shape:
+    """A reply with a letter for each part of it."""
 
-    numbers: tuple[int, ...]
-    enumerated: bool
-    """Whether it is an index that the text of an option follows."""
-    whole: bool
-    """Whether it says nothing else."""
+    letters: str
+    values: tuple[float, ...]
+    """The number or the place of each letter, 0 where it has none."""
+
+    @classmethod
+    def of(cls, text: str, alternatives: Alternatives) -> _Shape:
+        """The shape of a plain text."""
+        text = _CHECKED.sub(lambda box: "❌ " if box[1] == " " else "✅ ", text)
+        text = _MATHS.sub(lambda sign: "\nAnswer: " if sign["answer"] else " ", text)
+        text = _ROW.sub(lambda row: row[0].strip("| \t").replace("|", ":"), text)  # a row of a table
+        return _Lexer(text, alternatives).shape()
 
 
-def _line(text: str) -> _Line:
-    """The indexes at the beginning of a line, up to the first word that is none."""
+class _Lexer:
+    """Gives every word of a text its part."""
+
+    def __init__(self, text: str, alternatives: Alternatives) -> None:
+        self.text = text
+        self.alternatives = alternatives
+        self.found = [*_TOKEN.finditer(text)]
+        self.words = [token[0].casefold() for token in self.found]
+        self.letters: list[str] = []
+        self.shouts = text.isupper() and not all(map(self._known, range(len(self.words))))
+        """Whether capitals tell nothing, as words that are no names have them, too."""
+
+    def shape(self) -> _Shape:
+        values: list[float] = []
+        place = 0
+        while place < len(self.found):
+            part, value, place = self._part(place)
+            if part:
+                self.letters.append(part)
+                values.append(value)
+        return _Shape(_counted("".join(self.letters), numbered=self.alternatives.numbered), tuple(values))
+
+    @property
+    def _last(self) -> str:
+        return self.letters[-1] if self.letters else "\n"
+
+    def _part(self, place: int) -> tuple[str, float, int]:
+        """The letter of a token, its value, and the token after it."""
+        named = self.alternatives.named(self.words, place)
+        if named is not None and self._is_name(place, named[1]):
+            return "T", named[0], named[1]
+        word = self.words[place]
+        if word[0].isdecimal():
+            return self._number(place)
+        if (lettered := self.alternatives.lettered(self.found[place][0])) is not None:
+            return "N", lettered, place + 1
+        if word in _NUMBERS:
+            listed = self._last in ",|" and "N" in self.letters[-2:]
+            counts = self._last in ":O" or listed or (word != "one" and self._last in "\n,|BCA(-")
+            return ("N", _NUMBERS.index(word) + 1, place + 1) if counts else ("w", 0, place + 1)
+        if word in _ORDINALS:
+            return "o", _ORDINALS.index(word) + 1, place + 1
+        return self._sign(word), 0, place + 1
+
+    def _known(self, place: int) -> bool:
+        return not self.words[place].isalpha() or self.alternatives.named(self.words, place) is not None
+
+    def _sign(self, word: str) -> str:
+        if word == "to" and self._last == "N":
+            return "-"
+        if word == "\n" or (word == "-" and self._last == "\n"):
+            return word.strip("-")  # a line, or a bullet
+        other = "!" if word.endswith("n't") else "w" if word[0].isalnum() else ""
+        return _PART_OF.get(word, other)
+
+    def _number(self, place: int) -> tuple[str, float, int]:
+        token, text = self.found[place], self.text
+        before, behind = text[max(0, token.start() - 1) : token.start()], text[token.end() : token.end() + 1]
+        if behind.isalpha() or before.isalpha():
+            ordinal = self.words[place + 1 : place + 2] in (["st"], ["nd"], ["rd"], ["th"])
+            return ("o", float(token[0]), place + 2) if ordinal else ("w", 0, place + 1)
+        if behind == "%":
+            return "n", float(token[0]) / 100, place + 2
+        if before != "/" and _FRACTION.match(text, token.start()):
+            return "w", 0, place + 3
+        negative = before == "-" and not text[max(0, token.start() - 2) : token.start() - 1].isalnum()
+        if negative or behind == "°" or len(token[0]) > 6:
+            return "w", 0, place + 1
+        return ("n" if "." in token[0] else "N"), float(token[0]), place + 1
+
+    def _is_name(self, place: int, after: int) -> bool:
+        """Whether a name is one here; one that is also a word of the language (`OR`, `none`) stands by itself."""
+        word = self.found[place][0]
+        if after > place + 1 or self.words[place] not in _PART_OF:
+            return True
+        if word.isupper() and len(word) > 1 and not self.shouts:
+            if self._last == "T" and any(self.alternatives.named(self.words, at) for at in (after, after + 1)):
+                raise Unreadable(f"`{word}` between two others may be a word or an answer; separate them by commas")
+            return True
+        if after == len(self.words) or not self.words[after][0].isalnum():
+            return self._last in "\n,:(.-ABCDYXV"
+        return False
+
+
+_COUNT = re.compile(r"(?<!N,)(?<!N,,)N(?=[wOAF]|\+[OAw:])|(?<=\+)N(?=:)")
+_SCORE = re.compile(r"(?:(?<=T[:(-])|(?<=T))N")
+_FREE = re.compile(r"(?:^|(?<=\n))\(*N(?=[).:-]+[wfRSBCDA~F|+])")
+
+
+def _counted(letters: str, *, numbered: bool) -> str:
+    """`letters` with `n` for numbers that count something, and `E` for those before lines of free text."""
+    if numbered:
+        letters = _ENUMERATED.sub(":", letters)
+        return _COUNT.sub("n", _FREE.sub(lambda found: found[0].replace("N", "E"), letters))
+    return _SCORE.sub("n", letters)
+
+
+_ITEM = re.compile(
+    r"(?:(?P<before>[YX])[:-]?)?[(-]{0,3}(?:o[OA]?[:.,)B-]{1,3})?[OAf]{0,2}\({0,2}"
+    r"(?:(?P<a>N)(?:\)*[-.:(]*(?P<b>T)(?:[:(]+(?P<i>T))?|\)?[.:]*(?<=[).:])[OA]?(?P<c>N)|\([OA]?(?P<h>N)\)|)"
+    r"|(?P<d>T)(?:\)*[-:(]+[OA]*\(*(?P<e>N)|[:(]+(?P<g>T)|)|(?P<f>o)[OA])\)*"
+)
+_ENUMERATED = re.compile(r"(?:(?<=^N)|(?<=\nN))\.(?=[OA]?\(?N)")
+"""The period of `1. Option 5` on a line of its own."""
+_LINE = re.compile(r"\(*(?P<number>E)")
+_UNKNOWN = re.compile(r",+f?w{1,2}(?=[,\n]|$)")
+_RANGE = re.compile(r"(?P<a>N)-(?P<b>N)(?![-N.:(])")
+_SAID = re.compile(
+    r"[-:(]*(?P<mark>[YX]|n)[^,.?\n|()]*\)*|\.(?P<tick>[YX])(?=\n|$)"
+    r"|[-:(]+(?P<word>[!+])[^,.?\n|()NT]{0,4}(?:\)+|(?=[,.?\n|]|$))|(?P<bare>[!+])(?=[,.?\n)]|$)"
+)
+_REMARK = re.compile(
+    r"\((?!N\)|!|[^()]*[|V])[^()\n]*\)|[:-](?=[wfRSBCDA~+O])(?:[^,.?\n|(]|,(?![,f]*O?[NT]))*|[fD](?=[fwDCO+]*,+[,f]*O?[NT])[fwDCO+]*"
+)
+_PREDICATE = re.compile(r"[wBDf]+(?P<word>[!+])(?P<more>[wBDfO]*!)?")
+_OVER = re.compile(r"\(?!|V[wf]")
+"""Begins what is left out: "3 over 5", "3 rather than 5"."""
+_BETWEEN = re.compile(r"[,|()-]*")
+_CLAUSE = re.compile(r"[^.?\n]*(?:(?<=N)\.+(?=[TNYX])[^.?\n]*)*[.?\n]*")
+_MARKED = re.compile(r"A[^!~]*[:B][fO(+|]*$|A[f(]*$")
+_STATED = re.compile(
+    r"^(?:[fwOYSBC,]|(?<=[wC])R){0,8}B[fO(]*$|[O+F][^!~]*[:B][fO(|]*$|C[f:O(]*$|^[fOFS|,(]*[SF|][fOFS|,(:]*$"
+)
+_NO = re.compile(r"^,*!(?:,|(?=V))")
+"""A no that begins a change of mind: "5, no, 3"."""
+_REVISED = re.compile(r"V(?!w)|^,*!(?:,|V)")
+_RETRACTION = re.compile(r"[^NT]*V[^NT]*![^NT]*|[^NT!]{0,4}![^NT]{0,4}")
+
+
+def _statements(shape: _Shape) -> Iterator[_Statement]:
+    """What a reply says of the alternatives, in order."""
+    heading = ""
+    last: _Statement | None = None
+    adjoins = False
+    for clause in _CLAUSE.finditer(shape.letters):
+        said = clause[0].rstrip(".?\n")
+        if not said:
+            continue
+        begin, end = clause.start(), clause.start() + len(said)
+        prefix_from, place = begin, begin
+        named = False
+        while item := _ITEM.search(shape.letters, place, end):
+            items, stop = _items(shape, item.start(), end)
+            prefix = shape.letters[prefix_from : item.start()]
+            first = not named
+            stop += _remark(items, shape.letters[stop : min(end, stop + LONGEST)])
+            role = _role(heading + prefix if first else prefix, items, shape.letters[stop : min(end, stop + 1)])
+            if role not in {"denied", "mentioned"} and _UNKNOWN.match(shape.letters, stop, end):
+                raise Unreadable("something that is no answer stands among the answers; give the answers alone")
+            statement = _Statement(role, items, revises=bool(_REVISED.search(prefix)))
+            whole = first and not prefix.strip("f(,|") and not statement.revises
+            if last is not None and adjoins and whole and not heading and _goes_on(last, statement):
+                last.items += items
+            else:
+                yield statement
+                last = statement
+            named = True
+            heading = ""
+            place = prefix_from = stop
+            adjoins = place >= end or not shape.letters[place:end].strip(",()-|")
+        if not named:
+            if last is not None and len(said) <= LONGEST and _RETRACTION.fullmatch(said):
+                last.retracted = True
+            heading = said[-LONGEST:] if said.endswith(":") or not said.strip("fFA") else ""
+            adjoins = False
+
+
+def _enumerated(shape: _Shape) -> tuple[int, ...]:
+    """The numbers of a reply whose every line is a number and free text, such as an option in other words.
+
+    Numbers that count from 1 tell nothing: they may be ranks, or count reasons.
+    """
     numbers: list[int] = []
-    enumerated = False
-    place = _SEPARATOR.match(text).end()  # pyright: ignore[reportOptionalMemberAccess]  # matches anything
-    while item := _ITEM.match(text, place):
-        found, after = _expanded(item, text)
-        follows = _ENUMERATED.match(text, after)
-        ends = _END.match(text, after)
-        if not (follows or ends or _REASON.match(text, after)):
+    place = 0
+    for line in shape.letters.split("\n"):
+        if found := _LINE.match(line):
+            numbers.append(int(shape.values[place + found.start("number")]))
+        elif line.strip(".") and not line.endswith(":"):
+            return ()
+        place += len(line) + 1
+    return () if numbers == [*range(1, len(numbers) + 1)] else tuple(numbers)
+
+
+def _goes_on(last: _Statement, statement: _Statement) -> bool:
+    """Whether a list goes on with a statement that adjoins it."""
+    chosen = last.role not in {"denied", "mentioned"} and statement.role in {"listed", "stated"}
+    return chosen and last.items[-1].form == statement.items[0].form
+
+
+def _items(shape: _Shape, begin: int, end: int) -> tuple[list[_Item], int]:
+    """The options of a list that begins at `begin`, and where it ends."""
+    letters, values = shape.letters, shape.values
+    items: list[_Item] = []
+    place = stop = begin
+    either = 0
+
+    def value(found: re.Match[str], name: str) -> int | None:
+        at = found.start(name)
+        return None if at < 0 else int(values[at])
+
+    while place < end and (found := _ITEM.match(letters, place, end)):
+        ranged = _RANGE.match(letters, found.start("a"), end) if found["a"] and not found["b"] else None
+        if ranged and not (items and letters[place - 1] == "-"):
+            first, past = int(values[ranged.start("a")]), int(values[ranged.start("b")])
+            numbers = range(first, past + 1) if first <= past <= first + 1000 else (first, past)
+            items += [_Item(number, None) for number in numbers]
+            stop = ranged.end()
+        else:
+            number = next((value(found, name) for name in "aef" if found[name]), None)
+            other = next((value(found, name) for name in "bchd" if found[name]), None)
+            item = _Item(number, other)
+            if any(found[name] and value(found, name) != other for name in "gi"):
+                raise Unreadable("the name of an answer stands beside another one's; give names alone")
+            if found["before"]:
+                item.score = float(found["before"] == "Y")
+            items.append(item)
+            stop = found.end()
+            if said := _SAID.match(letters, stop, end):
+                mark = said["mark"] or said["tick"] or said["word"] or said["bare"]
+                item.score = values[said.start("mark")] if mark == "n" else float(mark in "Y+")
+                stop = said.end()
+            elif remark := _REMARK.match(letters, stop, end):
+                item.described = True
+                stop = remark.end()
+        place = _BETWEEN.match(letters, stop, end).end()  # pyright: ignore[reportOptionalMemberAccess]  # matches anything
+        if "|" in letters[stop:place]:
+            either = len(items)
+    if items:
+        items[0].others = 2 if either == len(items) else len(items) - either if either else 0
+    return items, stop
+
+
+LONGEST = 60
+"""Letters before and behind a list that tell what it is."""
+
+
+def _remark(items: list[_Item], behind: str) -> int:
+    """How many letters are said of a whole list ("3 and 7 are wrong"): the score of every item that has none."""
+    if predicate := _PREDICATE.match(behind):
+        score = 0.5 if predicate["more"] and predicate["word"] == "!" else float(predicate["word"] == "+")
+        for item in items:
+            item.score = score if item.score is None else item.score
+        return predicate.end()
+    return len(behind) if _OVER.match(behind) else 0
+
+
+def _role(prefix: str, items: list[_Item], rest: str) -> Role:
+    """What a list is by the letters before it, and by the first one after it."""
+    if len(prefix) > LONGEST:
+        prefix = "w" + prefix[-LONGEST:]
+    prefix = _NO.sub("V", prefix)
+    if "~" in prefix:
+        return "mentioned"
+    if found := _MARKED.search(prefix) or _STATED.search(prefix):
+        if "!" in prefix[prefix.rfind(",", 0, found.start() + 1) + 1 :]:
+            return "denied"
+        marked = "A" in found[0] and "C" not in found[0]
+        return "final" if "F" in prefix and marked else "marked" if marked else "stated"
+    if "!" in prefix:
+        return "denied"
+    if prefix.strip("f(O,|:-"):
+        return "mentioned"
+    if any(item.score is not None for item in items) or rest in {"R", "D"}:
+        return "stated"
+    return "mentioned" if rest and rest not in "),S-(|" else "listed"
+
+
+def _answers(
+    statements: Sequence[_Statement], alternatives: Alternatives, *, single: bool, apart: bool, otherwise: int | None
+) -> list[tuple[int, ...]]:
+    """The final answers that the statements amount to; a reply that can be read has one, or equal ones."""
+    chosen = [each for each in statements if each.role not in {"denied", "mentioned"}]
+    pool: list[_Statement] = []
+    for roles in ({"final"}, {"final", "marked"}, {"stated", "listed"}):
+        pool = [each for each in chosen if each.role in roles]
+        if pool:
             break
-        numbers += found
-        enumerated = enumerated or follows is not None
-        stop = follows.end() if follows else ends.end() if ends else len(text)
-        if not ends and not (follows and text[stop - 1] == _OPTION):
-            return _Line(tuple(numbers), enumerated, whole=False)
-        place = _SEPARATOR.match(text, stop).end()  # pyright: ignore[reportOptionalMemberAccess]
-    return _Line(tuple(numbers), enumerated, whole=not text[place:].strip(" .!" + _OPTION))
+    pool = [each for each in pool if not each.retracted or each is pool[-1]]
+    if any(item.others > apart for each in pool for item in each.items):  # "3, 5 or 7" may be a list
+        raise Unreadable("one answer or another is given; give the chosen ones alone")
+    answers = [answer for each in pool if (answer := _resolved(each.items, alternatives, otherwise))]
+    alone = all(len(answer) == 1 for answer in answers) and not any(each.revises for each in pool)
+    alone = alone and (apart or all(each.role in {"stated", "listed"} for each in pool))
+    if not single and alone and len(answers) > 1:
+        answers = [tuple(place for answer in answers for place in answer)]
+    if not answers:
+        if pool and alternatives.numbered and all(_denied(each) for each in pool):
+            raise Unreadable("every option is denied; choose at least one")
+        return []
+    answered = {*answers[-1]}
+    for each in statements[statements.index(pool[-1]) + 1 :]:
+        if each.contradicts:
+            places = _resolved(each.items, alternatives, otherwise)
+            if not answered.issuperset(places):
+                answers.append(places)
+    return answers
 
 
-def _expanded(item: re.Match[str], text: str) -> tuple[list[int], int]:
-    """The numbers of one item, a range written out, and where it ends."""
-    start = _value(item["number"])
-    ranged = _RANGE.match(text, item.end())
-    if ranged is None:
-        return [start], item.end()
-    end = _value(ranged["end"])
-    return [*range(start, end + 1)] if start <= end <= start + 1000 else [start, end], ranged.end()
+def _denied(statement: _Statement) -> bool:
+    return all(item.score is not None and item.score < 0.5 for item in statement.items)
 
 
-def _numbers(tail: str) -> list[int]:
-    """The indexes in what follows an answer marker: its first line, and those after it that go on in the same way."""
-    lines = [_line(line) for line in tail.strip().splitlines() if line.strip()]
-    numbers: list[int] = []
-    for line in lines:
-        same = not numbers or line.enumerated == lines[0].enumerated
-        if not line.numbers or not same or (numbers and not (line.whole or line.enumerated)):
-            break
-        numbers.extend(line.numbers)
-        if not (line.whole or line.enumerated):
-            break
-    return numbers
+def _resolved(items: Sequence[_Item], alternatives: Alternatives, otherwise: int | None) -> tuple[int, ...]:
+    """The places that the items of one statement stand for; none where it repeats all that was asked.
 
-
-def _is_list(text: str) -> bool:
-    """Whether every line of `text` is indexes, or one index and its option: the reply is the answer itself."""
-    lines = [_line(line) for line in text.splitlines() if line.strip()]
-    return bool(lines) and all(line.numbers and (line.whole or line.enumerated) for line in lines)
-
-
-def _value(number: str) -> int:
-    return int(number) if number.isdigit() else _WORDS[number.lower()]
+    Raises:
+        Unreadable: what is said of them is unclear, or an index stands beside the text of another option.
+    """
+    said = [item.score for item in items if item.score is not None]
+    if any(0.4 < score < 0.6 or score > 1 for score in said):
+        raise Unreadable("what is said of the options is neither yes nor no")
+    if any(score < 0.5 for score in said) and any(item.score is None and not item.described for item in items):
+        raise Unreadable("some options are denied, and nothing is said of others; give the chosen ones alone")
+    kept = [item for item in items if item.score is None or item.score > 0.5]
+    if not {(item.number, item.other) for item in items if item not in kept}.isdisjoint(
+        (item.number, item.other) for item in kept
+    ):
+        raise Unreadable("an answer is given and denied; give the chosen ones alone")
+    if not alternatives.numbered:
+        places = [item.other for item in kept if item.other is not None]
+        if not kept and otherwise is not None and len({item.other for item in items}) == len(alternatives.names) - 1:
+            return (otherwise,)
+        described = all(item.described and item.score is None for item in items)
+        return () if described and len(set(places)) >= max(2, len(alternatives.names) - 1) else tuple(places)
+    both = [item for item in kept if item.number is not None and item.other is not None]
+    if any(item.number != item.other for item in both):
+        if len(both) < max(2, len(kept)) or [item.number for item in both] != [*range(1, len(both) + 1)]:
+            raise Unreadable("an index stands beside another option's text; give indexes alone")
+        return tuple(item.other for item in both if item.other is not None)
+    if len(both) == len(items) == len(alternatives.names) > 2 and not said:
+        return ()  # the options repeated
+    numbers = {item.number for item in kept if item.number is not None}
+    named = {item.other for item in kept if item.number is None}
+    if numbers and named - numbers:
+        raise Unreadable("an index stands beside another option's text; give indexes alone")
+    return tuple(
+        place for item in kept if (place := item.number if item.number is not None else item.other) is not None
+    )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from askance.agents.answers import Alternatives, choices, names_one
 from askance.agents.combine import Description
 from askance.errors import UsageError
 from askance.nodes import Unreadable
+from askance.nodes.reply import body, plain
 from askance.tools.tool import ImageTool
 
 if TYPE_CHECKING:
@@ -59,6 +62,12 @@ class PictureAsker(ImageTool[Description]):
             )
         super().__init__(model, prompt=prompt, prompts=prompts, name=name)
 
+    @cached_property
+    def _alternatives(self) -> Alternatives:
+        """The labels, which the prompt numbers; where one is a number, their places are not meant."""
+        labels = [*self.labels.values()]
+        return Alternatives(tuple((label,) for label in labels), numbered=not any(map(str.isdecimal, labels)))
+
     @override
     def variables(self, subject: Image) -> Mapping[str, Any]:
         values: dict[str, Any] = {"question": self.question}
@@ -96,8 +105,17 @@ class PictureAsker(ImageTool[Description]):
     def read_text(self, text: str, subject: Image) -> Description:
         if not self.labels:
             return Description(text=text.strip())
-        parts = _SEPARATORS.split(text) if self.several else [text]
-        return Description(text=self._chosen([part for part in parts if _folded(part)]))
+        parts = self._parts(plain(text))
+        if any(_folded(part) not in self.labels for part in parts):
+            parts = self._parts("\n".join(body(text, ()))) or parts
+            if all(names_one(part, self._alternatives) for part in parts):
+                labels = [*self.labels.values()]
+                places = choices(text, self._alternatives, single=not self.several, apart=False)
+                parts = [labels[place - 1] for place in places if place <= len(labels)] or parts
+        return Description(text=self._chosen(parts))
+
+    def _parts(self, text: str) -> list[str]:
+        return [part for part in (_SEPARATORS.split(text) if self.several else [text]) if _folded(part)]
 
     def _chosen(self, answers: Sequence[str]) -> str:
         """The labels that `answers` are, in their own order, with commas between them."""

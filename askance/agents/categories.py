@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from askance.agents.answers import Alternatives, as_lines, choices, names_one
 from askance.agents.choose import Choice
 from askance.atypicality import DEFINITIONS, NAMES, RELATIONS
 from askance.nodes import Unreadable
+from askance.nodes.reply import plain, says_none, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 Label = Literal["TR1", "TR2", "OIO", "OR", "NA"]
 """One of the four relations, or `NA`: not atypical (section 3.1)."""
@@ -20,22 +22,32 @@ LABELS: tuple[Label, ...] = get_args(Label)
 LINES = tuple(f"{relation} ({NAMES[relation]}): {DEFINITIONS[relation]}" for relation in RELATIONS)
 """The four relations, each with its name and its definition, as a model is told them."""
 
-_NAMED: dict[str, Label] = {
-    **{NAMES[relation].casefold(): relation for relation in RELATIONS},
-    **{label.casefold(): label for label in LABELS},
-    "object inside objects": "OIO",  # as the caption of Fig. 1 has it
-    "no atypicality": "NA",
-    "not atypical": "NA",
-    "none": "NA",
-    "n/a": "NA",
-}
-_ANSWER = re.compile(r"^.*\banswers?\b\s*(?:is\b\s*:?|are\b\s*:?|[:=])", re.IGNORECASE | re.DOTALL)
-_OBJECT = re.compile(r"\{([^{}]*)\}")
-_LEAD = re.compile(r"^\s*(?:[-*•]\s*)?(?:['\"]?\d{1,2}['\"]?\s*[:.)]|\(\d{1,2}\))\s*")
-_SEPARATOR = re.compile(r"[,;\n]|\band\b")
-_CODE = re.compile(r"(TR1|TR2|OIO|OR|NA)\s*[(:–—-]")
-"""A code before its name or a reason; in capitals, since `or` is a word."""
-_IN_BRACKETS = re.compile(r"[^()]*\((TR1|TR2|OIO|OR|NA)\)")
+_NOTHING = (
+    "NA",
+    "N/A",
+    "not applicable",
+    "no atypicality",
+    "not atypical",
+    "none",
+    *(f"none of {those}" for those in ("the above", "the categories", "these categories", "these", "them")),
+)
+_ALTERNATIVES = Alternatives(
+    (
+        *((relation, NAMES[relation]) for relation in RELATIONS[:2]),
+        ("OIO", NAMES["OIO"], "Object Inside Objects"),  # as the caption of Fig. 1 has it
+        ("OR", NAMES["OR"]),
+        _NOTHING,
+    ),
+    numbered=False,
+)
+_RANKED = re.compile(r"\[?\{[^{}]*\}(?:,\s*\{[^{}]*\})*\]?")
+"""A list of dictionaries, or one without its brackets."""
+_ENTRY = re.compile(r"[{,]\s*['\"]?(\d{1,2})['\"]?\s*:([^,{}\[\]]*)")
+_EMPTY = frozenset(["", "none", "null", "-"])
+_NOUNS = frozenset(["category", "categories", "atypicality", "atypicalities", "label", "labels", "applies", "apply"])
+_OTHER_FIELDS = frozenset([*LABELS, "1"])
+"""Fields by which an object without the one that was asked for is known as an answer."""
+_RANK = re.compile(r"^\W*\d{1,2}\W+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +75,32 @@ class Atypicalities(Choice):
 
 
 def read_categories(text: str) -> Atypicalities:
-    """The labels in a reply to the text protocol (Listing 6): `[{'1': 'TR1', '2': 'OIO'}]`, or a bare list of them.
+    """The labels in a reply to the text protocol (Listing 6): `[{'1': 'TR1', '2': 'OIO'}]`, or any other list of them.
 
-    Long names are read as well as codes, and `NA` beside others is kept: annotators disagree too.
+    Long names are read as well as codes, verdicts on each (`TR1: No, OIO: Yes`) by what they say, and `NA` beside
+    others is kept: annotators disagree too. Of several lists with ranks the last counts.
 
     Raises:
-        Unreadable: there is no label, or something else stands where one should.
+        Unreadable: there is no label, or something else stands where one should, or different answers are given.
     """
-    plain = re.sub(r"[*`_]+", "", text).strip()
-    objects = _OBJECT.findall(plain)
-    listed = objects[-1] if objects else _ANSWER.sub("", plain)
-    pieces = [_LEAD.sub("", piece).strip(" \t'\"[]{}.") for piece in _SEPARATOR.split(listed)]
-    return _atypicalities(piece for piece in pieces if piece)
+    said = plain(spoken(text))
+    parts: list[str] = []
+    end = 0
+    names: list[str] = []
+    for ranked in _RANKED.finditer(said):
+        if entries := _ENTRY.findall(ranked[0]):
+            goes_on = names and entries[0][0] != "1" and not said[end : ranked.start()].strip(" \n,;")
+            named = [_bare(entry) for _, entry in entries]
+            names = [*names, *named] if goes_on else named
+            parts = [*(parts[:-1] if goes_on else [*parts, said[end : ranked.start()]]), _answer(names)]
+            end = ranked.end()
+    return _atypicalities(names, "".join([*parts, said[end:]]) if names else said)
+
+
+def _answer(names: Sequence[str]) -> str:
+    """A ranked list as an answer; places of it that are left empty count only where all are."""
+    filled = [name for name in names if name.casefold() not in _EMPTY]
+    return f" Answer: {', '.join(filled or names)}.\n"
 
 
 def read_category_list(data: Mapping[str, Any], field: str) -> Atypicalities:
@@ -83,25 +109,27 @@ def read_category_list(data: Mapping[str, Any], field: str) -> Atypicalities:
     Raises:
         Unreadable: as `read_categories`.
     """
-    found: Any = data.get(field)
-    names: list[Any] = found if isinstance(found, list) else [None]  # pyright: ignore[reportUnknownVariableType]
-    if not all(isinstance(name, str) for name in names):
+    found: Any = data.get(field, None if _OTHER_FIELDS.isdisjoint(data) else data)
+    names: list[Any] = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
+    names = [name for name in names if name is not None] or names
+    if not all(isinstance(name, (str, dict)) for name in names):
         raise Unreadable(f"`{field}` must hold a list of categories, each one of {', '.join(LABELS)}")
-    return _atypicalities(name.strip() for name in names)
+    return _atypicalities(lines := [as_lines(name) for name in names], "\n".join(lines))
 
 
-def _atypicalities(names: Iterable[str]) -> Atypicalities:
-    labels: list[Label] = [_label(name) for name in names]
-    if not labels:
+def _atypicalities(names: Sequence[str], text: str) -> Atypicalities:
+    """The labels that `text` chooses; each of `names`, of which its answer consists, holds one."""
+    if not names and says_none(text, _NOUNS):
+        return Atypicalities(numbers=(len(LABELS),))
+    for name in names or [text]:
+        if (bare := _bare(plain(name))) and not names_one(name, _ALTERNATIVES):
+            raise Unreadable(f"{bare[:60]!r} is none of the categories {', '.join(LABELS)}")
+    places = choices(text, _ALTERNATIVES, apart=False, otherwise=len(LABELS))
+    if not places:
         raise Unreadable("no category is given; where none applies the answer is NA")
-    return Atypicalities.of(labels)
+    return Atypicalities(numbers=tuple(dict.fromkeys(places)))
 
 
-def _label(name: str) -> Label:
-    found = _NAMED.get(" ".join(name.casefold().split()))
-    if found is not None:
-        return found
-    coded = _CODE.match(name) or _IN_BRACKETS.fullmatch(name)
-    if coded is None:
-        raise Unreadable(f"{name[:60]!r} is none of the categories {', '.join(LABELS)}")
-    return _NAMED[coded[1].casefold()]
+def _bare(name: str) -> str:
+    """A name without a rank before it and without what surrounds it."""
+    return _RANK.sub("", name).strip(" \t\n'\"[]{}.")

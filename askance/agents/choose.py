@@ -92,8 +92,9 @@ class Chooser(Node[Asked, Choice]):
 
     @override
     def read_json(self, data: Mapping[str, Any], subject: Asked) -> Choice:
-        count = len(subject.options)
-        return Choice(numbers=read_numbers(data, "answers", count, single=self.mode == "single"))
+        options = subject.options
+        numbers = read_numbers(data, "answers", len(options), single=self.mode == "single", options=options)
+        return Choice(numbers=numbers)
 
     @override
     def read_text(self, text: str, subject: Asked) -> Choice:

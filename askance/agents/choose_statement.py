@@ -42,7 +42,8 @@ class StatementChooser(Chooser[Asked]):
 
     @override
     def read_json(self, data: Mapping[str, Any], subject: Asked) -> Choice:
-        return Choice(numbers=read_numbers(data, "statement", len(subject.options), single=True))
+        options = subject.options
+        return Choice(numbers=read_numbers(data, "statement", len(options), single=True, options=options))
 
 
 class DescribedStatementChooser(StatementChooser[OptionsQuestion]):

@@ -52,7 +52,8 @@ class StatementDetector(Node[StatementQuestion, Statement]):
 
     @override
     def read_json(self, data: Mapping[str, Any], subject: StatementQuestion) -> Statement:
-        (number,) = read_numbers(data, "statement", len(statement_texts(subject.objects)), single=True)
+        options = statement_texts(subject.objects)
+        (number,) = read_numbers(data, "statement", len(options), single=True, options=options)
         return statement_at(subject.objects, number - 1)
 
     @override

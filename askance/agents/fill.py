@@ -6,9 +6,9 @@ model sees or of one that is described to it.
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import override
@@ -18,11 +18,12 @@ from askance.atypicality import DEFINITIONS, NAMES, RELATIONS, TEMPLATES, Relati
 from askance.errors import UsageError
 from askance.images import Image
 from askance.nodes import Node, Unreadable
+from askance.nodes.reply import plain, refuses, spoken
 from askance.tools import text_field
 from askance.tools.object_list import LONGEST_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 PLACES = ("<object1>", "<object2>")
 """Stand in the template where the model is to fill in the primary and the secondary object (Listing 10)."""
@@ -125,37 +126,73 @@ class PictureStatementFiller(StatementFiller[PictureFillQuestion]):
 
 
 _BRACKETED = re.compile(r"<([^<>\n]+)>")
-_PLACE = re.compile(r"\s*object\s*[12]\s*", re.IGNORECASE)
-_PRIMARY, _SECONDARY = (
-    re.compile(rf"(?:<?\bobject\s*{number}>?|\b{role}(?:\s+object)?)\s*[:=]", re.IGNORECASE)
-    for number, role in ((1, "primary"), (2, "secondary"))
+_PLACE = re.compile(
+    r"\s*/?(?:(?:object|answer)\s*[12]?|(?:primary|secondary|first|second)\s+object|(?:object\s+)?name|\.+|\?+|_+)\s*",
+    re.IGNORECASE,
 )
+_NOTHING_WORDS = "none nothing null nil n/a na unknown unclear unspecified unidentified no not"
+_NOTHING = frozenset(_NOTHING_WORDS.split())
+"""A name that is or begins with one of these names no object."""
+_AROUND = "<>\"'“”. ,;{}[]*`|"
+_AND = re.compile(r"[\s,]+and\s*$", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:not|isn't|never)\W*$", re.IGNORECASE)
+_LABEL = re.compile(
+    r"(?:<?\bobject\s*(?P<number>[12])\b>?|\b(?:the\s+)?(?P<role>primary|secondary)(?:[\s_]+object)?)[\"']?\s*(?:[:=|→]|-(?=\s)|\bis\b)",
+    re.IGNORECASE,
+)
+_LABELLED = re.compile(r"^[^:<\n]{0,60}:\s*")
+_ALTERNATIVE = re.compile(r"\s(?:or|and/or)\s", re.IGNORECASE)
 _BETWEEN = r"[\s,.]"
 
 
 def read_filled(text: str, relation: Relation) -> Statement:
     """The statement that a reply to the text protocol fills in.
 
-    Read are, in this order: the template with both objects in angular brackets, the last one where it stands several
-    times; `<object1>: …` and `<object2>: …` (Listing 11), or `Primary Object: …` and `Secondary Object: …` (Fig. 2);
-    any two objects in angular brackets; the template without brackets.
+    Read are, in this order: the template with both objects in angular brackets; `<object1>: …` and `<object2>: …`
+    (Listing 11), or `Primary Object: …` and `Secondary Object: …` (Fig. 2), also as JSON; any two objects in angular
+    brackets; the template without brackets. The template as the question gives it, or as its example does, does not
+    count; nor does one that a denial stands before.
 
     Raises:
-        Unreadable: none of these is there, or a name is none.
+        Unreadable: none of these is there, two differ, a name is none, or another relation's template is filled in.
     """
-    plain = re.sub(r"[*`]+", "", html.unescape(text)).strip()
-    filled = [names for names in _template(relation).findall(plain) if not any(map(_PLACE.fullmatch, names))]
+    said = plain(spoken(text))
+    filled = [names for names in _filled(said, relation) if not _repeats(names)]
     if filled:
+        if len({tuple(map(_folded, names)) for names in filled}) > 1:
+            raise Unreadable("the template is filled in differently; fill it in once")
         return _statement(relation, *filled[-1])
-    labelled = _labelled(plain)
+    labelled = _labelled(said)
     if labelled is not None:
         return _statement(relation, *labelled)
-    named = [name for name in _BRACKETED.findall(plain) if not _PLACE.fullmatch(name)]
+    for other in RELATIONS:
+        if other != relation and _filled(said, other):
+            raise _other(other, relation)
+    named = [name for name in _BRACKETED.findall(said) if not _PLACE.fullmatch(name)]
     if len(named) > 2:
         named = list(dict.fromkeys(named))
-    if len(named) == 2:
+    if len(named) == 2 and not _repeats(named):
         return _statement(relation, *named)
-    return _sentence(plain, relation)
+    return _sentence(said, relation)
+
+
+def _filled(text: str, relation: Relation) -> list[tuple[str, str]]:
+    """The names of every filled-in template in `text` that is not denied."""
+    found = _template(relation).finditer(text)
+    return [(each[1], each[2]) for each in found if not _DENIED.search(text[max(0, each.start() - 12) : each.start()])]
+
+
+def _repeats(names: Sequence[str]) -> bool:
+    """Whether the names are the places to be filled in, or those of the example."""
+    return any(map(_PLACE.fullmatch, names)) or [f"<{_folded(name)}>" for name in names] == [*EXAMPLES]
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
+def _other(found: Relation, relation: Relation) -> Unreadable:
+    return Unreadable(f"the statement is of {NAMES[found]}, and one of {NAMES[relation]} was asked for")
 
 
 def _template(relation: Relation) -> re.Pattern[str]:
@@ -171,27 +208,35 @@ def _loose(words: str) -> str:
 
 
 def _labelled(text: str) -> tuple[str, str] | None:
-    """What stands behind the labels of the two objects, each up to the end of its line."""
-    first = _PRIMARY.search(text)
-    second = None if first is None else _SECONDARY.search(text, first.end())
-    if first is None or second is None:
+    """What stands behind the labels of the two objects, each up to the end of its line.
+
+    Raises:
+        Unreadable: one label stands before different names.
+    """
+    labels = [*_LABEL.finditer(text)]
+    found: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    for label, following in zip_longest(labels, labels[1:]):
+        end = following.start() if following else len(text)
+        name = _AND.sub("", " ".join(text[label.end() : end].strip().partition("\n")[0].split()))
+        second = label["number"] == "2" or (label["role"] or "").casefold() == "secondary"
+        found[second].setdefault(_folded(name.strip(_AROUND)), name)
+    if not all(found):
         return None
-    return _line(text[first.end() : second.start()]), _line(text[second.end() :])
-
-
-def _line(text: str) -> str:
-    return text.strip().partition("\n")[0]
+    if any(len(names) > 1 for names in found):
+        raise Unreadable("an object is named differently; name each once")
+    return next(iter(found[0].values())), next(iter(found[1].values()))
 
 
 def _sentence(text: str, relation: Relation) -> Statement:
+    unmarked = Unreadable(f"the two objects have to stand in angular brackets, such as {' and '.join(EXAMPLES)}")
     try:
-        found = Statement.parse(text)
+        found = Statement.parse(_LABELLED.sub("", text))
     except UsageError:
-        raise Unreadable(
-            f"the two objects have to stand in angular brackets, such as {' and '.join(EXAMPLES)}"
-        ) from None
+        raise unmarked from None
+    if _repeats([found.primary.strip("<>"), found.secondary.strip("<>")]):
+        raise unmarked
     if found.relation != relation:
-        raise Unreadable(f"the statement is of {NAMES[found.relation]}, and one of {NAMES[relation]} was asked for")
+        raise _other(found.relation, relation)
     return _statement(relation, found.primary, found.secondary)
 
 
@@ -201,10 +246,12 @@ def _statement(relation: Relation, primary: str, secondary: str) -> Statement:
 
 def _name(written: str, role: str) -> str:
     """A name without what stands around it."""
-    name = " ".join(written.split()).strip("<>\"'“”. ,;")
-    if not name or _PLACE.fullmatch(name):
+    name = " ".join(written.split()).strip(_AROUND)
+    if not name or _PLACE.fullmatch(name) or _NOTHING.intersection(name.casefold().split()[:1]):
         raise Unreadable(f"the {role} object has no name")
-    if len(name) > LONGEST_NAME:
+    if _ALTERNATIVE.search(name):
+        raise Unreadable(f"the {role} object is one or another; name one")
+    if len(name) > LONGEST_NAME or refuses(name):
         raise Unreadable(f"{name[:40]!r}… is no name of an object; name it in at most {LONGEST_NAME} characters")
     return name
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
@@ -17,6 +18,7 @@ from typing_extensions import override
 from askance.agents.questions import question_of
 from askance.errors import UsageError
 from askance.nodes import Node, Unreadable
+from askance.nodes.reply import bare, body, json_object, plain, refuses, spoken, unquoted
 from askance.tools import Value
 from askance.tools.tool import as_text, as_texts
 
@@ -40,12 +42,17 @@ LONGEST = 2000
 """Characters of a negative at most."""
 
 _PROMPTS: Mapping[Domain, str] = {"ads": "negative", "explanations": "negative_explanation"}
-_LABEL = re.compile(
-    r"(?:[-*•]\s+|\d{1,2}[.)]\s+)?(?:(?:generated\s+)?(?:hard\s+)?(?:negative|incorrect)(?:\s+(?:statement|option))?s?\s*:\s*)?",
-    re.IGNORECASE,
+_KIND_WORDS = (
+    "generated hard negative negatives incorrect wrong false new statement statements option interpretation explanation"
 )
-"""What a model may write before a negative in the text form."""
-_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`", "«": "»"}
+_NOUNS = frozenset([*_KIND_WORDS.split(), "modified", "changed"])
+_TRUE = re.compile(
+    r"\W*(?:correct|true|original|right|given) (?:statement|interpretation|explanation|option)s?\W*:", re.IGNORECASE
+)
+"""Begins a line that repeats what is true."""
+_QUOTED = re.compile(r"\"([^\"]+)\"(?:\s+-.*|[.]?)|[^\"]*\bis:? \"([^\"]+)\"[.]?")
+_ASIDE = re.compile(r"(.*\S) \([^()]*\)")
+_NOTHING = re.compile(r"none|n/a|there (?:is|are) no\b.*|.*\?|\W*", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -167,8 +174,23 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
 
     @override
     def read_text(self, text: str, subject: NegativeQuestion) -> Negatives:
-        lines = [unquoted(_LABEL.sub("", line.strip(), count=1)) for line in text.splitlines()]
-        return self._checked([Negative(text=line) for line in lines if line], subject)
+        if any(map(refuses, spoken(text).splitlines())):
+            raise Unreadable(f"0 negatives are given; write exactly {self.count}")
+        with suppress(Unreadable):
+            found: Any = json_object(text, ("negatives",)).get("negatives")
+            if isinstance(found, list) and all(isinstance(item, str) for item in cast("list[Any]", found)):
+                return self._checked([Negative(text=bare(item)) for item in cast("list[str]", found)], subject)
+        kept = "\n".join(line for line in text.splitlines() if not _TRUE.match(plain(line)))
+        lines = [self._negative_in(line, subject) for line in body(kept, _NOUNS, sentences=True)]
+        return self._checked([Negative(text=line) for line in lines if not _NOTHING.fullmatch(line)], subject)
+
+    @staticmethod
+    def _negative_in(line: str, subject: NegativeQuestion) -> str:
+        """A line of a reply without what is remarked on the negative in it."""
+        if (quoted := _QUOTED.fullmatch(line)) is not None:
+            return quoted[1] or quoted[2]
+        aside = None if "(" in subject.statement else _ASIDE.fullmatch(line)
+        return aside[1] if aside else line
 
     def _checked(self, items: list[Negative], subject: NegativeQuestion) -> Negatives:
         """The negatives, as many as were asked for, none of them true or said twice.
@@ -199,14 +221,6 @@ def _negative(item: Mapping[str, Any]) -> Negative:
         raise Unreadable("`statement`, `replaced` and `replacement` must be texts") from error
     texts = {field: " ".join(text.split()) for field, text in texts.items()}
     return Negative(text=unquoted(texts["statement"]), replaced=texts["replaced"], replacement=texts["replacement"])
-
-
-def unquoted(text: str) -> str:
-    """`text` without blanks and without the quotation marks around the whole of it."""
-    text = text.strip()
-    while len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
-        text = text[1:-1].strip()
-    return text
 
 
 def normal(text: str) -> str:

@@ -11,6 +11,7 @@ from typing_extensions import override
 from askance.agents.questions import question_of
 from askance.agents.replying import Reply
 from askance.nodes import Node, Unreadable
+from askance.nodes.reply import body, plain, refuses, says_none, unquoted
 from askance.tools import TextValue, Value, text_field, text_list
 from askance.tools.tool import as_texts
 
@@ -25,7 +26,8 @@ CANDIDATES = 5
 LONGEST = 100
 """Characters of a phrase at most."""
 
-_BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+")
+_NOUNS = frozenset(["phrase", "phrases", "candidate", "candidates", "such", "thing", "place", "other"])
+_ASIDE = re.compile(r"(.*\S) \([^()]*\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +97,12 @@ class CandidateFinder(Node[str, Candidates]):
 
     @override
     def read_text(self, text: str, subject: str) -> Candidates:
-        return self._checked([_BULLET.sub("", line).strip() for line in text.splitlines()])
+        lines = [line.rstrip(",;.") for line in body(text, _NOUNS)]
+        if len(lines) == 1 and lines[0].casefold() not in subject.casefold():
+            lines = [line.strip() for line in re.split("[,;]", lines[0])]
+        if refuses(text) or (len(lines) == 1 and says_none(lines[0], _NOUNS)):
+            raise Unreadable("no phrase is given; give at least one")
+        return self._checked([quoted[1] if (quoted := _ASIDE.fullmatch(line)) else line for line in lines])
 
     def _checked(self, texts: list[str]) -> Candidates:
         found = [*dict.fromkeys(text for text in texts if text)]
@@ -136,7 +143,7 @@ class QuestionWriter(Node[AnswerInCaption, Reply]):
 
     @override
     def read_text(self, text: str, subject: AnswerInCaption) -> Reply:
-        question = " ".join(text.split())
+        question = unquoted(" ".join(plain(text).split()))
         if not question.endswith("?"):
             raise Unreadable("a question ends with a question mark")
         return Reply(text=question)

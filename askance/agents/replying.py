@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 from typing_extensions import override
 
+from askance.agents.answers import Alternatives, choices
 from askance.agents.questions import question_of
 from askance.images import Image
 from askance.nodes import Node, Unreadable
@@ -131,21 +131,21 @@ def _asked(kind: type[Asked], name: str, given: Any) -> Asked:
     return question_of(kind, {name: given})
 
 
-_WORD = re.compile(r"(?:answer\s*:\s*)?[\"'*]*(weird|normal)[\"'*]*\s*[.!]?", re.IGNORECASE)
+_WORDS = Alternatives(tuple((word,) for word in ODDNESS), numbered=False)
 
 
 class _Identifies:
-    """How `weird` and `normal` are read: the word alone, so that "not weird" is no answer."""
+    """How `weird` and `normal` are read: where one of them is the answer, so that "not weird" is none."""
 
     gives = Identified
     field = "answer"
     said = ODDNESS
 
     def read_text(self, text: str, subject: object) -> Identified:  # noqa: ARG002  # as of every node
-        found = _WORD.fullmatch(text.strip())
-        if found is None:
+        places = {*choices(text, _WORDS, single=True)}
+        if len(places) != 1:
             raise Unreadable("the answer must be one word, weird or normal")
-        return Identified(text=cast("Oddness", found[1].lower()))
+        return Identified(text=ODDNESS[places.pop() - 1])
 
 
 class PictureExplainer(PictureReplier):

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.agents.answers import read_answer, read_numbers
 from askance.nodes import Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 OPTIONS = (
     "I should buy 7up because it has 3 times the fizz",
@@ -73,7 +80,6 @@ UNREADABLE = {
     "empty": "",
     "no answer": "I cannot tell which one is best.",
     "digits in prose": "There are 3 cups in the picture and 2 spoons.",
-    "only an option": "I should buy 7up because it has 3 times the fizz",
     "beyond": "Answer: 9",
     "zero": "Answer: 0",
     "one beyond": "Answer: 2, 14",
@@ -116,7 +122,9 @@ def test_any_text_is_read_or_unreadable(text: str) -> None:
 JSON_BAD: dict[str, dict[str, object]] = {
     "missing": {},
     "empty": {"answers": []},
-    "text": {"answers": ["3"]},
+    "words": {"answers": ["the beer"]},
+    "denied": {"answers": ["3: no"]},
+    "another's text": {"answers": ["3. I should buy 7up because it has 3 times the fizz"]},
     "bool": {"answers": [True]},
     "float": {"answers": [1.5]},
     "beyond": {"answers": [9]},
@@ -127,8 +135,210 @@ JSON_BAD: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("data", JSON_BAD.values(), ids=JSON_BAD)
 def test_json_that_names_no_option_is_unreadable(data: dict[str, object]) -> None:
     with pytest.raises(Unreadable):
-        read_numbers(data, "answers", 8)
+        read_numbers(data, "answers", 8, options=OPTIONS)
 
 
 def test_json_numbers_keep_their_order() -> None:
     assert read_numbers({"answers": [7, 1, 7, 3]}, "answers", 8) == (7, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("answers", "numbers"),
+    [
+        (["3", "7", "1"], (3, 7, 1)),
+        ("3, 7", (3, 7)),
+        ([f"7. {OPTIONS[6]}", f"Option 1: {OPTIONS[0]}"], (7, 1)),
+        ([f"1. {OPTIONS[4]}", f"2. {OPTIONS[2]}"], (5, 3)),
+        ({"1": "no", "2": "no", "3": "yes"}, (3,)),
+        ({"1": False, "3": True}, (3,)),
+        ([OPTIONS[4]], (5,)),
+    ],
+    ids=["digits", "one text", "with their texts", "ranks", "verdicts", "booleans", "texts"],
+)
+def test_json_may_hold_texts(answers: object, numbers: tuple[int, ...]) -> None:
+    assert read_numbers({"answers": answers}, "answers", 8, options=OPTIONS) == numbers
+
+
+ADS = (
+    "I should drink this beer because it is light",
+    "I should avoid this beer because it is heavy",
+    "I should buy this soda because it has 3 times the fizz",
+    "I should fly to Mars; it takes 9 months",
+    "I should eat chips and salsa",
+    "I should call 1-800-555",
+    "I should drive a Jeep because it is strong",
+    "I should not smoke because it kills",
+    "I should save water because it is scarce",
+    "I should wear a helmet",
+    "I should read books because they open the mind",
+    "I should use this cream because it is soft",
+    "I should adopt a dog",
+    "I should recycle",
+    "I should sleep more",
+)
+ALL = "\n".join(f"{number}. {option}" for number, option in enumerate(ADS, start=1))
+
+SAID: dict[str, tuple[tuple[int, ...] | None, tuple[int, ...] | None]] = {
+    # Reply: as several, as one; None is unreadable.
+    f"1. {ADS[4]}\n2. {ADS[8]}\n3. {ADS[10]}": ((5, 9, 11), None),
+    f'Answer: 5. "{ADS[4]}"': ((5,), (5,)),
+    f"5: “{ADS[4]}”": ((5,), (5,)),
+    "Answer: 3 best statements are 1, 4, 9": ((1, 4, 9), None),
+    "Answer: 3, 7, 12. The wrong answers are 4 and 5.": ((3, 7, 12), None),
+    "Answer: 3 is wrong, 7 is wrong, so 12": (None, None),
+    "Answer: 5\nActually, 3.": (None, None),
+    "Answer: 3, 7, 12</s>": ((3, 7, 12), None),
+    "$3, 7, 12$": ((3, 7, 12), None),
+    "Answer: 3\nAnswer: 7\nAnswer: 12": ((3, 7, 12), None),
+    "Answer: 3, 5 or 7": ((3, 5, 7), None),
+    'Not {"answers": [5]} but {"answers": [3]}': ((3,), (3,)),
+    '["3", "7", "12"]': ((3, 7, 12), None),
+    # Several statements.
+    "Answer: 5. Wait, 3.": (None, None),
+    "Answer: 5, no, 3": (None, None),
+    "Answer: 5? No, 3.": (None, None),
+    "Answer: 5, or rather 3": (None, None),
+    "Answer: 5. On second thought, 3 is better.": (None, None),
+    "Sorry, I meant option 3. Answer: 3": ((3,), (3,)),
+    "Answer: 1, 2, 3\nAnswer: 4, 5, 6": (None, None),
+    "Answer: 5\nFinal answer: 3": ((3,), (3,)),
+    "Answer: 5\nAnswer: 3": ((5, 3), None),
+    "Answer: 5\nThat is wrong.\nAnswer: 3": ((3,), (3,)),
+    "Initial answer: 5. Answer: 3": ((3,), (3,)),
+    "If the answer is 5, the image shows chips. The answer is 3.": ((3,), (3,)),
+    "Options 3 and 5 look right at first.\nAnswer: 7": ((7,), (7,)),
+    "Answer: 3, 7, 12. Actually, 5 is wrong as well.": ((3, 7, 12), None),
+    "Answer: 3, 7, 12. Options 4 and 5 are also plausible.": ((3, 7, 12), None),
+    f"{ALL}\nAnswer: 3": ((3,), (3,)),
+    ALL: (None, None),
+    # What is denied, and what is open.
+    "Answer: not 3": (None, None),
+    "Option 3 is incorrect.": (None, None),
+    "3 does not fit.": (None, None),
+    "It is not 5. It is 3.": ((3,), (3,)),
+    "The answer is not 5 but 3.": (None, None),
+    "Answer: 3, 7, 12, not 4": ((3, 7, 12), None),
+    "I choose 3 over 5.": ((3,), (3,)),
+    "Neither 3 nor 5": (None, None),
+    "All except 3": (None, None),
+    "~~5~~ 3": ((3,), (3,)),
+    "I cannot choose between 3 and 5.": (None, None),
+    "Answer: 3 (or 5)": ((3, 5), None),
+    "Answer: 3, maybe 5": ((3, 5), None),
+    "1: No\n2: No\n3: Yes\n4: No": ((3,), (3,)),
+    "1 ❌\n2 ❌\n3 ✅": ((3,), (3,)),
+    "- [ ] 2\n- [x] 3": ((3,), (3,)),
+    # An index, its text, and ranks.
+    f"Answer: 3. {ADS[4]}": (None, None),
+    f"Answer: 5\n{ADS[2]}": (None, None),
+    f"{ADS[4]} (5)": ((5,), (5,)),
+    f"{ADS[4]} (3)": (None, None),
+    f"- {ADS[4]}\n- {ADS[8]}": ((5, 9), None),
+    ADS[4]: ((5,), (5,)),
+    "1. 5\n2. 9\n3. 11": ((5, 9, 11), None),
+    "First: 5\nSecond: 9\nThird: 11": ((5, 9, 11), None),
+    "| Rank | Index |\n|---|---|\n| 1 | 5 |\n| 2 | 9 |": ((5, 9), None),
+    "Top 3: 5, 9, 11": ((5, 9, 11), None),
+    "The third option is the best.": ((3,), (3,)),
+    "1. I should eat the crisps\n2. I should save water now": (None, None),
+    "3. I should buy the soda\n7. I should drive the car": ((3, 7), None),
+    # No answers.
+    "Answer: 3 of 15": (None, None),
+    "Answer: 3, 7, 16": (None, None),
+    "Answer: 3, banana": (None, None),
+    "None of the above": (None, None),
+    "<think>Answer: 3": (None, None),
+    "<think>Answer: 5</think>\nAnswer: 3": ((3,), (3,)),
+    "Answer: 5\n</think>\nAnswer: 3": ((3,), (3,)),
+}
+
+
+@pytest.mark.parametrize(("text", "several", "one"), [(text, *read) for text, read in SAID.items()], ids=SAID)
+def test_a_reply_is_read_as_it_means_or_not_at_all(
+    text: str, several: tuple[int, ...] | None, one: tuple[int, ...] | None
+) -> None:
+    for single, numbers in ((False, several), (True, one)):
+        try:
+            read = read_answer(text, ADS, single=single)
+        except Unreadable:
+            read = None
+        assert read == numbers
+
+
+def _joined(numbers: Sequence[int], between: str = ", ", form: str = "{}") -> str:
+    return between.join(form.format(number, text=ADS[number - 1]) for number in numbers)
+
+
+def _ranked(numbers: Sequence[int], form: str) -> str:
+    """Each after its rank; one alone has none."""
+    if len(numbers) == 1:
+        form = form[form.index(" ") + 1 :]
+    return "\n".join(form.format(rank, number, text=ADS[number - 1]) for rank, number in enumerate(numbers, start=1))
+
+
+STYLES: dict[str, Callable[[Sequence[int]], str]] = {
+    "protocol": lambda n: f"Answer: {_joined(n)}",
+    "braces": lambda n: f"Answer: ${{{_joined(n)}}}",
+    "bold": lambda n: f"**Answer:** {_joined(n, form='**{}**')}",
+    "heading": lambda n: f"### Final Answer\n\n{_joined(n)}",
+    "fence": lambda n: f"```\nAnswer: {_joined(n)}\n```",
+    "boxed": lambda n: f"So the final answer is $\\boxed{{{_joined(n)}}}$.",
+    "full width": lambda n: f"Answer: {_joined(n, ',')}".translate({k: 0xFEE0 + k for k in b"0123456789,:"}),
+    "end of turn": lambda n: f"Answer: {_joined(n)}<|im_end|>\n<|im_start|>user\nAnswer: 4",
+    "thinking": lambda n: f"<think>Maybe 4 or 13? Answer: 4</think>\n\nAnswer: {_joined(n)}",
+    "JSON": lambda n: f'{{"answers": [{_joined(n)}]}}',
+    "list": lambda n: f"[{_joined(n)}]",
+    "lines": lambda n: f"Answer:\n{_joined(n, chr(10), '- {}')}",
+    "options": lambda n: f"I would choose {_joined(n, ', ', 'option {}')}, because they fit.",
+    "ordered": lambda n: f"Answer: {_joined(n, ' > ')}",
+    "texts": lambda n: f"Answer:\n{_joined(n, chr(10), '{}. {text}')}",
+    "quoted texts": lambda n: _joined(n, "\n", "({}) “{text}”."),
+    "texts alone": lambda n: _joined(n, "\n", "* {text}"),
+    "ranks": lambda n: _ranked(n, "#{0}: {1}"),
+    "ranks and options": lambda n: _ranked(n, "{0}. Option {1}"),
+    "bare texts ranked": lambda n: _ranked(n, "{0}. **{text}**"),
+    "sentence": lambda n: f"The best statements are {_joined(n)}. The others do not fit.",
+    "explained": lambda n: f"Answer: {_joined(n)}\n\n" + _joined(n, "\n", "- Option {}: it shows 2 cups, which fits."),
+    "denied others": lambda n: f"Answer: {_joined(n)}. The wrong answers are 4 and 13.",
+    "verdicts": lambda n: "\n".join(f"{k}: {'Yes' if k in n else 'No'}" for k in [*n, 4, 13]),
+}
+
+
+@given(st.lists(st.integers(1, 15).filter(lambda n: n not in {4, 13}), min_size=2, max_size=5, unique=True))
+def test_what_is_said_in_any_style_is_read_back(numbers: list[int]) -> None:
+    for name, style in STYLES.items():
+        for said in (numbers, numbers[:1]):
+            try:
+                assert read_answer(style(said), ADS, single=len(said) == 1) == tuple(said), name
+            except Unreadable as error:
+                raise AssertionError(name, style(said)) from error
+
+
+def test_options_with_letters_are_chosen_by_them() -> None:
+    lettered = [f"{letter}. {option}" for letter, option in zip("ABCD", ADS, strict=False)]
+
+    assert read_answer("Answer: B, D", lettered) == (2, 4)
+    assert read_answer("(C)", lettered, single=True) == (3,)
+    assert read_answer(f"Answer: B) {ADS[1]}", lettered) == (2,)
+    assert read_answer(f"A reason is given. The answer is {lettered[3]}", lettered) == (4,)
+    with pytest.raises(Unreadable):
+        read_answer(f"Answer: B) {ADS[2]}", lettered)
+    with pytest.raises(Unreadable):
+        read_answer("Answer: B", ADS)
+
+
+HOSTILE = (
+    "Answer: ", "Answer: 3, ", "3:", "3(", "((3)", "3-", "----", "(", "3. ", "1/", "| 3 |\n", "A is ", "wait, wrong ",
+    "<think>", "</s>", "~~", "\\boxed{", "not 3 ", "I should drink ", "maybe ", "1st: 3, ", '{"a":', "[", "…", "&lt;",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_the_time_of_a_reading_grows_with_the_length(unit: str) -> None:
+    took: list[float] = []
+    for length in (10_000, 80_000):
+        began = time.process_time()
+        with suppress(Unreadable):
+            read_answer(unit * (length // len(unit)), ADS)
+        took.append(time.process_time() - began)
+    assert took[1] < 0.5 + 24 * took[0]  # 64 times where it grew with the square

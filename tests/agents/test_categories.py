@@ -45,12 +45,56 @@ REPLIES: dict[str, tuple[Label, ...]] = {
     "TR1 and OIO.": ("TR1", "OIO"),
     "tr1; or": ("TR1", "OR"),
     "None": ("NA",),
+    # Verdicts on each.
+    "TR1: No, TR2: No, OIO: Yes, OR: No": ("OIO",),
+    "TR1 (no), TR2 (no), OIO (yes), OR (no)": ("OIO",),
+    "TR1: 0.1, TR2: 0.2, OIO: 0.9, OR: 0.1": ("OIO",),
+    "TR1: 10%, OIO: 90%": ("OIO",),
+    "❌ TR1\n✅ OIO": ("OIO",),
+    "TR1 ❌, OIO ✅": ("OIO",),
+    "- [ ] TR1\n- [x] OIO": ("OIO",),
+    "| TR1 | No |\n| OIO | Yes |": ("OIO",),
+    "{'TR1': True, 'TR2': False, 'OR': True}": ("TR1", "OR"),
+    "TR1: No\nTR2: No\nOIO: No\nOR: No": ("NA",),
+    "TR1 is not present. OIO is present.": ("OIO",),
+    "There is no TR1. The answer is OIO.": ("OIO",),
+    # Lists of other forms.
+    '[{"1": "TR1"}, {"2": "OIO"}]': ("TR1", "OIO"),
+    "- TR1\n- OIO": ("TR1", "OIO"),
+    "['TR1', 'OIO']": ("TR1", "OIO"),
+    '["TR1", "OIO"]': ("TR1", "OIO"),
+    "OR (Object Replacement), TR2": ("OR", "TR2"),
+    "[{'1': 'OIO'}]<|im_end|>": ("OIO",),
+    "**OIO**": ("OIO",),
+    "The image shows OIO.": ("OIO",),
+    "TR1, not OIO": ("TR1",),
+    "None of the categories applies.": ("NA",),
+    "[{'1': 'TR1'}]\n\nExplanation: TR1 is chosen since it wears a skin. OIO does not apply.": ("TR1",),
 }
 
 
 @pytest.mark.parametrize(("reply", "labels"), REPLIES.items(), ids=REPLIES)
 def test_labels_are_read(reply: str, labels: tuple[Label, ...]) -> None:
     assert read_categories(reply).labels == labels
+
+
+CONTRADICTORY = [
+    "[{'1': 'TR1'}]\nActually, [{'1': 'OIO'}]",
+    "TR1 (Object Inside Object)",
+    "TR1 OR OIO",
+    "OIO, TR1: yes, OR: no",
+    "TR1, TR3",
+    "[{'1': 'TR1', '2': 'TR3'}]",
+    "TR1: 0.5, OIO: 0.5",
+    "OIO - not present",
+    "\n".join(f"{label}: An object keeps its shape." for label in LABELS[:4]),
+]
+
+
+@pytest.mark.parametrize("reply", CONTRADICTORY)
+def test_what_contradicts_itself_is_not_read(reply: str) -> None:
+    with pytest.raises(Unreadable):
+        read_categories(reply)
 
 
 UNREADABLE = {
@@ -105,11 +149,27 @@ def test_a_picture_is_classified() -> None:
     assert len(script.requests[0].messages[-1].parts) == 2
 
 
-@pytest.mark.parametrize("reply", [{}, {"categories": "TR1"}, {"categories": []}, {"categories": [1]}], ids=str)
+@pytest.mark.parametrize("reply", [{}, {"categories": "TR3"}, {"categories": []}, {"categories": [1]}], ids=str)
 async def test_json_without_labels_is_invalid(reply: dict[str, Any]) -> None:
     script = scripted(classify_atypicality=reply)
 
     assert (await classify_atypicality(model_of(script)).ask("A cup.")).outcome == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("categories", "labels"),
+    [
+        (["TR1: no", "OIO: yes"], ("OIO",)),
+        ({"TR1": False, "OIO": True}, ("OIO",)),
+        ([{"TR1": 0.2}, {"OIO": 0.8}], ("OIO",)),
+        ("TR1, OIO", ("TR1", "OIO")),
+    ],
+    ids=repr,
+)
+def test_json_with_verdicts_is_read_by_them(categories: Any, labels: tuple[Label, ...]) -> None:
+    found = classify_atypicality(model_of(answering({"categories": categories})))("A cup.")
+
+    assert found.labels == labels
 
 
 def test_the_text_protocol_is_read() -> None:
@@ -146,7 +206,7 @@ def test_one_of_the_given_statements_is_chosen_from_the_picture() -> None:
     assert len(script.requests[0].messages[-1].parts) == 2
 
 
-@pytest.mark.parametrize("number", [0, 3, None, "2"], ids=repr)
+@pytest.mark.parametrize("number", [0, 3, None, "two and a half"], ids=repr)
 async def test_a_number_beyond_the_statements_is_invalid(number: Any) -> None:
     script = scripted(detect_statement={"statement": number})
 

@@ -56,6 +56,10 @@ READ: dict[str, tuple[str, Relation, Statement]] = {
     "labels with brackets": ("<object1>: <beer>\n<object2>: <feather>.", "TR1", BEER),
     "labels of Fig. 2": ("Primary Object: Beer\nSecondary Object: Feather", "TR1", Statement("TR1", "Beer", "Feather")),
     "labels in one line": ("Primary object: beer, secondary object: feather", "TR1", BEER),
+    "end of turn": ("<beer> and <feather></s>", "TR1", BEER),
+    "full width": ("\uff1cbeer\uff1e and \uff1cfeather\uff1e", "TR1", BEER),
+    "JSON": ('{"primary": "beer", "secondary": "feather"}', "TR1", BEER),
+    "denied before": (f"Not {TEMPLATE.replace('beer', 'cup')} But: {TEMPLATE}", "TR1", BEER),
     "no brackets": (TEMPLATE.replace("<", "").replace(">", ""), "TR1", BEER),
 }
 
@@ -85,7 +89,19 @@ def test_a_long_reply_is_read_in_no_time(text: str, relation: Relation) -> None:
 
 
 MARKED = "the two objects have to stand in angular brackets, such as <eleven> and <meat>"
+NAMELESS = "the primary object has no name"
 UNREADABLE = {
+    "none": ("<none> and <none>", NAMELESS),
+    "none with labels": ("<object1>: None\n<object2>: n/a", NAMELESS),
+    "the example alone": (TEMPLATE.replace("beer", "eleven").replace("feather", "meat"), MARKED),
+    "two answers": (
+        f"{TEMPLATE}\nActually: {TEMPLATE.replace('beer', 'cup')}",
+        "the template is filled in differently; fill it in once",
+    ),
+    "another relation in brackets": (
+        "<cat> is visibly located within <cup>, in an unconventional manner.",
+        "the statement is of Object Inside Object, and one of Texture Replacement 1 was asked for",
+    ),
     "prose": ("I cannot tell what this is.", MARKED),
     "one object": ("It is <beer>.", MARKED),
     "three objects": ("<beer>, <feather> and <foam>", MARKED),

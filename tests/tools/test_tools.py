@@ -23,8 +23,17 @@ async def ask_in_the_papers_form(tool: Any, reply: str) -> Any:
         ("- a cup\n- the cup\n- Cup", ("a cup",)),
         ("a, b, c, d, e, f, g", ("a", "b", "c", "d", "e")),
         ("a cup, an apple.", ("a cup", "an apple")),
+        ("None", ()),
+        ("There are no objects in the image.", ()),
+        ('["bottle", "feather"]', ("bottle", "feather")),
+        ('```json\n{"objects": ["bottle"]}\n```', ("bottle",)),
+        ("**bottle**", ("bottle",)),
+        ("bottle, feather and cup</s>", ("bottle", "feather", "cup")),
+        ("The image shows a bottle and a feather.", ("a bottle", "a feather")),
+        ("1. **Bottle**: green, of glass\n2. Feather - white", ("Bottle", "Feather")),
+        ("Sure! The objects are:\n- bottle\n- feather\n\nThese are the main objects.", ("bottle", "feather")),
     ],
-    ids=["list", "numbered", "repeated", "more than five", "period"],
+    ids=repr,
 )
 async def test_objects_are_read_from_a_text(reply: str, names: tuple[str, ...]) -> None:
     assert (await ask_in_the_papers_form(objects, reply)).names == names
@@ -32,11 +41,37 @@ async def test_objects_are_read_from_a_text(reply: str, names: tuple[str, ...]) 
 
 @pytest.mark.parametrize(
     ("reply", "lines"),
-    [("NO TXT", ()), ("'no txt.'", ()), ("Drink.\n\nSleep.", ("Drink.", "Sleep.")), ("NO TXT\nYES", ("NO TXT", "YES"))],
-    ids=["none", "none in quotes", "lines", "a sign that says so"],
+    [
+        ("NO TXT", ()),
+        ("'no txt.'", ()),
+        ("Drink.\n\nSleep.", ("Drink.", "Sleep.")),
+        ("NO TXT\nYES", ("NO TXT", "YES")),
+        ("There is no text in this image.", ()),
+        ("The picture doesn't contain any readable text.", ()),
+        ("**NO TXT**<|im_end|>", ()),
+        ("No text while driving", ("No text while driving",)),
+        ("NO", ("NO",)),
+        ("Sorry, we're closed", ("Sorry, we're closed",)),
+        ('["SALE", "50 %"]', ("SALE", "50 %")),
+        ("```\nSALE\n```", ("SALE",)),
+    ],
+    ids=repr,
 )
 async def test_scene_text_is_lines_or_none(reply: str, lines: tuple[str, ...]) -> None:
     assert (await ask_in_the_papers_form(scene_text, reply)).lines == lines
+
+
+@pytest.mark.parametrize(
+    ("tool", "reply"),
+    [
+        (objects, "I'm sorry, I can't help with that."),
+        (objects, "A bottle floats because of a feather."),
+        (scene_text, "I'm sorry, I cannot read the text in this image."),
+    ],
+    ids=["objects refused", "a sentence", "text refused"],
+)
+async def test_what_names_nothing_is_no_answer(tool: Any, reply: str) -> None:
+    assert await ask_in_the_papers_form(tool, reply) is None
 
 
 async def test_more_objects_than_five_are_cut_and_repeated_ones_folded() -> None:
