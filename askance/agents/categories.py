@@ -114,6 +114,8 @@ def read_category_list(data: Mapping[str, Any], field: str) -> Atypicalities:
     names = [name for name in names if name is not None] or names
     if not all(isinstance(name, (str, dict)) for name in names):
         raise Unreadable(f"`{field}` must hold a list of categories, each one of {', '.join(LABELS)}")
+    if names and all(name in LABELS for name in names):
+        return Atypicalities.of(names)
     return _atypicalities(lines := [as_lines(name) for name in names], "\n".join(lines))
 
 

@@ -213,6 +213,8 @@ def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:
 def bare(line: str, *, bullet: bool = True) -> str:
     """A line without the bullet before it, and without the emphasis and the quotes around the whole of it."""
     line = line.strip()
+    if line[:1].isalpha() and line[-1:].isalnum():
+        return line
     if bullet:
         line = _BULLET.sub("", line)
     for _ in range(3):
@@ -269,11 +271,13 @@ def _whole(text: str) -> Any:
         return None
     if fenced := _FENCED.fullmatch(text):
         text = (fenced[1] or fenced[2] or "").strip()
-    for form in (text, _strict(text)) if text[:1] in "[{" else ():
-        try:
-            return _DECODER.decode(form)
-        except (ValueError, RecursionError):
-            continue
+    if text[:1] not in _BRACKETS:
+        return None
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        with suppress(ValueError, RecursionError):
+            return _DECODER.decode(_strict(text))
     return None
 
 
@@ -384,7 +388,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_BEGINS = ("[", "{", "`")
+_BRACKETS = ("[", "{")
+_BEGINS = (*_BRACKETS, "`")
 _FENCED = re.compile(r"`{3}\w*\s*\n(.*?)\n?\s*`{3}|`([^`]+)`", re.DOTALL)
 _OBJECT = re.compile(r"\{(?=\s*[\"}])")
 _DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
