@@ -123,4 +123,5 @@ def test_an_error_is_wrapped_between_words(ads: list[str]) -> None:
     lines = text(shown).splitlines()
     assert (code, lines[0]) == (2, "askance: No model is named for --vlm.")
     assert max(map(len, lines)) <= COLUMNS
-    assert lines[-1] == "    set `vlm` in askance.toml."
+    assert lines[-1].startswith("    ")
+    assert lines[-1].endswith("Or set `vlm` in askance.toml.")
