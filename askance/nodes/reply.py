@@ -150,10 +150,14 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
         sentences: whether the answers are sentences themselves, so that one behind a heading may be a remark.
 
     Raises:
-        Unreadable: the reply begins like JSON and is none.
+        Unreadable: the reply begins like JSON and is none, or it is changed afterwards.
     """
-    said = spoken(text)
+    if not verbatim and _EDITED.search(plain(spoken(text))):
+        raise Unreadable("the answer is changed afterwards; give the last one alone")
+    said = _ASSIGNED.sub("", spoken(text))
     found = json_list(said)
+    if found is None and isinstance(whole := _whole(said), dict):
+        found = _only(cast("Mapping[str, Any]", whole))
     if found is None and said.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
             found = _DECODER.raw_decode(said.lstrip())[0]
@@ -181,6 +185,12 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
     kept = kept if verbatim else [*map(plain, kept)]
     numbered = all(_BULLET.match(line) for line in kept)
     return [each for line in kept if (each := bare(line, bullet=numbered or not verbatim))]
+
+
+def _only(data: Mapping[str, Any]) -> list[Any] | None:
+    """The list in an object of one field, or its one text; None for any other object."""
+    value: Any = next(iter(data.values())) if len(data) == 1 else None
+    return cast("list[Any]", value) if isinstance(value, list) else [value] if isinstance(value, str) else None
 
 
 def prose(line: str) -> bool:
@@ -219,6 +229,8 @@ def bare(line: str, *, bullet: bool = True) -> str:
         line = _BULLET.sub("", line)
     for _ in range(3):
         line = unquoted(_AROUND.sub(r"\2", line))
+        if bullet:
+            line = _BULLET.sub("", line)
     return line[1:-1].strip() if _SINGLE.fullmatch(line) else line
 
 
@@ -337,6 +349,7 @@ _REFUSAL = re.compile(
     r"|^(?:please|(?:could|can|would) you (?:please )?)\s*(?:provide|share|upload|attach|send|give|clarify|show)\b"
     r"|\bno (?:image|picture|photo|file) (?:was|is|has been|could be) (?:attached|provided|given|uploaded|found|loaded)"
     r"|\b(?:image|picture|photo) (?:is|appears|seems)(?: to be)? (?:too|not|un\w+|blank|missing|blurr\w+)\b"
+    r"|^(?:the |this )?(?:content|image|picture|photo|file) (?:is |was )?(?:not available|unavailable)\b"
     r"|^error\b.*\b(?:internal|server|timeout|timed out|limit)\b",
     re.IGNORECASE,
 )
@@ -347,13 +360,16 @@ _SAID = (
     "there is are was were any the this that these given image picture photo photograph advertisement ad it i contains "
     "contain does do has have show shows see find detect identify read can could be of in on to at all visible "
     "make out readable legible recognizable identifiable distinct present found detected shown seen visibly "
-    "discernible answer"
+    "discernible answer there's here"
 )
 _ABOUT = frozenset(_SAID.split())
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_BULLET = re.compile(r"^(?:[-*•·▪●>\u2013\u2014]\s+|[\(*]*\d{1,2}[.)]\**\s+)+")
+_BULLET = re.compile(r"^(?:[-*•·▪●◦‣▸►∙→➤>\u2013\u2014]\s+|[\(*]*\d{1,2}[.)]\**\s+)+")
 _AROUND = re.compile(r"(\*{1,3}|_{1,2}|`)(?!\s)((?:(?!\1).)+)(?<!\s)\1(?=[.,;]?$)")
 _SINGLE = re.compile(r"'(?:[^']|(?<=\w)'(?=\w))+'")
+_ASSIGNED = re.compile(r"^\s*[A-Za-z]\w{0,30}\s*=\s*(?=\[)")
+"""The name in `objects = ["cup", "bottle"]`."""
+_EDITED = re.compile(r"\n\W*(?:edit(?:ed)?|correction)\s?\d?\s?:", re.IGNORECASE)
 _FENCE = re.compile(r"`{3}\w*|[-*_~=|:\s]+")
 _QUOTED = re.compile(r"\s*[\"“'‘«`]")
 _ROW = re.compile(r"^[ \t]*\|(?P<cells>.*)$(?P<head>\n[ \t]*\|[-:| \t]+$)?", re.MULTILINE)
@@ -370,7 +386,7 @@ _HEADING_WORDS = (
     "the this these here is are my a an final answer answers response result output following main most important "
     "prominent visible present shown in of on at for image picture photo photograph advertisement ad i can be seen see "
     "as follows list key names named which that there contains contain shows show says say reads read depicts includes "
-    "and all up to five would found identified requested here's there's one some possible"
+    "and all up to five would found identified requested here's there's one some possible top extracted ocr recognized transcribed transcription below have"
 )
 HEADING = frozenset(_HEADING_WORDS.split())
 """Words of which what introduces an answer consists, in any form of reply."""

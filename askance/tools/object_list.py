@@ -83,7 +83,7 @@ def _read(text: str) -> Objects:
 
 
 def _none(items: Sequence[str]) -> bool:
-    return len(items) == 1 and (says_none(items[0], _THINGS) or _ONLY_TEXT.search(items[0]) is not None)
+    return len(items) == 1 and (says_none(items[0].partition(";")[0], _THINGS) or _ONLY_TEXT.search(items[0]) is not None)
 
 
 def _sentence_names(text: str) -> list[str]:
