@@ -49,8 +49,8 @@ _PARTS: Mapping[str, str] = {
     # What joins an option to what is said of it.
     "B": "do does did look looks appear appears is are be was were it's that's they're i'd would seem seems",
     "C": "see detect identify observe find assign classify choose chose choosing chosen select selected "
-    "selecting pick picked say think believe guess go going prefer recommend return shows show contains exhibits displays "
-    "has have depicts demonstrates features presents involves belongs falls classified",
+    "selecting pick picked say think believe guess go going prefer recommend return shows show contains exhibits "
+    "displays has have depicts demonstrates features presents involves belongs falls classified",
     "D": "fit fits match matches describe describes interpret interprets capture captures represent "
     "represents explain explains work works apply applies convey conveys stand stands",
     "f": "respectively the a an with only just for as to on my these those this both following i me you we "
@@ -62,7 +62,7 @@ _PARTS: Mapping[str, str] = {
     "accurate present top valid applicable",
     "Y": "yes ✅ ✔ ✓ ☑ 👍",
     "X": "❌ ✗ ✘ ✖ × 🚫 👎 ☒",
-    "!": "no not never neither nor none nothing wrong incorrect incorrectly false invalid without "
+    "!": "no not never neither nor none wrong incorrect incorrectly false invalid without "
     "except excluding exclude excluded reject rejected eliminate eliminated ruled discard discarded "
     "worst least unlikely unrelated irrelevant inapplicable absent other others remaining rest over "
     "bad poor weak fail fails lack lacks ignore cannot",
@@ -96,12 +96,19 @@ _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _SAME: Sequence[tuple[re.Pattern[str], str]] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.MULTILINE), same)
     for pattern, same in (
-        (r"^\W*(?:edit(?:ed)?|update|p\.? ?s\.?|addendum|erratum)\s?\d?\s?:", "Correction:"),
+        (r"(?:^|(?<=[.!?)] ))[^\w\n]{0,9}(?:edit(?:ed)?|update|p\.? ?s\.?|addendum|erratum)\s?\d?\s?:", "Correction:"),
         (r"\bi\. ?e\.|\b(?:namely|meaning)\b(?=[,:]? ?\")", "that is"),
+        (r"^nothing\b", "never"),
         (r"[,(]? ?\bbest (?:one )?first\b\)?", ""),
-        (r"(?:^|(?<=[,;] ))\W{0,3}primary(?=(?: \w+)?:)", "first"),
-        (r"(?:^|(?<=[,;] ))\W{0,3}secondary(?=(?: \w+)?:)", "second"),
-        (r"(?:^|(?<=[,;] ))\W{0,3}tertiary(?=(?: \w+)?:)", "third"),
+        (
+            r"^(\W{0,3})primary((?: \w+)?:[^\n]{1,100}?[\n,;]\s{0,3}\W{0,3})"
+            r"secondary(?=(?: \w+)?:(?! ?(?:none|n/?a)\b))",
+            r"\1first\2second",
+        ),
+        (
+            r"(?<=second)((?: \w+)?:[^\n]{1,100}?[\n,;]\s{0,3}\W{0,3})tertiary(?=(?: \w+)?:(?! ?(?:none|n/?a)\b))",
+            r"\1third",
+        ),
         (r"(?<= )is an? (?:\w+ )?(?:example|instance|case) of\b(?! (?:the|a) for)", "is"),
         (r"\bdescribe (?=(?:this|the|it)\b[^.,\n]{0,20} as\b)", "classify "),
         (r"(?<=, )as (?=[a-z])", "because "),
@@ -487,7 +494,7 @@ _SAID = re.compile(
 )
 _REMARK = re.compile(
     r"\((?!N\)|!|[^()]*[|V])[^()\n]*\)|[:-](?=[wfRSBCDA~+O])(?:[^,.?\n|(]|,(?![,f]*O?[NT]))*|[fD](?=[fwDCO+]*,+[,f]*O?[NT])[fwDCO+]*"
-    r"|,R[^.?\n|(NTV]*(?=,,[fO]*[NT],R)"
+    r"|,R[^.?\n|(NTV]{0,80}(?=,[,|][fO]*[NT],R)"
 )
 _PREDICATE = re.compile(r"[wBDf]+(?P<word>[!+])(?P<more>[wBDfO]*!)?")
 _OVER = re.compile(r"\(?!|V[wf]")

@@ -26,7 +26,9 @@ CANDIDATES = 5
 LONGEST = 100
 """Characters of a phrase at most."""
 
-_NOUNS = frozenset(["phrase", "phrases", "candidate", "candidates", "such", "thing", "place", "other", "short", "caption"])
+_NOUNS = frozenset(
+    ["phrase", "phrases", "candidate", "candidates", "such", "thing", "place", "other", "short", "caption"]
+)
 _ASIDE = re.compile(r"(.*\S) \([^()]*\)")
 
 

@@ -140,7 +140,7 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
     """The lines of a reply that hold its answer, without what introduces them, closes the reply or remarks on them.
 
     Bullets, numbers, quotes and emphasis around a line are taken off, headings ("Objects:") and, where there are other
-    lines, sentences that stand by themselves. A JSON list of texts is read as its items.
+    lines, sentences that stand by themselves. A JSON list of texts is read as its items, also in an object's one field.
 
     Args:
         text: the reply.
@@ -155,14 +155,16 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
     if not verbatim and _EDITED.search(plain(spoken(text))):
         raise Unreadable("the answer is changed afterwards; give the last one alone")
     said = _ASSIGNED.sub("", spoken(text))
-    found = json_list(said)
-    if found is None and isinstance(whole := _whole(said), dict):
-        found = _only(cast("Mapping[str, Any]", whole))
+    found = _whole(said)
+    if isinstance(found, dict):
+        found = next(iter(found.values())) if len(found) == 1 else None  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if not isinstance(found, list) or not found or not all(isinstance(item, str) for item in found):  # pyright: ignore[reportUnknownVariableType]
+            raise Unreadable("the reply is a JSON object without a list of texts; give the texts alone")
     if found is None and said.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
             found = _DECODER.raw_decode(said.lstrip())[0]
-    if found is not None and all(isinstance(item, str) for item in found):
-        return [line for item in found if (line := bare(item))]
+    if isinstance(found, list) and all(isinstance(item, str) for item in cast("list[Any]", found)):
+        return [line for item in cast("list[str]", found) if (line := bare(item))]
     if broken_json(said):
         raise Unreadable("the reply is neither whole JSON nor text; give it anew")
     kept: list[str] = []
@@ -183,14 +185,10 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
                 kept.append(rest)
     kept = kept if verbatim or sentences or all(map(prose, kept)) else [line for line in kept if not prose(line)]
     kept = kept if verbatim else [*map(plain, kept)]
+    if all((found := _NUMBERED.match(line)) and int(found[1]) == n for n, line in enumerate(kept, 1)):
+        kept = [_NUMBERED.sub("", line) for line in kept]
     numbered = all(_BULLET.match(line) for line in kept)
     return [each for line in kept if (each := bare(line, bullet=numbered or not verbatim))]
-
-
-def _only(data: Mapping[str, Any]) -> list[Any] | None:
-    """The list in an object of one field, or its one text; None for any other object."""
-    value: Any = next(iter(data.values())) if len(data) == 1 else None
-    return cast("list[Any]", value) if isinstance(value, list) else [value] if isinstance(value, str) else None
 
 
 def prose(line: str) -> bool:
@@ -215,6 +213,8 @@ def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:
     kept = verbatim and bool(after.strip()) and {*words}.isdisjoint(nouns) and not _QUOTED.match(after)
     if heads and colon and not kept:
         return after.strip()
+    if not verbatim and _HERE.fullmatch(rest.strip()):
+        return ""
     if heads and (line.startswith("#") or rest.rstrip(" .").casefold() in ("answer", "final answer")):
         return ""
     return rest if sure and not verbatim else line
@@ -369,7 +369,9 @@ _AROUND = re.compile(r"(\*{1,3}|_{1,2}|`)(?!\s)((?:(?!\1).)+)(?<!\s)\1(?=[.,;]?$
 _SINGLE = re.compile(r"'(?:[^']|(?<=\w)'(?=\w))+'")
 _ASSIGNED = re.compile(r"^\s*[A-Za-z]\w{0,30}\s*=\s*(?=\[)")
 """The name in `objects = ["cup", "bottle"]`."""
-_EDITED = re.compile(r"\n\W*(?:edit(?:ed)?|correction)\s?\d?\s?:", re.IGNORECASE)
+_EDITED = re.compile(r"\n\W*(?:edit(?:ed)?|update|correction)\s?\d?\s?:", re.IGNORECASE)
+_NUMBERED = re.compile(r"line (\d{1,3}): ?(?=\S)", re.IGNORECASE)
+_HERE = re.compile(r"(?:here(?:'s| is| are)|below (?:is|are)|these are)\b[^:]{0,80}:", re.IGNORECASE)
 _FENCE = re.compile(r"`{3}\w*|[-*_~=|:\s]+")
 _QUOTED = re.compile(r"\s*[\"“'‘«`]")
 _ROW = re.compile(r"^[ \t]*\|(?P<cells>.*)$(?P<head>\n[ \t]*\|[-:| \t]+$)?", re.MULTILINE)

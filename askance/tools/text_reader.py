@@ -31,7 +31,6 @@ _THE_TEXT = r"the (?:only )?text (?:[io]n the (?:image|picture|photo) )?"
 _SAYS = re.compile(rf"{_THE_TEXT}(?:reads|says):? (.+)", re.IGNORECASE)
 _IS = re.compile(rf"{_THE_TEXT}(?:is|appears|seems)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"\.\s+|\n|,\s+(?=the answer\b)")
-_NUMBERED = re.compile(r"line (\d{1,3}): ?(?=\S)", re.IGNORECASE)
 _ASKED = re.compile(r"(?:what|which)\b[^\n]*\b(?:image|picture|photo)\?", re.IGNORECASE)
 
 
@@ -81,8 +80,6 @@ class SceneTextReader(ImageTool[SceneText]):
             raise _refused()
         lines = body(text, _NOUNS, verbatim=True)
         lines = lines[0].split(" / ") if len(lines) == 1 else lines
-        if all((found := _NUMBERED.match(line)) and int(found[1]) == n for n, line in enumerate(lines, 1)):
-            lines = [_NUMBERED.sub("", line) for line in lines]
         lines = [part for line in lines for part in _quoted(line)]
         if not lines or _ASKED.fullmatch(said):
             raise _refused()
