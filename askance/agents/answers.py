@@ -40,7 +40,7 @@ _ORDINALS = _ORDINAL_WORDS.split()
 _PARTS: Mapping[str, str] = {
     # What an answer is called, and what an option is called.
     "A": "answer answers response result output verdict index indices indexes choice choices selection "
-    "selections conclusion solution picks judgement judgment 答案 答案是 答案为 答え 回答 "
+    "selections classification conclusion solution picks judgement judgment 答案 答案是 答案为 答え 回答 "
     "antwort réponse respuesta risposta "
     "resposta ответ",
     "O": "option options statement statements number numbers caption captions explanation explanations "
@@ -49,12 +49,12 @@ _PARTS: Mapping[str, str] = {
     # What joins an option to what is said of it.
     "B": "do does did look looks appear appears is are be was were it's that's they're i'd would seem seems",
     "C": "see detect identify observe find assign classify choose chose choosing chosen select selected "
-    "selecting pick picked think believe guess go going prefer recommend return shows show contains exhibits displays "
-    "has have depicts demonstrates features presents involves belongs falls classified",
+    "selecting pick picked say think believe guess go going prefer recommend return shows show contains exhibits "
+    "displays has have depicts demonstrates features presents involves belongs falls classified",
     "D": "fit fits match matches describe describes interpret interprets capture captures represent "
     "represents explain explains work works apply applies convey conveys stand stands",
     "f": "respectively the a an with only just for as to on my these those this both following i me you we "
-    "it image picture maybe perhaps possibly",
+    "it image picture maybe perhaps possibly definitely clearly certainly surely indeed undoubtedly obviously",
     "R": "out from among because since due given reason reasons that which why where while",
     "S": "so therefore thus hence",
     # What is said of it.
@@ -90,9 +90,40 @@ _MATHS = re.compile(
     re.IGNORECASE,
 )
 _FRACTION = re.compile(r"\d{1,6} ?/ ?\d{1,6}(?! ?/ ?\d)")
+_OUT_OF = re.compile(r"\d+ out of (?:the |all |every )?\w+ ([^\W\d_]+)")
 _CHECKED = re.compile(r"\[([xX✓✔ ])\](?!\()")
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
+_SAME: Sequence[tuple[re.Pattern[str], str]] = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.MULTILINE), same)
+    for pattern, same in (
+        (r"(?:^|(?<=[.!?)] ))[^\w\n]{0,9}(?:edit(?:ed)?|update|p\.? ?s\.?|addendum|erratum)\s?\d?\s?:", "Correction:"),
+        (r"\bi\. ?e\.|\b(?:namely|meaning)\b(?=[,:]? ?\")", "that is"),
+        (r"^nothing\b", "never"),
+        (r"[,(]? ?\bbest (?:one )?first\b\)?", ""),
+        (
+            r"^(\W{0,3})primary((?: \w+)?:[^\n]{1,100}?[\n,;]\s{0,3}\W{0,3})"
+            r"secondary(?=(?: \w+)?:(?! ?(?:none|n/?a)\b))",
+            r"\1first\2second",
+        ),
+        (
+            r"(?<=second)((?: \w+)?:[^\n]{1,100}?[\n,;]\s{0,3}\W{0,3})tertiary(?=(?: \w+)?:(?! ?(?:none|n/?a)\b))",
+            r"\1third",
+        ),
+        (r"(?<= )is an? (?:\w+ )?(?:example|instance|case) of\b(?! (?:the|a) for)", "is"),
+        (r"\bdescribe (?=(?:this|the|it)\b[^.,\n]{0,20} as\b)", "classify "),
+        (r"(?<=, )as (?=[a-z])", "because "),
+        (r"(?<=\bbe )([^.,\n]{1,80}), ?(?:or |and |but )?(?:it )?(?:could|may|might) (?:also )?be\b", r"\1 or"),
+    )
+)
+"""Ways to say a thing for which the grammar has another one."""
 _LETTERED = re.compile(r"\s*\(?([A-Z])[).:]\s+(?=\S)")
+
+
+def _in_one_way(text: str) -> str:
+    """`text` with one way to say what the grammar knows in one way alone."""
+    for pattern, same in _SAME:
+        text = pattern.sub(same, text)
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +154,7 @@ class Alternatives:
                 named = _words_of(name)
                 if not (self.numbered and len(named) == 1 and (named[0].isdecimal() or named[0] in _NUMBERS)):
                     _plant(words, named, place)  # a number alone is an index
+                    _plant(words, _words_of(_in_one_way(plain(name))), place)
         colons = frozenset(
             place for place, names in enumerate(self.names, start=1) if any(n.endswith(":") for n in names)
         )
@@ -188,6 +220,8 @@ class _Item:
     """What is said of it: 0 no, 1 yes, or a figure between; None where nothing is."""
     described: bool = False
     """Whether a remark follows it."""
+    doubled: bool = False
+    """Whether another name of it stands beside it."""
     others: int = 0
     """How many of the list that it begins stand behind an "or"; 2 where something else does."""
 
@@ -340,6 +374,7 @@ class _Shape:
         """The shape of a plain text."""
         text = _CHECKED.sub(lambda box: "❌ " if box[1] == " " else "✅ ", text)
         text = _MATHS.sub(lambda sign: "\nAnswer: " if sign["answer"] else " ", text)
+        text = _in_one_way(text)
         text = _ROW.sub(lambda row: row[0].strip("| \t").replace("|", ":"), text)  # a row of a table
         return _Lexer(text, alternatives).shape()
 
@@ -405,6 +440,8 @@ class _Lexer:
         if behind.isalpha() or before.isalpha():
             ordinal = self.words[place + 1 : place + 2] in (["st"], ["nd"], ["rd"], ["th"])
             return ("o", float(token[0]), place + 2) if ordinal else ("w", 0, place + 1)
+        if (counted := _OUT_OF.match(text, token.start())) and counted[1].casefold() not in _PART_OF:
+            return "w", 0, place + 1
         if behind == "%":
             return "n", float(token[0]) / 100, place + 2
         if before != "/" and _FRACTION.match(text, token.start()):
@@ -443,7 +480,7 @@ def _counted(letters: str, *, numbered: bool) -> str:
 
 _ITEM = re.compile(
     r"(?:(?P<before>[YX])[:-]?)?[(-]{0,3}(?:o[OA]?[:.,)B-]{1,3})?[OAf]{0,2}\({0,2}"
-    r"(?:(?P<a>N)(?:\)*[-.:(]*(?P<b>T)(?:[:(]+(?P<i>T))?|\)?[.:]*(?<=[).:])[OA]?(?P<c>N)|\([OA]?(?P<h>N)\)|)"
+    r"(?:(?P<a>N)(?:\)*(?:[-.:(]*|[,(]*RB[,:]*)(?P<b>T)(?:[:(]+(?P<i>T))?|\)?[.:]*(?<=[).:])[OA]?(?P<c>N)(?:[:(]+(?P<j>T))?|\([OA]?(?P<h>N)\)|)"
     r"|(?P<d>T)(?:\)*[-:(]+[OA]*\(*(?P<e>N)|[:(]+(?P<g>T)|)|(?P<f>o)[OA])\)*"
 )
 _ENUMERATED = re.compile(r"(?:(?<=^N)|(?<=\nN))\.(?=[OA]?\(?N)")
@@ -457,6 +494,7 @@ _SAID = re.compile(
 )
 _REMARK = re.compile(
     r"\((?!N\)|!|[^()]*[|V])[^()\n]*\)|[:-](?=[wfRSBCDA~+O])(?:[^,.?\n|(]|,(?![,f]*O?[NT]))*|[fD](?=[fwDCO+]*,+[,f]*O?[NT])[fwDCO+]*"
+    r"|,R[^.?\n|(NTV]{0,80}(?=,[,|][fO]*[NT],R)"
 )
 _PREDICATE = re.compile(r"[wBDf]+(?P<word>[!+])(?P<more>[wBDfO]*!)?")
 _OVER = re.compile(r"\(?!|V[wf]")
@@ -554,8 +592,8 @@ def _items(shape: _Shape, begin: int, end: int) -> tuple[list[_Item], int]:
         else:
             number = next((value(found, name) for name in "aef" if found[name]), None)
             other = next((value(found, name) for name in "bchd" if found[name]), None)
-            item = _Item(number, other)
-            if any(found[name] and value(found, name) != other for name in "gi"):
+            item = _Item(number, other, doubled=found["g"] is not None or found["i"] is not None)
+            if any(found[name] and value(found, name) != other for name in "gij"):
                 raise Unreadable("the name of an answer stands beside another one's; give names alone")
             if found["before"]:
                 item.score = float(found["before"] == "Y")
@@ -666,7 +704,7 @@ def _resolved(items: Sequence[_Item], alternatives: Alternatives, otherwise: int
         places = [item.other for item in kept if item.other is not None]
         if not kept and otherwise is not None and len({item.other for item in items}) == len(alternatives.names) - 1:
             return (otherwise,)
-        described = all(item.described and item.score is None for item in items)
+        described = all((item.described or item.doubled) and item.score is None for item in items)
         return () if described and len(set(places)) >= max(2, len(alternatives.names) - 1) else tuple(places)
     both = [item for item in kept if item.number is not None and item.other is not None]
     if any(item.number != item.other for item in both):

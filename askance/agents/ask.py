@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,8 @@ class PictureAsker(ImageTool[Description]):
             return Description(text=text.strip())
         parts = self._parts(plain(text))
         if any(_folded(part) not in self.labels for part in parts):
-            parts = self._parts("\n".join(body(text, ()))) or parts
+            with suppress(Unreadable):
+                parts = self._parts("\n".join(body(text, ()))) or parts
             if all(names_one(part, self._alternatives) for part in parts):
                 labels = [*self.labels.values()]
                 places = choices(text, self._alternatives, single=not self.several, apart=False)

@@ -18,7 +18,7 @@ from askance.atypicality import DEFINITIONS, NAMES, RELATIONS, TEMPLATES, Relati
 from askance.errors import UsageError
 from askance.images import Image
 from askance.nodes import Node, Unreadable
-from askance.nodes.reply import plain, refuses, spoken
+from askance.nodes.reply import plain, refuses, spoken, unquoted
 from askance.tools import text_field
 from askance.tools.object_list import LONGEST_NAME
 
@@ -173,7 +173,7 @@ def read_filled(text: str, relation: Relation) -> Statement:
         named = list(dict.fromkeys(named))
     if len(named) == 2 and not _repeats(named):
         return _statement(relation, *named)
-    return _sentence(said, relation)
+    return _sentence(unquoted(said), relation)
 
 
 def _filled(text: str, relation: Relation) -> list[tuple[str, str]]:

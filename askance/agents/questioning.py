@@ -26,7 +26,9 @@ CANDIDATES = 5
 LONGEST = 100
 """Characters of a phrase at most."""
 
-_NOUNS = frozenset(["phrase", "phrases", "candidate", "candidates", "such", "thing", "place", "other"])
+_NOUNS = frozenset(
+    ["phrase", "phrases", "candidate", "candidates", "such", "thing", "place", "other", "short", "caption"]
+)
 _ASIDE = re.compile(r"(.*\S) \([^()]*\)")
 
 
@@ -102,7 +104,7 @@ class CandidateFinder(Node[str, Candidates]):
             lines = [line.strip() for line in re.split("[,;]", lines[0])]
         if refuses(text) or (len(lines) == 1 and says_none(lines[0], _NOUNS)):
             raise Unreadable("no phrase is given; give at least one")
-        return self._checked([quoted[1] if (quoted := _ASIDE.fullmatch(line)) else line for line in lines])
+        return self._checked([_phrase(line, subject) for line in lines])
 
     def _checked(self, texts: list[str]) -> Candidates:
         found = [*dict.fromkeys(text for text in texts if text)]
@@ -112,6 +114,15 @@ class CandidateFinder(Node[str, Candidates]):
         if too_long is not None:
             raise Unreadable(f"{too_long[:40]!r}… is no phrase; each has at most {LONGEST} characters")
         return Candidates(texts=tuple(found[: self.count]))
+
+
+def _phrase(line: str, caption: str) -> str:
+    """A line without what is remarked on the phrase in it, in brackets or behind a colon."""
+    if (aside := _ASIDE.fullmatch(line)) is not None:
+        return aside[1]
+    phrase, colon, _ = line.partition(": ")
+    said = caption.casefold()
+    return phrase if colon and phrase.casefold() in said and line.casefold() not in said else line
 
 
 class QuestionWriter(Node[AnswerInCaption, Reply]):

@@ -35,7 +35,9 @@ _LEAD = (
     r"(?:i (?:believe|think)(?: that)?\s+)?(?:(?:the|my)\s+)?(?:(?:final|correct|overall)\s+)?"
     r"(?:answer|verdict|equivalence|judge?ment|conclusion|response|result|label)\s*(?:is\b\s*:?|[:=-])\s*"
 )
-_CORRECTION = re.compile(r"\W*(?:actually|no|wait|correction|sorry|rather|instead|i meant?)\b", re.IGNORECASE)
+_CORRECTION = re.compile(
+    r"\W*(?:actually|no|wait|correction|edit(?:ed)?|update|p\.? ?s|sorry|rather|instead|i meant?)\b", re.IGNORECASE
+)
 
 
 def judged(text: str, *texts: str) -> str:

@@ -140,7 +140,7 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
     """The lines of a reply that hold its answer, without what introduces them, closes the reply or remarks on them.
 
     Bullets, numbers, quotes and emphasis around a line are taken off, headings ("Objects:") and, where there are other
-    lines, sentences that stand by themselves. A JSON list of texts is read as its items.
+    lines, sentences that stand by themselves. A JSON list of texts is read as its items, also in an object's one field.
 
     Args:
         text: the reply.
@@ -150,15 +150,21 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
         sentences: whether the answers are sentences themselves, so that one behind a heading may be a remark.
 
     Raises:
-        Unreadable: the reply begins like JSON and is none.
+        Unreadable: the reply begins like JSON and is none, or it is changed afterwards.
     """
-    said = spoken(text)
-    found = json_list(said)
+    if not verbatim and _EDITED.search(plain(spoken(text))):
+        raise Unreadable("the answer is changed afterwards; give the last one alone")
+    said = _ASSIGNED.sub("", spoken(text))
+    found = _whole(said)
+    if isinstance(found, dict):
+        found = next(iter(found.values())) if len(found) == 1 else None  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if not isinstance(found, list) or not found or not all(isinstance(item, str) for item in found):  # pyright: ignore[reportUnknownVariableType]
+            raise Unreadable("the reply is a JSON object without a list of texts; give the texts alone")
     if found is None and said.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
             found = _DECODER.raw_decode(said.lstrip())[0]
-    if found is not None and all(isinstance(item, str) for item in found):
-        return [line for item in found if (line := bare(item))]
+    if isinstance(found, list) and all(isinstance(item, str) for item in cast("list[Any]", found)):
+        return [line for item in cast("list[str]", found) if (line := bare(item))]
     if broken_json(said):
         raise Unreadable("the reply is neither whole JSON nor text; give it anew")
     kept: list[str] = []
@@ -179,6 +185,8 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
                 kept.append(rest)
     kept = kept if verbatim or sentences or all(map(prose, kept)) else [line for line in kept if not prose(line)]
     kept = kept if verbatim else [*map(plain, kept)]
+    if all((found := _NUMBERED.match(line)) and int(found[1]) == n for n, line in enumerate(kept, 1)):
+        kept = [_NUMBERED.sub("", line) for line in kept]
     numbered = all(_BULLET.match(line) for line in kept)
     return [each for line in kept if (each := bare(line, bullet=numbered or not verbatim))]
 
@@ -205,6 +213,8 @@ def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:
     kept = verbatim and bool(after.strip()) and {*words}.isdisjoint(nouns) and not _QUOTED.match(after)
     if heads and colon and not kept:
         return after.strip()
+    if not verbatim and _HERE.fullmatch(rest.strip()):
+        return ""
     if heads and (line.startswith("#") or rest.rstrip(" .").casefold() in ("answer", "final answer")):
         return ""
     return rest if sure and not verbatim else line
@@ -219,6 +229,8 @@ def bare(line: str, *, bullet: bool = True) -> str:
         line = _BULLET.sub("", line)
     for _ in range(3):
         line = unquoted(_AROUND.sub(r"\2", line))
+        if bullet:
+            line = _BULLET.sub("", line)
     return line[1:-1].strip() if _SINGLE.fullmatch(line) else line
 
 
@@ -337,6 +349,7 @@ _REFUSAL = re.compile(
     r"|^(?:please|(?:could|can|would) you (?:please )?)\s*(?:provide|share|upload|attach|send|give|clarify|show)\b"
     r"|\bno (?:image|picture|photo|file) (?:was|is|has been|could be) (?:attached|provided|given|uploaded|found|loaded)"
     r"|\b(?:image|picture|photo) (?:is|appears|seems)(?: to be)? (?:too|not|un\w+|blank|missing|blurr\w+)\b"
+    r"|^(?:the |this )?(?:content|image|picture|photo|file) (?:is |was )?(?:not available|unavailable)\b"
     r"|^error\b.*\b(?:internal|server|timeout|timed out|limit)\b",
     re.IGNORECASE,
 )
@@ -347,13 +360,18 @@ _SAID = (
     "there is are was were any the this that these given image picture photo photograph advertisement ad it i contains "
     "contain does do has have show shows see find detect identify read can could be of in on to at all visible "
     "make out readable legible recognizable identifiable distinct present found detected shown seen visibly "
-    "discernible answer"
+    "discernible answer there's here"
 )
 _ABOUT = frozenset(_SAID.split())
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_BULLET = re.compile(r"^(?:[-*•·▪●>\u2013\u2014]\s+|[\(*]*\d{1,2}[.)]\**\s+)+")
+_BULLET = re.compile(r"^(?:[-*•·▪●◦‣▸►∙→➤>\u2013\u2014]\s+|[\(*]*\d{1,2}[.)]\**\s+)+")
 _AROUND = re.compile(r"(\*{1,3}|_{1,2}|`)(?!\s)((?:(?!\1).)+)(?<!\s)\1(?=[.,;]?$)")
 _SINGLE = re.compile(r"'(?:[^']|(?<=\w)'(?=\w))+'")
+_ASSIGNED = re.compile(r"^\s*[A-Za-z]\w{0,30}\s*=\s*(?=\[)")
+"""The name in `objects = ["cup", "bottle"]`."""
+_EDITED = re.compile(r"\n\W*(?:edit(?:ed)?|update|correction)\s?\d?\s?:", re.IGNORECASE)
+_NUMBERED = re.compile(r"line (\d{1,3}): ?(?=\S)", re.IGNORECASE)
+_HERE = re.compile(r"(?:here(?:'s| is| are)|below (?:is|are)|these are)\b[^:]{0,80}:", re.IGNORECASE)
 _FENCE = re.compile(r"`{3}\w*|[-*_~=|:\s]+")
 _QUOTED = re.compile(r"\s*[\"“'‘«`]")
 _ROW = re.compile(r"^[ \t]*\|(?P<cells>.*)$(?P<head>\n[ \t]*\|[-:| \t]+$)?", re.MULTILINE)
@@ -370,7 +388,7 @@ _HEADING_WORDS = (
     "the this these here is are my a an final answer answers response result output following main most important "
     "prominent visible present shown in of on at for image picture photo photograph advertisement ad i can be seen see "
     "as follows list key names named which that there contains contain shows show says say reads read depicts includes "
-    "and all up to five would found identified requested here's there's one some possible"
+    "and all up to five would found identified requested here's there's one some possible top extracted ocr recognized transcribed transcription below have"
 )
 HEADING = frozenset(_HEADING_WORDS.split())
 """Words of which what introduces an answer consists, in any form of reply."""

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from askance.atypicality import distinct
 from askance.nodes import Unreadable
-from askance.nodes.reply import bare, body, json_object, refuses, says_none, unquoted
+from askance.nodes.reply import bare, body, json_object, prose, refuses, says_none, unquoted
 from askance.tools.tool import ImageTool, Value, as_texts, text_list
 
 if TYPE_CHECKING:
@@ -83,7 +83,11 @@ def _read(text: str) -> Objects:
 
 
 def _none(items: Sequence[str]) -> bool:
-    return len(items) == 1 and (says_none(items[0], _THINGS) or _ONLY_TEXT.search(items[0]) is not None)
+    """Whether the one item says that there are no objects, a remark behind it aside."""
+    if len(items) != 1:
+        return False
+    first, _, remark = items[0].partition("; ")
+    return (says_none(first, _THINGS) and (not remark or prose(remark))) or _ONLY_TEXT.search(items[0]) is not None
 
 
 def _sentence_names(text: str) -> list[str]:
