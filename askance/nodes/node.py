@@ -22,7 +22,7 @@ from askance.nodes.reply import json_object, spoken
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.telling import shown, told, traced_chat
-from askance.prompts import Form, Prompt, PromptLibrary
+from askance.prompts import Form, Prompt, PromptLibrary, harmless
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -280,11 +280,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             )
 
     def _read(self, text: str, subject: In, rung: Rung) -> Out:
-        text = spoken(text)
-        if not text.strip():
+        if not text.strip() or not (said := spoken(text)).strip():
             raise Unreadable("the reply is empty")
         if rung == "paper":
-            return self.read_text(text, subject)
+            return self.read_text(said, subject)
         return self.read_json(json_object(text, self.schema(subject)["required"]), subject)
 
     def _asked_again(self, request: ChatRequest, reply: str, error: str) -> ChatRequest:
@@ -293,7 +292,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         form = "text" if self._rung == "paper" else "json"
         turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=error)
         told = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
-        answer = Message("assistant", (TextPart(reply),))
+        answer = Message("assistant", (TextPart(harmless(reply)),))
         return replace(request, messages=(*request.messages, answer, *told))
 
 
