@@ -192,9 +192,9 @@ def _json_texts(said: str) -> list[str] | None:
             found = _DECODER.raw_decode(said.lstrip())[0]
     texts: Any = [*cast("dict[str, Any]", found).values()] if isinstance(found, dict) else [found]
     texts = texts[0] if len(texts) == 1 else None
-    if isinstance(texts, list) and all(isinstance(item, str) for item in cast("list[Any]", texts)):
-        if texts or isinstance(found, list):
-            return cast("list[str]", texts)
+    whole = isinstance(texts, list) and all(isinstance(item, str) for item in cast("list[Any]", texts))
+    if whole and (texts or texts is found):
+        return cast("list[str]", texts)
     if isinstance(found, dict) or broken_json(said):
         raise Unreadable("the reply is neither one list of texts nor plain text; give it anew")
     return None
