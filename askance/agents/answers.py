@@ -101,8 +101,10 @@ _SAME: Sequence[tuple[re.Pattern[str], str]] = tuple(
         (r"^nothing\b", "never"),
         (r"[,(]? ?\bbest (?:one )?first\b\)?", ""),
         (
-            r"^(\W{0,3})primary((?: \w+)?:[^\n]{1,100}?[\n,;]\s{0,3}\W{0,3})"
-            r"secondary(?=(?: \w+)?:(?! ?(?:none|n/?a)\b))",
+            (
+                r"^(\W{0,3})primary((?: \w+)?:[^\n]{1,100}?[\n,;]\s{0,3}\W{0,3})"
+                r"secondary(?=(?: \w+)?:(?! ?(?:none|n/?a)\b))"
+            ),
             r"\1first\2second",
         ),
         (

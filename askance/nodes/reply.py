@@ -155,18 +155,8 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
     if not verbatim and _EDITED.search(plain(spoken(text))):
         raise Unreadable("the answer is changed afterwards; give the last one alone")
     said = _ASSIGNED.sub("", spoken(text))
-    found = _whole(said)
-    if isinstance(found, dict):
-        found = next(iter(found.values())) if len(found) == 1 else None  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        if not isinstance(found, list) or not found or not all(isinstance(item, str) for item in found):  # pyright: ignore[reportUnknownVariableType]
-            raise Unreadable("the reply is a JSON object without a list of texts; give the texts alone")
-    if found is None and said.lstrip().startswith("["):
-        with suppress(ValueError, RecursionError):
-            found = _DECODER.raw_decode(said.lstrip())[0]
-    if isinstance(found, list) and all(isinstance(item, str) for item in cast("list[Any]", found)):
-        return [line for item in cast("list[str]", found) if (line := bare(item))]
-    if broken_json(said):
-        raise Unreadable("the reply is neither whole JSON nor text; give it anew")
+    if (texts := _json_texts(said)) is not None:
+        return [line for text in texts if (line := bare(text))]
     kept: list[str] = []
     headed = introduced = False
     for block in re.split(r"\n\s*\n", _ROW.sub(_cells, unboxed(said).strip())):
@@ -185,10 +175,36 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
                 kept.append(rest)
     kept = kept if verbatim or sentences or all(map(prose, kept)) else [line for line in kept if not prose(line)]
     kept = kept if verbatim else [*map(plain, kept)]
-    if all((found := _NUMBERED.match(line)) and int(found[1]) == n for n, line in enumerate(kept, 1)):
-        kept = [_NUMBERED.sub("", line) for line in kept]
+    kept = _unnumbered(kept)
     numbered = all(_BULLET.match(line) for line in kept)
     return [each for line in kept if (each := bare(line, bullet=numbered or not verbatim))]
+
+
+def _json_texts(said: str) -> list[str] | None:
+    """The texts in the JSON list that a reply is, begins with, or has as its object's one field; None without one.
+
+    Raises:
+        Unreadable: the reply is another object, or begins like JSON and is none.
+    """
+    found: Any = _whole(said)
+    if found is None and said.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            found = _DECODER.raw_decode(said.lstrip())[0]
+    texts: Any = [*cast("dict[str, Any]", found).values()] if isinstance(found, dict) else [found]
+    texts = texts[0] if len(texts) == 1 else None
+    whole = isinstance(texts, list) and all(isinstance(item, str) for item in cast("list[Any]", texts))
+    if whole and (texts or texts is found):
+        return cast("list[str]", texts)
+    if isinstance(found, dict) or broken_json(said):
+        raise Unreadable("the reply is neither one list of texts nor plain text; give it anew")
+    return None
+
+
+def _unnumbered(lines: list[str]) -> list[str]:
+    """The lines without `Line 1:` … before them, where every one has its number."""
+    if all((found := _NUMBERED.match(line)) and int(found[1]) == n for n, line in enumerate(lines, 1)):
+        return [_NUMBERED.sub("", line) for line in lines]
+    return lines
 
 
 def prose(line: str) -> bool:
@@ -369,7 +385,7 @@ _AROUND = re.compile(r"(\*{1,3}|_{1,2}|`)(?!\s)((?:(?!\1).)+)(?<!\s)\1(?=[.,;]?$
 _SINGLE = re.compile(r"'(?:[^']|(?<=\w)'(?=\w))+'")
 _ASSIGNED = re.compile(r"^\s*[A-Za-z]\w{0,30}\s*=\s*(?=\[)")
 """The name in `objects = ["cup", "bottle"]`."""
-_EDITED = re.compile(r"\n\W*(?:edit(?:ed)?|update|correction)\s?\d?\s?:", re.IGNORECASE)
+_EDITED = re.compile(r"\n[^\w\n]{0,9}(?:edit(?:ed)?|update|correction)\s?\d?\s?:", re.IGNORECASE)
 _NUMBERED = re.compile(r"line (\d{1,3}): ?(?=\S)", re.IGNORECASE)
 _HERE = re.compile(r"(?:here(?:'s| is| are)|below (?:is|are)|these are)\b[^:]{0,80}:", re.IGNORECASE)
 _FENCE = re.compile(r"`{3}\w*|[-*_~=|:\s]+")
@@ -388,7 +404,9 @@ _HEADING_WORDS = (
     "the this these here is are my a an final answer answers response result output following main most important "
     "prominent visible present shown in of on at for image picture photo photograph advertisement ad i can be seen see "
     "as follows list key names named which that there contains contain shows show says say reads read depicts includes "
-    "and all up to five would found identified requested here's there's one some possible top extracted ocr recognized transcribed transcription below have"
+    "and all up to five would found identified requested here's there's one some possible "
+    "top extracted ocr recognized transcribed "
+    "transcription below have"
 )
 HEADING = frozenset(_HEADING_WORDS.split())
 """Words of which what introduces an answer consists, in any form of reply."""
