@@ -158,6 +158,8 @@ _COMMA = re.compile(r"[,;](?:\s*and\s)?", re.IGNORECASE)
 _OXFORD = re.compile(r",\s*and\s", re.IGNORECASE)
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:these|this|those|note|let me|i hope)\b", re.IGNORECASE)
-_SENTENCE = re.compile(r"\b(?:is|are|was|were|shows?|because|which|cannot|can't|i'm|there)\b|[{}<>\[\]]", re.IGNORECASE)
+_SENTENCE = re.compile(
+    r"\b(?:is|are|was|were|shows?|because|which|cannot|can't|i'm|there)\b|[{}]|<[^<>]*>", re.IGNORECASE
+)
 
 objects = ObjectList

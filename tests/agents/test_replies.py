@@ -48,7 +48,7 @@ def test_a_reply_in_every_style_is_read_right(name: str) -> None:
     check(tally(name, replies_of(name, enough=0)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(group="properties")
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_whole_table_is_read_right(name: str) -> None:
     rows = replies_of(name)

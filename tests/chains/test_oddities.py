@@ -68,14 +68,14 @@ def test_t_v_is_made_by_the_model_that_reasons() -> None:
     assert reading.links.keys() == {*LINKS} - {"statement", "answers"}
 
 
-@pytest.mark.parametrize("said", ["not weird", "It is weird", "both weird and normal", "", "weird normal"])
+@pytest.mark.parametrize("said", ["not weird", "both weird and normal", "", "weird normal"])
 def test_what_is_not_one_of_the_two_words_is_no_answer(said: str) -> None:
     reading = identify(asked_of([], identify_from_picture={"answer": said}))(PICTURE)
 
     assert (reading.outcome, line_of(reading)["reply"]) == ("invalid", None)
 
 
-@pytest.mark.parametrize("said", ["weird", "Weird.", '"weird"', "Answer: weird", "**weird**"])
+@pytest.mark.parametrize("said", ["weird", "Weird.", '"weird"', "Answer: weird", "**weird**", "It is weird"])
 def test_the_word_may_stand_in_what_surrounds_words(said: str) -> None:
     reading = identify(asked_of([], identify_from_picture={"answer": said}))(PICTURE)
 

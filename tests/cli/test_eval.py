@@ -292,7 +292,7 @@ def test_on_a_terminal_the_score_goes_along(vlm: str) -> None:
 
     seen = text(shown)
     assert code == 0
-    assert re.search(r"━+ [123]/3 · accuracy \d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\] · [123] made · 0 replayed", seen)
+    assert re.search(r"━+ [123]/3 · accuracy \d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\] · [123] made", seen)
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1
 
 

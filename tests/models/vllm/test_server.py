@@ -184,6 +184,8 @@ def test_a_server_does_not_outlive_who_started_it(
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        # It heeds Ctrl-C even where the tests run in the background, with interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # one call, before any thread
     )
     with process:
         assert process.stdout is not None
