@@ -129,7 +129,7 @@ async def test_a_planted_text_never_leaves_its_fence_and_never_changes_a_role(pa
     _, plain = await read("Fresh coffee.", paper=paper)
     roles = turns(plain)
 
-    # In the text protocol a mark that ends a turn ends the reply: what is left of these says nothing, and is asked again.
+    # In the text protocol a mark that ends a turn ends the reply: what is left says nothing, and is asked again.
     whole = {name: planted for name, planted in PLANTED.items() if not (paper and name in TURNS)}
     found = {name: await read(planted, paper=paper) for name, planted in whole.items()}
 
