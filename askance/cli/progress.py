@@ -110,10 +110,10 @@ class Progress:
 
 
 def calls_state(tally: Tally, engine: Engine | None = None) -> Callable[[], str]:
-    """The counts of calls, and what models on this machine do just now, as `Progress` takes it."""
+    """What models on this machine do just now, and the counts of calls, as `Progress` takes it."""
 
     def state() -> str:
         doing = engine.doing if engine is not None else ""
-        return f"{tally.short} · {doing}" if doing else tally.short
+        return f"{doing} · {tally.short}" if doing else tally.short
 
     return state

@@ -54,7 +54,7 @@ async def test_what_a_model_does_just_now_stands_beside_the_counts() -> None:
         assert str(seen) == "0 of 2 images · 0 made · 0 replayed"
         call = asyncio.create_task(model.backend.generate(model.request([])))
         await asyncio.sleep(0)
-        assert str(seen).endswith("replayed · slow writes 1 answer, 12 tokens so far")
+        assert str(seen) == "0 of 2 images · slow writes 1 answer, 12 tokens so far · 0 made · 0 replayed"
         released.set()
         await call
         seen.update(1)

@@ -155,7 +155,7 @@ class HFModel:
             return f"{self._short} loads its weights" if self._loading.locked() else ""
         drafts = ready.runner.drafts
         tokens = sum(len(draft.tokens) for draft in drafts)
-        return f"{self._short} writes {many(len(drafts), 'answer')}, {many(tokens, 'token')} so far" if drafts else ""
+        return f"{self._short} writes: {many(tokens, 'token')} of {many(len(drafts), 'answer')}" if drafts else ""
 
     @property
     def _short(self) -> str:
