@@ -34,12 +34,15 @@ class Tally:
         """Tries that failed beyond those that `failed` counts as calls, by what was wrong."""
         self.unpriced: set[str] = set()
         """Models that were asked and have no price."""
+        self.by_hand = False
+        """Whether an answer is the demo's, which a person wrote."""
         self._last: dict[str, str] = {}
         """What was wrong with the last try of each call that is under way, by key."""
         self._lock = threading.Lock()
 
     def __call__(self, event: CallEvent) -> None:
         with self._lock:
+            self.by_hand = self.by_hand or event.model.provider == "demo"
             if event.phase == "replayed":
                 self.replayed += 1
             elif event.phase == "shared":
@@ -107,6 +110,8 @@ class Tally:
             parts.append(NO_PRICE if self.unpriced else f"${self.cost:.4f}")
         if self.unrecorded:
             parts.append(f"{self.unrecorded:,} {'answer is' if self.unrecorded == 1 else 'answers are'} not on record")
+        if self.by_hand:
+            parts.append("the answers of the demo are hand-written")
         return " · ".join(parts)
 
     def _tries(self) -> Iterator[str]:

@@ -58,7 +58,7 @@ def test_the_demo_can_be_copied_and_run(askance: Command) -> None:
     )
     for run in (first, done):
         assert (run.code, [line["outcome"] for line in run.lines]) == (0, ["answered"] * 8)
-        assert run.err.rstrip().endswith(" · 0 tokens · $0.0000")
+        assert run.err.rstrip().endswith(" · 0 tokens · $0.0000 · the answers of the demo are hand-written")
     assert stats.out.rstrip().endswith("Each replay of all of it saves $0.0000.")
 
 
