@@ -35,18 +35,18 @@ class Group:
 
 ON_EVERY_CORE = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadgroup")
 GROUPS = {
-    "pages": Group(about="reports in a real browser, before axe", cap=210),
+    "pages": Group(about="reports in a real browser, before axe", cap=300),
     "properties": Group(
         about="every property of hypothesis, 100 examples each; figures beside reference packages",
-        cap=120,
+        cap=180,
         words=("--hypothesis-profile", "many", *ON_EVERY_CORE),
     ),
-    "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=150),
+    "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=240),
     "local": Group(
-        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=330, words=ON_EVERY_CORE
+        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=660, words=ON_EVERY_CORE
     ),
-    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=360),
-    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=330),
+    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=660),
+    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=660),
 }
 """In the order in which they run."""
 
