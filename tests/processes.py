@@ -7,11 +7,12 @@ from collections.abc import Callable
 from multiprocessing import connection
 from typing import Any
 
-# They are copies of a process that runs no threads.
+# They are copies of a process that runs no threads. Python keeps one such process, with one list of what it has loaded:
+# what another file's processes need stands here too.
 _fast = multiprocessing.get_context("forkserver")
 _fast.set_forkserver_preload(
     [
-        *("tests.batch_client", "tests.faults.run"),
+        *("tests.batch_client", "tests.faults.run", "tests.models.spending.spender"),
         *("askance.models.openai.model", "askance.models.openai.batches", "diskcache"),
         *("openai.resources.batches", "openai.resources.chat", "openai.resources.files"),
         *("httpcore2", "truststore", "anyio._backends._asyncio"),

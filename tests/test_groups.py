@@ -83,3 +83,9 @@ def test_the_end_names_what_did_not_pass_and_the_cap(
 def test_an_unknown_group_is_told_the_others() -> None:
     with pytest.raises(SystemExit, match=r"There is no group 'page' of slow tests\. Choose from pages, "):
         main(["page"])
+
+
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="one process runs all of it")
+def test_a_file_stays_on_one_core(request: pytest.FixtureRequest) -> None:
+    # pytest-xdist hands tests out by what stands behind the `@`; where it is lost, groups are ignored without a word.
+    assert request.node.nodeid.endswith("@tests/test_groups.py")

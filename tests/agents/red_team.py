@@ -145,9 +145,9 @@ class MakesJudge(Protocol):
     def __call__(self, form: JudgeForm, rung: Rung, /) -> Judge: ...
 
 
-async def attacked(name: str, make: MakesJudge) -> list[Tally]:
-    """A tally for each form of the prompt."""
-    return [await _tally(name, make(form, rung), form, rung) for form in FORMS for rung in RUNGS]
+async def attacked(name: str, make: MakesJudge, forms: Sequence[JudgeForm] = FORMS) -> list[Tally]:
+    """A tally for each of the `forms` of the prompt, as JSON and as text."""
+    return [await _tally(name, make(form, rung), form, rung) for form in forms for rung in RUNGS]
 
 
 async def _tally(name: str, judge: Judge, form: JudgeForm, rung: Rung) -> Tally:

@@ -235,7 +235,7 @@ def test_an_unknown_policy_name() -> None:
 
 
 def test_a_digest_stands_for_a_picture_that_is_not_at_hand() -> None:
-    there = Image.from_bytes(samples.png())
+    there = Image.from_bytes(PNG + b"never prepared before")
     known = Image.from_digest(there.sha256, name="ad.png")
 
     assert known == there

@@ -46,7 +46,9 @@ GROUPS = {
         about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=660, words=ON_EVERY_CORE
     ),
     "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=1500),
-    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=1200),
+    "vllm": Group(
+        about="`vllm:` models: a server of its own, at an address, in process", cap=1200, words=ON_EVERY_CORE
+    ),
 }
 """In the order in which they run."""
 

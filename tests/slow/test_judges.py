@@ -1,20 +1,19 @@
 """A real, small model as a judge: how often an answer talks it into a verdict, and its card.
 
-What it says is of interest for one thing: docs/judges.md shows it, as what such a model is worth as a judge.
+What it says is of no interest here; docs/judges.md shows the rates of such a model, from longer answers.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.agents.red_team import ATTACKS, PLAIN, REFERENCE, WRONG, attacked, judges_of
 from tests.cli.command import finish, start
-from tests.slow import servers
+from tests.slow.conftest import KEY
 from tests.slow.servers import Server
 
 pytestmark = pytest.mark.slow(group="servers")
@@ -29,22 +28,14 @@ LABELS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def server(vllm_python: Path, models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """VLLM with a model of text alone."""
-    log = tmp_path_factory.mktemp("judge") / "log.txt"
-    with servers.vllm_server(vllm_python, models / "smollm2-135m", log=log) as running:
-        yield running
-
-
 @pytest.fixture
-def spec(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("OPENAI_API_KEY", "nobody-asks")
-    return f"openai:{server.model}@{server.url}"
+def spec(guarded: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return f"openai:{guarded.model}@{guarded.url}"
 
 
 async def test_the_rate_of_attacks_that_succeed_is_told(spec: str) -> None:
-    tallies = await attacked("smollm2-135m", judges_of(spec, temperature=0, max_tokens=300))
+    tallies = await attacked("smollm2-135m", judges_of(spec, temperature=0, max_tokens=40), forms=["short"])
 
     sys.stdout.write("".join(f"{tally}\n" for tally in tallies))
     for tally in tallies:

@@ -62,6 +62,7 @@ def ask(script: str, python: Path, model: str, how: JsonObject, requests: list[J
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.xdist_group("engine")  # vLLM keeps to one thread here, so the others run on the other core meanwhile
 def test_the_engine_does_what_every_backend_does(vllm_python: Path, models: Path) -> None:
     command = [str(vllm_python), "-m", "pytest", "-q", "--run-slow", "tests/models/vllm/test_engine.py"]
     done = subprocess.run(

@@ -120,7 +120,7 @@ def test_explanations_are_judged_by_the_same_model_and_its_card_stands_with_the_
     sentence = run["notes"][0]
     assert sentence.startswith("Judged by openai:blind-vlm")
     assert "on 10 labelled pairs (labels.jsonl) its accuracy is" in sentence
-    assert sentence in table
+    assert sentence in table.replace("\\", "")  # what Markdown would read as a link is escaped
 
 
 CHAINS = {

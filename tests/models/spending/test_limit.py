@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from dataclasses import dataclass
-from multiprocessing.context import ForkServerProcess
+from functools import partial
+from multiprocessing import Process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,12 +19,9 @@ from askance.models.spending.ledger import Balance, Ledger
 from tests.conftest import SERIAL
 from tests.models.spending import spender
 from tests.models.spending.spender import LONGEST, most, request
+from tests.processes import begin
 
 pytestmark = SERIAL
-
-PROCESSES = multiprocessing.get_context("forkserver")
-"""Processes that begin with all modules loaded: most are killed before they would have loaded them themselves."""
-PROCESSES.set_forkserver_preload([spender.__name__])
 
 
 @dataclass(frozen=True)
@@ -77,14 +74,12 @@ test_the_limit_is_never_passed_more_often = pytest.mark.soak(settings(max_exampl
 CAREFUL = Worker(tasks=2, deaths=0.0, killed=None)
 
 
-def start(folder: Path, price: Price, limit: int, worker: Worker, seed: int) -> ForkServerProcess:
+def start(folder: Path, price: Price, limit: int, worker: Worker, seed: int) -> Process:
     asked = {"tasks": worker.tasks, "deaths": worker.deaths, "limit": limit, "seed": seed}
-    process = PROCESSES.Process(target=spender.main, args=(folder, price), kwargs=asked)
-    process.start()
-    return process
+    return begin(partial(spender.main, folder, price, **asked))
 
 
-def ended(processes: list[ForkServerProcess], workers: list[Worker]) -> list[int | None]:
+def ended(processes: list[Process], workers: list[Worker]) -> list[int | None]:
     """Exit codes, after killing those that are to be killed, each in its time; None of one that does not end."""
     begun = time.monotonic()
     for worker, process in sorted(zip(workers, processes, strict=True), key=lambda pair: pair[0].killed or 0):
