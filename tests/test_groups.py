@@ -86,6 +86,6 @@ def test_an_unknown_group_is_told_the_others() -> None:
 
 
 @pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="one process runs all of it")
-def test_a_file_stays_on_one_core(request: pytest.FixtureRequest) -> None:
+def test_a_file_stays_on_one_core() -> None:
     # pytest-xdist hands tests out by what stands behind the `@`; where it is lost, groups are ignored without a word.
-    assert request.node.nodeid.endswith("@tests/test_groups.py")
+    assert os.environ["PYTEST_CURRENT_TEST"].endswith("@tests/test_groups.py (call)")
