@@ -77,15 +77,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
+@pytest.fixture
+def item(request: pytest.FixtureRequest) -> pytest.Function:
+    """The test that asks."""
+    return cast("pytest.Function", request.node)  # pyright: ignore[reportUnknownMemberType]  # pytest 9.2 gives its type
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_environment(item: pytest.Function, monkeypatch: pytest.MonkeyPatch) -> None:
     """No key, no tracing, no proxy, no hub. Live tests keep keys, slow ones what installing may need.
 
     The others trust one certificate, which is of this machine: to read all that the world trusts takes a client longer
     than most tests.
     """
-    keep_keys = request.node.get_closest_marker("live") is not None
-    keep_proxies = keep_keys or request.node.get_closest_marker("slow") is not None
+    keep_keys = item.get_closest_marker("live") is not None
+    keep_proxies = keep_keys or item.get_closest_marker("slow") is not None
     for name in list(os.environ):
         if _opens_a_door(name.upper(), keep_keys=keep_keys, keep_proxies=keep_proxies):
             monkeypatch.delenv(name)
@@ -104,13 +110,13 @@ def _opens_a_door(name: str, *, keep_keys: bool, keep_proxies: bool) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_network(item: pytest.Function, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking up or connecting to any host but this one fails the test, whatever the library catches.
 
     `pytest.fail` raises what no `except Exception` swallows. Child processes are out of its reach: they get a clean
     environment.
     """
-    if request.node.get_closest_marker("live") is not None:
+    if item.get_closest_marker("live") is not None:
         return
     for owner, name, position in (
         (socket, "getaddrinfo", 0),

@@ -144,10 +144,10 @@ CONVENTIONS = {"wrong": ("33.33", "count as wrong"), "answered": ("50.00", "are 
 
 @pytest.mark.parametrize(("value", "words"), CONVENTIONS.values(), ids=CONVENTIONS)
 def test_the_convention_is_named(
-    value: str, words: str, request: pytest.FixtureRequest, askance: Command, ads: list[str], vlm: str
+    value: str, words: str, item: pytest.Function, askance: Command, ads: list[str], vlm: str
 ) -> None:
     Path(ads[0]).write_text("no picture", encoding="utf-8")
-    name = request.node.callspec.id
+    name = item.callspec.id
 
     done = askance("eval", "run", "posters.yaml", "--vlm", vlm, "--convention", name)
 
@@ -425,11 +425,11 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("start_", FORMATS.values(), ids=FORMATS)
-def test_runs_as_a_table(start_: str, request: pytest.FixtureRequest, askance: Command, vlm: str) -> None:
+def test_runs_as_a_table(start_: str, item: pytest.Function, askance: Command, vlm: str) -> None:
     for name in ("one", "two"):
         askance("eval", "run", "posters.yaml", "--vlm", vlm, "--out", name)
 
-    done = askance("eval", "table", "one", "two", "--format", request.node.callspec.id)
+    done = askance("eval", "table", "one", "two", "--format", item.callspec.id)
 
     assert (done.code, done.out[: len(start_)]) == (0, start_)
     assert [f"fake-model ({name})" in done.out for name in ("one", "two")] == [True, True]

@@ -63,14 +63,14 @@ CALLS: dict[str, tuple[tuple[str, ...], list[str]]] = {
 def test_a_chain_asks_each_of_its_questions_once(
     calls: tuple[str, ...],
     more: list[str],
-    request: pytest.FixtureRequest,
+    item: pytest.Function,
     askance: Command,
     endpoint: FakeEndpoint,
     vlm: str,
     ads: list[str],
     options: str,
 ) -> None:
-    chain = request.node.callspec.id.partition(" ")[0]
+    chain = item.callspec.id.partition(" ")[0]
 
     done = askance("run", chain, ads[0], "--vlm", vlm, *more, "--json")
 
@@ -227,9 +227,9 @@ TROUBLE = {
 
 @pytest.mark.parametrize(("trouble", "row", "calls"), TROUBLE.values(), ids=TROUBLE)
 def test_what_is_no_answer_is_named_and_asked_again_by_retry(
-    trouble: object, row: str, calls: int, request: pytest.FixtureRequest, askance: Command, ads: list[str]
+    trouble: object, row: str, calls: int, item: pytest.Function, askance: Command, ads: list[str]
 ) -> None:
-    outcome = request.node.callspec.id
+    outcome = item.callspec.id
     with FakeEndpoint(trouble) as endpoint:  # pyright: ignore[reportArgumentType]
         command = ["run", "verbalize", ads[0], "--vlm", f"openai:m@{endpoint.url}"]
         first = askance(*command, "--json")
