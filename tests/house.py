@@ -35,6 +35,9 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 BESIDE = {"testing": "models"}
 """Rooms that no other room imports, and the floor they stand beside: they import what may be imported there, and it."""
 
+SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("pittads", "whoops"))
+"""Suites of tasks. What two of them need stands in `evals.suite`."""
+
 RUNNABLE_ROOMS = tuple(f"{PACKAGE}.{room}*" for room in ("nodes", "tools", "agents", "chains"))
 
 VENDORS: dict[str, tuple[str, ...]] = {
@@ -280,6 +283,17 @@ def astray(arrows: Iterable[Arrow]) -> list[str]:
         if arrow.when != "typing"
         and (vendor := arrow.target.partition(".")[0]) in VENDORS
         and not any(fnmatchcase(arrow.source, pattern) for pattern in VENDORS[vendor])
+    ]
+
+
+def crossing(arrows: Iterable[Arrow]) -> list[str]:
+    """Imports of a suite by another, or by what stands beside them in `evals`."""
+    return [
+        f"{arrow}, which only its own suite and commands import"
+        for arrow in arrows
+        if _within(arrow.source, f"{PACKAGE}.evals")
+        for suite in SUITES
+        if _within(arrow.target, suite) and not _within(arrow.source, suite)
     ]
 
 

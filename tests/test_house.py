@@ -25,6 +25,7 @@ from tests.house import (
     arrows_of,
     astray,
     circle,
+    crossing,
     hidden,
     read_package,
     running_back,
@@ -41,6 +42,7 @@ CHECKS: dict[str, Callable[[list[Arrow]], object]] = {
     "no circle at load time": circle,
     "no first-party import hides in a function": hidden,
     "vendors stay with their adapters": astray,
+    "suites keep to themselves": crossing,
 }
 
 
@@ -68,6 +70,14 @@ BROKEN = {
     "in a function": (hidden, {"chat.py": "def f():\n    from askance.images import Image"}),
     "in a method": (hidden, {"chat.py": "class C:\n    async def f(self):\n        import askance.images"}),
     "by name": (hidden, {"chat.py": "def f():\n    importlib.import_module('askance.images')"}),
+    "another suite": (
+        crossing,
+        {"evals/whoops/a.py": "from askance.evals.pittads.b import c", "evals/pittads/b.py": ""},
+    ),
+    "a suite, typing only": (
+        crossing,
+        {"evals/run.py": "if TYPE_CHECKING:\n    from askance.evals.whoops import a", "evals/whoops/a.py": ""},
+    ),
     "vendor": (astray, {"chat.py": "import openai.types"}),
     "vendor in a function": (astray, {"models/seam.py": "def f():\n    from langchain_core.messages import AIMessage"}),
     "vendor without a place": (astray, {"models/openai.py": "import torch"}),

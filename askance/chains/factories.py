@@ -110,7 +110,7 @@ def action_reason(
         steps += [_tool(link, see, prompts) for link in ("objects", "narration") if link not in have]
         steps.append(_statement_step(think, prompts))
     chooser = choose_action_reasons(think, mode=mode, count=count, prompts=prompts)
-    choose = Step(link="answers", node=chooser, needs=("description", "statement"), subject=_options_question)
+    choose = Step(link="answers", node=chooser, needs=("description", "statement"), subject=options_question)
     return Chain("action_reason", target="answers", steps=[*steps, choose], mode=see.mode)
 
 
@@ -198,7 +198,8 @@ def _statement_question(reading: Reading) -> StatementQuestion:
     )
 
 
-def _options_question(reading: Reading) -> OptionsQuestion:
+def options_question(reading: Reading) -> OptionsQuestion:
+    """The options, the description, and the statement where there is one."""
     return OptionsQuestion(
         description=required(reading, "description").text,
         options=reading.options or (),

@@ -20,6 +20,7 @@ from askance.cli.tally import Tally
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER
 from askance.evals.negatives import agenerate, read_sources
+from askance.evals.pittads import statements_in
 from askance.evals.whoops import Whoops, has_rows
 from askance.evals.whoops.explain_choice import statements
 from askance.models import Config, Engine, get_model
@@ -118,7 +119,8 @@ def read_statements(
         UsageError: the folder is one of WHOOPS!, and its statements are said to be those of ads.
     """
     if not has_rows(data):
-        return domain or "ads", read_sources(data, ids=ids, limit=limit)
+        file = statements_in(data) if data.is_dir() else data
+        return domain or "ads", read_sources(file, ids=ids, limit=limit)
     if domain == "ads":
         raise UsageError(
             f"The folder {str(data)!r} holds explanations of WHOOPS!, and no ads.",

@@ -46,9 +46,7 @@ GROUPS = {
         about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=660, words=ON_EVERY_CORE
     ),
     "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=1200),
-    "vllm": Group(
-        about="`vllm:` models: a server of its own, at an address, in process", cap=600, words=ON_EVERY_CORE
-    ),
+    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=600, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""
 

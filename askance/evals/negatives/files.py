@@ -15,10 +15,10 @@ from typing import Any, cast
 
 from askance.agents.negatives import NegativeKind, normal
 from askance.errors import BadData
+from askance.evals.negatives.sidecar import KIND_NAMES, HardNegative, read_sidecar, sidecar_of
 from askance.evals.negatives.wording import nearest
-from askance.evals.pittads import read_ids, read_qa
-from askance.evals.pittads.layout import Layout
-from askance.evals.pittads.sidecars import KIND_NAMES, HardNegative, read_sidecar, sidecar_of
+from askance.evals.suite.ids import read_ids
+from askance.evals.suite.statements import read_qa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,17 +51,17 @@ class OptionSet:
 
 
 def read_sources(path: Path, *, ids: Path | None = None, limit: int | None = None) -> tuple[Source, ...]:
-    """The true statements in a file of either release or of the same shape, or in a folder of the data set.
+    """The true statements in a file of either release or of the same shape.
 
     Args:
-        path: the file, or a folder in which one is found by its name.
+        path: the file; `askance.evals.pittads.statements_in` finds that of a folder.
         ids: a file that lists the images to take.
         limit: images at most, the first in order.
 
     Raises:
         BadData: no such file, one that hides its answers, or no image that is left.
     """
-    file = read_qa(_statements(path))
+    file = read_qa(path)
     wanted: Collection[str] = file.records if ids is None else read_ids(ids)
     unknown = [key for key in wanted if key not in file.records]
     if unknown:
@@ -77,16 +77,6 @@ def read_sources(path: Path, *, ids: Path | None = None, limit: int | None = Non
             hint="Name one whose answers are there.",
         )
     return tuple(found[:limit])
-
-
-def _statements(path: Path) -> Path:
-    if not path.is_dir():
-        return path
-    layout = Layout.find(path)
-    for part in ("statements", "release A statements"):
-        if files := layout.of(part):
-            return files[0]
-    raise BadData(f"No file of statements is in {str(path)!r}.", hint="Name the file itself.")
 
 
 def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSet, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from askance.agents.negatives import normal
 from askance.evals.negatives.files import write_lines, write_options
 from askance.evals.negatives.recipe import options_of, wanted
-from askance.evals.pittads.sidecars import SIDECAR, HardNegative
+from askance.evals.negatives.sidecar import SIDECAR, HardNegative
 
 if TYPE_CHECKING:
     from askance.agents.negatives import Negative

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from askance import statistics
 from askance.amounts import many
 from askance.errors import BadData
-from askance.evals.pittads.files import read_table
+from askance.evals.suite.files import read_table
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

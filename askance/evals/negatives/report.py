@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from askance.evals.negatives.files import write_lines, write_options
 from askance.evals.negatives.giveaways import CHANCE
 from askance.evals.negatives.rules import RULES
-from askance.evals.pittads.sidecars import own_sidecar
+from askance.evals.negatives.sidecar import own_sidecar
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.errors import BadData
 from askance.evals.negatives.wording import Limits
-from askance.evals.pittads.files import read_map
+from askance.evals.suite.files import read_map
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

@@ -20,9 +20,9 @@ from askance.agents.negatives import KINDS
 from askance.errors import BadData, BadImage, UsageError
 from askance.evals.negatives.files import replaced
 from askance.evals.negatives.sheet_page import PageImage, page
-from askance.evals.pittads import draw_ids
-from askance.evals.pittads.files import read_map
 from askance.evals.spreadsheet import cell
+from askance.evals.suite.files import read_map
+from askance.evals.suite.ids import draw_ids
 from askance.prompts import oneline
 
 if TYPE_CHECKING:

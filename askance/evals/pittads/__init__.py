@@ -7,11 +7,12 @@ from askance.evals.pittads.check import check
 from askance.evals.pittads.contents import Ad
 from askance.evals.pittads.dataset import PittAds
 from askance.evals.pittads.descriptions import Descriptions, read_descriptions
-from askance.evals.pittads.ids import FULL_SET, SMALL_SET, draw_ids, read_ids
+from askance.evals.pittads.layout import statements_in
 from askance.evals.pittads.lists import SymbolBox, read_id_list, read_symbols, read_votes
 from askance.evals.pittads.pictures import Pictures
-from askance.evals.pittads.release import AdOptions, QaFile, read_qa
 from askance.evals.pittads.report import DataReport, Dropped
+from askance.evals.suite.ids import FULL_SET, SMALL_SET, draw_ids, read_ids
+from askance.evals.suite.statements import AdOptions, QaFile, read_qa
 
 __all__ = [
     "FULL_SET",
@@ -35,4 +36,5 @@ __all__ = [
     "read_qa",
     "read_symbols",
     "read_votes",
+    "statements_in",
 ]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from askance.atypicality import RELATIONS, Statement
 from askance.errors import BadData, UsageError
-from askance.evals.pittads.contexts import NOTHING, View, tools_of
+from askance.evals.pittads.contexts import View, tools_of
 from askance.evals.pittads.dataset import PittAds
-from askance.evals.pittads.options import lot
+from askance.evals.suite.context import NOTHING
+from askance.evals.suite.options import lot
 from askance.images import Image
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from typing import Literal, TypeAlias, get_args
 from askance.atypicality import RELATIONS, Relation, Statement
 from askance.errors import BadData
 from askance.evals.pittads.boxes import Box, parse_boxes
-from askance.evals.pittads.files import Problems, note, read_table
-from askance.evals.pittads.keys import check_key, full_key
+from askance.evals.suite.files import Problems, note, read_table
+from askance.evals.suite.keys import check_key, full_key
 
 CATEGORIES: Mapping[str, Relation] = {"1": "TR1", "2": "TR2", "3": "OIO", "8": "OR"}
 """The four categories between two objects; the other ids of the taxonomy are 4 to 7 and 9."""

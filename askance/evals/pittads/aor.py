@@ -28,9 +28,10 @@ from askance.chains import Chain, Step, verbalize
 from askance.chains.chain import picture, required
 from askance.errors import UsageError
 from askance.evals.pittads.ads import Source, image_of, statement_form, taken
-from askance.evals.pittads.contexts import TOOLS, Roles, plain_view
+from askance.evals.pittads.contexts import TOOLS, plain_view
 from askance.evals.pittads.similarity import EMBEDDER, scoring
 from askance.evals.solving import ChainSolver
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Task, task
 from askance.evals.values import Sample
 from askance.models import get_embedder
@@ -172,7 +173,7 @@ def aor(  # noqa: PLR0913  # the options of a task
         samples=[sample for ad in found.ads for sample in samples_of(ad, view, found.links[ad.id], per=per)],
         solver=answers,
         scoring=lambda engine: scoring(engine=engine, embedder=embedder),
-        label=f"{roles.answering(view).id} ({view.name})",
+        label=f"{roles.answering(picture=view.picture).id} ({view.name})",
         options={
             **source.form(),
             "context": context,

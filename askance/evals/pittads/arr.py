@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from askance.agents import choose_action_reasons, choose_from_picture, choose_step_by_step
+from askance.chains.factories import options_question
 from askance.errors import UsageError
 from askance.evals.pittads.ads import Source, image_of, taken
-from askance.evals.pittads.contexts import Roles, chain_of, options_question, picture_question, view_of
-from askance.evals.pittads.kinds import NEGATIVE_KINDS, TRUE, kinds_of, options_notes
-from askance.evals.pittads.options import in_order, lot
-from askance.evals.pittads.orders import sample_ids
-from askance.evals.pittads.retrieval import COUNT, multi_scoring, single_scoring
+from askance.evals.pittads.contexts import chain_of, picture_question, view_of
+from askance.evals.pittads.kinds import NEGATIVE_KINDS, kinds_of, options_notes
 from askance.evals.solving import ChainSolver
+from askance.evals.suite.choice import COUNT, TRUE, multi_scoring, single_scoring
+from askance.evals.suite.options import in_order, lot
+from askance.evals.suite.orders import sample_ids
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample
 
@@ -85,7 +87,12 @@ def solver(
     )
 
 
-@task("pittads/arr-multi", scoring=multi_scoring, solver=solver)
+def several_scoring(orders: int = 1) -> Scoring:
+    """How answers with several options are scored."""
+    return multi_scoring(NEGATIVE_KINDS, orders=orders)
+
+
+@task("pittads/arr-multi", scoring=several_scoring, solver=solver)
 def arr_multi(  # noqa: PLR0913  # the options of a task
     data: Path,
     *,
@@ -223,10 +230,11 @@ def _made(source: Source, roles: Roles, *, limit: int | None, asked: Mapping[str
         sample for ad in found.ads for sample in samples_of(ad, found, view, kinds=kinds, seed=source.seed, asked=asked)
     ]
     chosen = {name: asked[name] for name in ("context", "mode", "step_by_step")}
+    how = ", step by step" if asked["step_by_step"] else ""
     return Task(
         samples=samples,
         solver=solver(**chosen, given=found.given, vlm=roles.vlm, llm=roles.llm, combiner=roles.combiner),
-        label=f"{roles.answering(view).id} ({view.name}{', step by step' if asked['step_by_step'] else ''})",
+        label=f"{roles.answering(picture=view.picture).id} ({view.name}{how})",
         options={**source.form(), **asked, "given": list(found.given)},
         notes=(*found.notes, *options_notes(found.data, samples)),
     )

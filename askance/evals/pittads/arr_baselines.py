@@ -12,9 +12,10 @@ from askance.errors import UsageError
 from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver, expected_figures
 from askance.evals.pittads.ads import Source, taken
 from askance.evals.pittads.arr import TrueShown, samples_of
-from askance.evals.pittads.contexts import TEXT_ONLY, view_of
+from askance.evals.pittads.contexts import view_of
 from askance.evals.pittads.kinds import NEGATIVE_KINDS, kinds_of, options_notes
-from askance.evals.pittads.retrieval import COUNT, kinds_in, multi_scoring, single_scoring
+from askance.evals.suite.choice import COUNT, kinds_in, multi_scoring, single_scoring
+from askance.evals.suite.context import TEXT_ONLY
 from askance.evals.tasks import Scoring, Task, task
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ CHANCES = ("p@1", "p@2", "p@3", "acc@1", "acc@2", "mean of five", "accuracy")
 
 def scoring(*, mode: Mode = "multi", orders: int = 1) -> Scoring:
     """How answers are scored: as those of `pittads/arr-multi` or `pittads/arr-single`."""
-    return multi_scoring(orders) if mode == "multi" else single_scoring(NEGATIVE_KINDS, orders=orders)
+    return (multi_scoring if mode == "multi" else single_scoring)(NEGATIVE_KINDS, orders=orders)
 
 
 def count_of(mode: Mode) -> int:

@@ -10,7 +10,8 @@ from askance.chains import Chain, verbalize
 from askance.evals.fusion import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.pittads.ads import Source
 from askance.evals.pittads.arr_baselines import count_of, samples_from, scoring
-from askance.evals.pittads.contexts import TOOLS, Roles
+from askance.evals.pittads.contexts import TOOLS
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Task, task
 
 if TYPE_CHECKING:

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.agents import choose_statement, choose_statement_from_picture
 from askance.atypicality import Statement
+from askance.chains.factories import options_question
 from askance.evals.pittads.ads import Source, image_of, taken, wrong_relations
-from askance.evals.pittads.contexts import Roles, chain_of, options_question, picture_question, plain_view
-from askance.evals.pittads.kinds import TRUE
-from askance.evals.pittads.options import drawn, in_order
-from askance.evals.pittads.orders import sample_ids
-from askance.evals.pittads.retrieval import single_scoring
+from askance.evals.pittads.contexts import chain_of, picture_question, plain_view
 from askance.evals.solving import ChainSolver
+from askance.evals.suite.choice import TRUE, single_scoring
+from askance.evals.suite.options import drawn, in_order
+from askance.evals.suite.orders import sample_ids
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample
 
@@ -141,7 +142,7 @@ def asr(  # noqa: PLR0913  # the options of a task
     return Task(
         samples=samples,
         solver=solver(context=context, given=found.given, vlm=vlm, llm=llm, combiner=combiner),
-        label=f"{roles.answering(view).id} ({view.name})",
+        label=f"{roles.answering(picture=view.picture).id} ({view.name})",
         options={**source.form(), "context": context, "orders": orders, "given": list(found.given)},
         notes=found.notes,
     )

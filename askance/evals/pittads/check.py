@@ -12,12 +12,12 @@ from askance.evals.pittads.annotations import Annotations, read_annotations
 from askance.evals.pittads.contents import Contents
 from askance.evals.pittads.dataset import listed_ids, placed
 from askance.evals.pittads.descriptions import read_descriptions
-from askance.evals.pittads.files import Problems, note
 from askance.evals.pittads.layout import ANNOTATIONS, STATEMENTS, Layout, Part
 from askance.evals.pittads.lists import read_id_list, read_symbols, read_votes
-from askance.evals.pittads.release import TEST_OPTIONS, QaFile, read_qa
 from askance.evals.pittads.report import DataReport, Dropped, FileFound, ListedFound
 from askance.evals.pittads.selection import Selection, Which, select
+from askance.evals.suite.files import Problems, note
+from askance.evals.suite.statements import TEST_OPTIONS, QaFile, read_qa
 
 if TYPE_CHECKING:
     from askance.evals.pittads.annotations import Annotation

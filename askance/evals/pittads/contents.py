@@ -18,10 +18,10 @@ from askance.evals.pittads.descriptions import (
     one_of_each,
     read_descriptions,
 )
-from askance.evals.pittads.files import Problems, note
 from askance.evals.pittads.lists import Listed, Votes, named, read_id_list, read_votes
 from askance.evals.pittads.pictures import Pictures
-from askance.evals.pittads.release import QaFile, read_qa
+from askance.evals.suite.files import Problems, note
+from askance.evals.suite.statements import QaFile, read_qa
 
 if TYPE_CHECKING:
     from askance.atypicality import Relation, Statement

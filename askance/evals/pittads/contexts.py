@@ -20,22 +20,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from askance.agents import OptionsQuestion, PictureQuestion, StatementQuestion
+from askance.agents import PictureQuestion, StatementQuestion
 from askance.chains import Chain, Context, Link, Step, atypicality, verbalize
 from askance.chains.chain import NodeLike, optional, picture, required
 from askance.errors import UsageError
-from askance.models import get_model
+from askance.evals.suite.context import TEXT_ONLY
 
 if TYPE_CHECKING:
     from askance.chains import Reading
-    from askance.models import Model, ModelLike
+    from askance.evals.suite.roles import Roles
+    from askance.models import Model
 
 StatementSource: TypeAlias = Literal["s_IN", "s_TV", "s_true", "s_wrong"]
 """Where an atypicality statement comes from: detected in the narration or in T_V, or given, true or wrong."""
-
-TEXT_ONLY = "text-only"
-NOTHING = "No description of the image is available."
-"""What stands in place of a description where nothing is told of the picture."""
 
 _SAID: Mapping[str, Link] = {"V": "objects", "T": "scene_text", "IN": "narration", "UH": "unusual"}
 TOOLS: tuple[Link, ...] = tuple(_SAID.values())
@@ -112,44 +109,6 @@ def plain_view(name: str, task: str) -> View:
     return view
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Roles:
-    """The models of a chain."""
-
-    vlm: ModelLike | None = None
-    """Sees the picture; None where everything that it would say is given."""
-    llm: ModelLike | None = None
-    """Reasons over words; by default the VLM does."""
-    combiner: ModelLike | None = None
-    """Makes T_V; by default the LLM does."""
-
-    @property
-    def see(self) -> Model:
-        """What sees the picture.
-
-        Raises:
-            UsageError: there is no model.
-        """
-        model = self.vlm or self.llm
-        if model is None:
-            raise UsageError("There is no model that could answer.", hint="Give `vlm`, `llm`, or both.")
-        return get_model(model)
-
-    @property
-    def think(self) -> Model:
-        """What reasons over words."""
-        return self.see if self.llm is None else get_model(self.llm)
-
-    @property
-    def combine(self) -> Model:
-        """What makes T_V."""
-        return self.think if self.combiner is None else get_model(self.combiner)
-
-    def answering(self, view: View) -> Model:
-        """What gives the answer."""
-        return self.see if view.picture else self.think
-
-
 def chain_of(
     view: View,
     roles: Roles,
@@ -173,7 +132,7 @@ def chain_of(
     if view.picture and roles.vlm is None:
         raise UsageError(f"The context {view.name!r} shows the picture.", hint="Give a `vlm`.")
     make, subject = seen if view.picture else described
-    node = make(roles.answering(view))
+    node = make(roles.answering(picture=view.picture))
     answer = Step(link="answers", node=node, needs=("description", "statement"), subject=subject)
     steps = pruned([*_told(view, roles), answer], given)
     if roles.vlm is None:
@@ -225,16 +184,6 @@ def tools_of(view: View, *, described: bool = False) -> tuple[Link, ...]:
     needed = set[Link]() if described and view.combined else {*said}
     needed |= {"s_IN": {"objects", "narration"}, "s_TV": {"objects"}}.get(view.statement or "", set())
     return tuple(link for link in TOOLS if link in needed)
-
-
-def options_question(reading: Reading) -> OptionsQuestion:
-    """The options, the description, and the statement where there is one."""
-    statement = optional(reading, "statement")
-    return OptionsQuestion(
-        description=required(reading, "description").text,
-        options=reading.options or (),
-        statement=None if statement is None else str(statement),
-    )
 
 
 def picture_question(view: View) -> Callable[[Reading], PictureQuestion]:

@@ -12,10 +12,10 @@ from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.contents import Ad, Contents
 from askance.evals.pittads.descriptions import find_descriptions
-from askance.evals.pittads.ids import SMALL_SET, checked_ids, draw_ids, read_ids
 from askance.evals.pittads.layout import STATEMENTS, Layout
-from askance.evals.pittads.release import hard_kind
 from askance.evals.pittads.selection import WHICH, ImageDrop, Selection, Which, select
+from askance.evals.suite.ids import SMALL_SET, checked_ids, draw_ids, read_ids
+from askance.evals.suite.statements import hard_kind
 
 Negatives: TypeAlias = Literal["easy", "hard"]
 """Which wrong options: those of the data set, statements of other images; or written ones (`12 Neg.` and

@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias, cast
 
 from askance.atypicality import distinct
 from askance.errors import BadData
-from askance.evals.pittads.files import read_table
-from askance.evals.pittads.keys import check_key, full_key
+from askance.evals.suite.files import read_table
+from askance.evals.suite.keys import check_key, full_key
 
 Source: TypeAlias = Literal["V", "T", "IN", "UH", "combine"]
 """Objects, scene text, narration, what is unusual, and the one description combined of all four."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from askance.evals.pittads.release import hard_kind, read_qa
-from askance.evals.pittads.sidecars import read_sidecar, sidecar_of
+from askance.agents.negatives import KINDS
+from askance.evals.negatives.sidecar import read_sidecar, sidecar_of
+from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN
+from askance.evals.suite.statements import hard_kind, read_qa
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,14 +18,7 @@ if TYPE_CHECKING:
     from askance.evals.pittads.dataset import PittAds
     from askance.evals.values import Sample
 
-NegativeKind: TypeAlias = Literal[
-    "action", "reason", "adjective", "object", "statement", "other image", "unknown hard negative"
-]
-"""Five kinds of hard negatives; `other image`: a statement that is true of another image, as in the data set itself."""
-NEGATIVE_KINDS: tuple[NegativeKind, ...] = get_args(NegativeKind)
-OTHER, UNKNOWN = NEGATIVE_KINDS[-2:]
-
-TRUE = "true"
+NEGATIVE_KINDS = (*KINDS["ads"], OTHER, UNKNOWN)
 
 KindsOf: TypeAlias = Callable[["Ad"], Mapping[str, str]]
 

@@ -117,6 +117,18 @@ class Layout:
         return tuple(path for part in self.files for path in self.files[part] if path not in self.of(part))
 
 
+def statements_in(folder: Path) -> Path:
+    """The file of true statements in a folder of the data set; that of release B before that of release A.
+
+    Raises:
+        BadData: no such folder, or no such file in it.
+    """
+    file = Layout.find(folder).first("statements", "release A statements")
+    if file is None:
+        raise BadData(f"No file of statements is in {str(folder)!r}.", hint="Name the file itself.")
+    return file
+
+
 def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar, cast
 
 from askance.errors import BadData
-from askance.evals.pittads.files import Problems, note, read_map, read_text
-from askance.evals.pittads.keys import check_key, full_key
+from askance.evals.suite.files import Problems, note, read_map, read_text
+from askance.evals.suite.keys import check_key, full_key
 
 Value = TypeVar("Value")
 

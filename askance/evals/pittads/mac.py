@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from askance.agents import LABELS, Atypicalities, classify_atypicality, classify_from_picture
 from askance.chains.chain import picture, required
 from askance.evals.pittads.ads import Source, image_of, taken
-from askance.evals.pittads.contexts import Roles, chain_of, plain_view
+from askance.evals.pittads.contexts import chain_of, plain_view
 from askance.evals.pittads.labelling import label_scoring
 from askance.evals.solving import ChainSolver
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Task, task
 from askance.evals.values import Sample
 
@@ -130,7 +131,7 @@ def mac(  # noqa: PLR0913  # the options of a task
     return Task(
         samples=samples,
         solver=solver(context=context, given=found.given, vlm=vlm, llm=llm, combiner=combiner),
-        label=f"{roles.answering(view).id} ({view.name})",
+        label=f"{roles.answering(picture=view.picture).id} ({view.name})",
         options={**source.form(), "context": context, "given": list(found.given)},
         notes=found.notes,
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from askance.errors import BadData
-from askance.evals.pittads.keys import base_name, full_key, key_order, shard_of
+from askance.evals.suite.keys import base_name, full_key, key_order, shard_of
 from askance.images import SUFFIXES
 
 DEEPEST = 6

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from askance.amounts import many
-from askance.evals.pittads.ids import FULL_SET
+from askance.evals.suite.ids import FULL_SET
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

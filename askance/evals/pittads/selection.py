@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import BadData
-from askance.evals.pittads.keys import key_order
+from askance.evals.suite.keys import key_order
 
 if TYPE_CHECKING:
     from askance.evals.pittads.annotations import AnnotatedImage

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from askance.evals.suite.folds import Fold, fold_of, folds
 from askance.evals.whoops.check import Counted, WhoopsReport, check
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, Whoops
 from askance.evals.whoops.entries import Entry
-from askance.evals.whoops.folds import Fold, fold_of, folds
 from askance.evals.whoops.layouts import has_rows
 from askance.evals.whoops.pairs import Pair, read_pairs
 

@@ -10,11 +10,12 @@ from askance.agents import caption_from_description
 from askance.chains.chain import picture
 from askance.chains.oddities import about_described
 from askance.evals.solving import ChainSolver
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample, Score
 from askance.evals.whoops.caption_metrics import BLEU, CIDER_METRIC, caption_score, need_packages
 from askance.evals.whoops.categories import by_category
-from askance.evals.whoops.contexts import GOLD, Roles, chain_of, view_of
+from askance.evals.whoops.contexts import GOLD, chain_of, view_of
 from askance.evals.whoops.taking import Source, taken
 from askance.tools import caption
 
@@ -135,7 +136,7 @@ def captioning(  # noqa: PLR0913  # the options of a task
     return Task(
         samples=samples,
         solver=solver(context=context, vlm=vlm, llm=llm, combiner=combiner),
-        label=f"{roles.answering(view).id} ({view.name})",
+        label=f"{roles.answering(picture=view.picture).id} ({view.name})",
         options={**source.form(), "context": context, "categories": list(found.categories)},
         notes=found.notes,
     )

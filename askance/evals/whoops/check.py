@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.errors import BadData
-from askance.evals.pittads.files import Problems, note
+from askance.evals.suite.files import Problems, note
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, TEXTS, Whoops, counted
 from askance.evals.whoops.entries import LISTS
 from askance.evals.whoops.entries import QUESTIONS as QUESTIONS_COLUMN

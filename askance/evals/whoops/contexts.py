@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from askance.chains import Chain, SeenContext, about_picture
 from askance.errors import UsageError
-from askance.evals.pittads.contexts import NOTHING, TEXT_ONLY
-from askance.models import get_model
+from askance.evals.suite.context import NOTHING, TEXT_ONLY
 
 if TYPE_CHECKING:
     from askance.chains import Link
     from askance.chains.oddities import Asker
+    from askance.evals.suite.roles import Roles
     from askance.evals.whoops.entries import Entry
     from askance.images import Image
-    from askance.models import Model, ModelLike
 
 GOLD = "gold-caption"
 CONTEXTS: tuple[str, ...] = (*get_args(SeenContext), GOLD, TEXT_ONLY)
@@ -36,6 +35,11 @@ class View:
     """A context."""
 
     name: str
+
+    @property
+    def picture(self) -> bool:
+        """Whether the answering model sees the picture."""
+        return self.name == "I"
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -71,26 +75,6 @@ def view_of(name: str, task: str, *, but: Collection[str] = ()) -> View:
     if name not in known:
         raise UsageError(f"The task {task!r} has no context {name!r}.", hint=f"Choose one of {', '.join(known)}.")
     return View(name=name)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Roles:
-    """The models of a chain."""
-
-    vlm: ModelLike | None = None
-    llm: ModelLike | None = None
-    combiner: ModelLike | None = None
-
-    def answering(self, view: View) -> Model:
-        """What gives the answer.
-
-        Raises:
-            UsageError: there is no model.
-        """
-        model = self.vlm if view.name == "I" else self.llm or self.vlm
-        if model is None:
-            raise UsageError("There is no model that could answer.", hint="Give `vlm`, `llm`, or both.")
-        return get_model(model)
 
 
 def chain_of(name: str, view: View, roles: Roles, *, target: Link = "reply", seen: Asker, described: Asker) -> Chain:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import BadData
 from askance.evals.choosing import read_ids
-from askance.evals.pittads.files import Problems, note
+from askance.evals.suite.files import Problems, note
 from askance.evals.whoops.entries import Entry, entry_of
 from askance.evals.whoops.layouts import Layout, read_rows
 

@@ -18,10 +18,11 @@ from askance.errors import BadData
 from askance.evals.figures import mean
 from askance.evals.judging import JUDGED, PER_REFERENCE, judged_score, read_labels
 from askance.evals.solving import ChainSolver
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample, Score
 from askance.evals.whoops.categories import by_category
-from askance.evals.whoops.contexts import Roles, chain_of, view_of
+from askance.evals.whoops.contexts import chain_of, view_of
 from askance.evals.whoops.judged import Judging
 from askance.evals.whoops.taking import Source, gold_caption, taken
 
@@ -188,7 +189,7 @@ def explain(  # noqa: PLR0913  # the options of a task
         samples=samples,
         solver=solver(context=context, vlm=vlm, llm=llm, combiner=combiner),
         scoring=scored,
-        label=f"{roles.answering(view).id} ({view.name})",
+        label=f"{roles.answering(picture=view.picture).id} ({view.name})",
         options={**source.form(), "context": context, **judging.options, **told},
         notes=found.notes,
     )

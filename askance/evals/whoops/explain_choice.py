@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.agents import KINDS, choose_explanation, choose_explanation_from_picture
 from askance.agents.negatives import normal
+from askance.chains.factories import options_question
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import Source as Statements
 from askance.evals.negatives import read_negatives
-from askance.evals.pittads.contexts import options_question
-from askance.evals.pittads.kinds import TRUE
-from askance.evals.pittads.options import drawn, in_order, lot
-from askance.evals.pittads.orders import sample_ids
-from askance.evals.pittads.retrieval import single_scoring
 from askance.evals.solving import ChainSolver
+from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, single_scoring
+from askance.evals.suite.options import drawn, in_order, lot
+from askance.evals.suite.orders import sample_ids
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample
 from askance.evals.whoops.categories import by_category
 from askance.evals.whoops.choosing import seen_question
-from askance.evals.whoops.contexts import Roles, chain_of, view_of
+from askance.evals.whoops.contexts import chain_of, view_of
 from askance.evals.whoops.taking import Source, gold_caption, taken
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ Negatives: TypeAlias = Literal["easy", "hard"]
 
 EASY = 15
 """Explanations of other images beside the right one (section 7.3)."""
-OTHER, UNKNOWN = "other image", "unknown hard negative"
 NEGATIVE_KINDS = (OTHER, *KINDS["explanations"], UNKNOWN)
 
 NOTE = "One right explanation stands among the options, which one by the seed, unless `true` is `all`"
@@ -163,7 +162,7 @@ def explain_choice(  # noqa: PLR0913  # the options of a task
     return Task(
         samples=samples,
         solver=solver(context=context, vlm=vlm, llm=llm, combiner=combiner),
-        label=f"{roles.answering(view).id} ({view.name}, {negatives})",
+        label=f"{roles.answering(picture=view.picture).id} ({view.name}, {negatives})",
         options={
             **source.form(),
             **asked,

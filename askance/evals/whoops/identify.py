@@ -12,16 +12,17 @@ from askance.chains.oddities import about_described, about_seen
 from askance.errors import BadData, UsageError
 from askance.evals.choosing import read_ids
 from askance.evals.figures import Metric, mean
-from askance.evals.pittads.options import small_lot
-from askance.evals.pittads.orders import paired
 from askance.evals.solving import ChainSolver
+from askance.evals.suite.folds import FOLDS, fold_of
+from askance.evals.suite.options import small_lot
+from askance.evals.suite.orders import paired
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample, Score
 from askance.evals.whoops.categories import by_category
 from askance.evals.whoops.check import PAIRS
-from askance.evals.whoops.contexts import GOLD, Roles, chain_of, view_of
+from askance.evals.whoops.contexts import GOLD, chain_of, view_of
 from askance.evals.whoops.dataset import Whoops
-from askance.evals.whoops.folds import FOLDS, fold_of
 from askance.evals.whoops.layouts import has_rows
 from askance.evals.whoops.pairs import PAPER, Pair, read_pairs
 
@@ -159,7 +160,7 @@ def identify(  # noqa: PLR0913  # the options of a task
     return Task(
         samples=samples,
         solver=solver(context=context, vlm=vlm, llm=llm, combiner=combiner),
-        label=f"{roles.answering(view).id} ({view.name})",
+        label=f"{roles.answering(picture=view.picture).id} ({view.name})",
         options={"context": context, "categories": categories, **split},
         notes=(
             f"{many(len(found), 'pair')}; the paper has {PAPER}, which are not published with the data set",

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from askance.errors import BadData
-from askance.evals.pittads.files import read_text
+from askance.evals.suite.files import read_text
 from askance.evals.whoops.arrow import ArrowTable
 from askance.evals.whoops.entries import COLUMNS, id_of
 from askance.evals.whoops.pictures import Pictures

@@ -16,17 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.agents import choose_caption, choose_caption_from_picture
+from askance.chains.factories import options_question
 from askance.errors import BadData, UsageError
 from askance.evals.figures import Metric, mean
-from askance.evals.pittads.contexts import options_question
-from askance.evals.pittads.options import in_order, small_lot
-from askance.evals.pittads.orders import paired, sample_ids
 from askance.evals.solving import ChainSolver
+from askance.evals.suite.options import in_order, small_lot
+from askance.evals.suite.orders import paired, sample_ids
+from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Scoring, Task, task
 from askance.evals.values import Sample, Score
 from askance.evals.whoops.categories import by_category
 from askance.evals.whoops.choosing import seen_question
-from askance.evals.whoops.contexts import GOLD, Roles, View, chain_of, view_of
+from askance.evals.whoops.contexts import GOLD, View, chain_of, view_of
 from askance.evals.whoops.ranking import PairRanker
 from askance.evals.whoops.taking import Source, taken
 
@@ -227,7 +228,7 @@ def matching(  # noqa: PLR0913  # the options of a task
 
 
 def _answering(vlm: ModelLike | None, llm: ModelLike | None, view: View) -> object:
-    return Roles(vlm=vlm, llm=llm).answering(view).id
+    return Roles(vlm=vlm, llm=llm).answering(picture=view.picture).id
 
 
 def pairs_of(entry: Entry, pairs: Pairs) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.errors import BadData
-from askance.evals.pittads.files import read_text
+from askance.evals.suite.files import read_text
 from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadData, UsageError
+from askance.evals.suite.folds import FOLDS, fold_of
 from askance.evals.whoops.contexts import GOLD
 from askance.evals.whoops.dataset import Whoops
-from askance.evals.whoops.folds import FOLDS, fold_of
 
 if TYPE_CHECKING:
     from askance.evals.whoops.contexts import View
@@ -26,7 +26,7 @@ class Source:
     ids: Path | Sequence[str] | None = None
     limit: int | None = None
     fold: int | None = None
-    """Only the test images of this fold, from 0 (see `askance.evals.whoops.folds`)."""
+    """Only the test images of this fold, from 0 (see `askance.evals.suite.folds`)."""
     seed: int = 0
 
     def form(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from askance.atypicality import Statement
 from askance.errors import BadData
 from askance.evals.pittads import read_annotations
 from askance.evals.pittads.annotations import AnnotatedImage, is_meaningful
-from askance.evals.pittads.files import Problems
+from askance.evals.suite.files import Problems
 from tests.evals.pittads.files import HEADER, Row, row, write, write_csv
 
 KEY = "1/11.jpg"

@@ -16,10 +16,12 @@ from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, Task, evaluate
 from askance.evals.negatives import generate, read_sources
+from askance.evals.pittads import statements_in
+from askance.evals.pittads.arr import several_scoring
 from askance.evals.pittads.contexts import view_of
-from askance.evals.pittads.retrieval import MULTI_NOTES, answers_in, multi_scoring, score_multi, score_single
 from askance.evals.pittads.tasks import arr_baseline, arr_multi, arr_single
 from askance.evals.rescoring import rescore
+from askance.evals.suite.choice import MULTI_NOTES, answers_in, score_multi, score_single
 from tests.evals.pittads.files import key_of, row, write_csv, write_json
 from tests.evals.pittads.worlds import (
     DETECTED,
@@ -115,7 +117,7 @@ def test_a_random_answer_has_its_exact_expectation(true: int) -> None:
 
 @pytest.mark.parametrize(("true", "ceiling"), [(1, 1 / 3), (2, 2 / 3), (3, 1), (4, 1)])
 def test_bounds_are_nothing_and_the_ceiling(true: int, ceiling: float) -> None:
-    options, scoring = sample(*["true"] * true, "reason"), multi_scoring()
+    options, scoring = sample(*["true"] * true, "reason"), several_scoring()
 
     worst, best = scoring.if_wrong(options).values, scoring.if_right(options).values
 
@@ -454,7 +456,7 @@ WRITTEN = dict.fromkeys(("action", "reason", "adjective", "object", "statement")
 
 def generated(data: Path, out: Path) -> Path:
     """The file of all kinds that is written for the statements of `data`."""
-    generate(read_sources(data), writer(), out=out)
+    generate(read_sources(statements_in(data)), writer(), out=out)
     return out / LARGE
 
 

@@ -19,6 +19,7 @@ from askance.evals.figures import Figure
 from askance.evals.grid import CellSpec, read_grid
 from askance.evals.gridded import GridPlan, GridRun, GridRunner, tables_of
 from askance.evals.negatives import generate, read_sources
+from askance.evals.pittads import statements_in
 from askance.evals.reference import reference_table
 from askance.evals.tables import FORMATS, rendered
 from askance.images import Image
@@ -160,7 +161,7 @@ def grid_runner(folder: Path) -> GridRunner:
     rows = [[row(key, "1", f"bottle {number}", f"feather {number}")] for key, number in atypical]
     rows += [[row(key, "Regular_Object", "", "")] for key in keys[ATYPICAL:]]
     data = world(folder / "data", true=(3,) * len(keys), rows=rows)
-    generate(read_sources(data), writer(), out=data / "hard")
+    generate(read_sources(statements_in(data)), writer(), out=data / "hard")
     grid = read_grid(GRID)
     runner = GridRunner(
         grid.with_models({name: name for name in grid.models}),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
 from askance.evals.negatives.files import replaced, write_lines
-from askance.evals.pittads.options import lot
+from askance.evals.suite.options import lot
 
 if TYPE_CHECKING:
     from askance.evals.whoops.making.gates import Pair

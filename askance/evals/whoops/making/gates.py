@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from askance.agents import AboutDescription, answer_from_description, judge_equivalence
 from askance.agents.negatives import normal
 from askance.agents.questioning import AnswerInCaption, find_candidates, write_question
-from askance.evals.pittads.contexts import NOTHING
+from askance.evals.suite.context import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

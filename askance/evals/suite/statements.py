@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
 from askance.errors import BadData
-from askance.evals.pittads.files import Problems, note, read_map
-from askance.evals.pittads.keys import check_key, full_key
+from askance.evals.suite.files import Problems, note, read_map
+from askance.evals.suite.keys import check_key, full_key
 
 Shape: TypeAlias = Literal["true", "train", "test", "question"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
-from askance.evals.pittads.options import ORDERS, small_lot
+from askance.evals.suite.options import ORDERS, small_lot
 
 if TYPE_CHECKING:
     from askance.evals.figures import Matrix

@@ -7,7 +7,7 @@ import pytest
 
 from askance.errors import BadData
 from askance.evals.pittads import AdOptions, read_qa
-from askance.evals.pittads.files import Problems
+from askance.evals.suite.files import Problems
 from tests.evals.pittads.files import record, true_of, write, write_json
 
 KEY = "9/142269.jpg"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.agents.negatives import KINDS, NegativeKind
 from askance.errors import BadData
-from askance.evals.pittads.files import read_text
+from askance.evals.suite.files import read_text
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import cast
 
 from askance.errors import BadData
-from askance.evals.pittads.files import read_json, read_table, read_text
-from askance.evals.pittads.keys import check_key, full_key
+from askance.evals.suite.files import read_json, read_table, read_text
+from askance.evals.suite.keys import check_key, full_key
 
 FULL_SET = 1_168
 """Images of the paper's full set (section 4)."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from askance.amounts import many
 from askance.errors import UsageError
-from askance.evals.pittads.options import lot
+from askance.evals.suite.options import lot
 
 FOLDS = 5
 

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
-from askance.evals.pittads.kinds import NEGATIVE_KINDS, TRUE
-from askance.evals.pittads.orders import ANY, PLACE, PLACES, order_metrics, order_values
+from askance.evals.suite.orders import ANY, PLACE, PLACES, order_metrics, order_values
 from askance.evals.tasks import Scoring
 from askance.evals.values import Sample, Score
 
 if TYPE_CHECKING:
     from askance.chat import Json
+
+TRUE, OTHER, UNKNOWN = "true", "other image", "unknown hard negative"
+"""Kinds of options beside those of hard negatives; `other image`: what is true of another image."""
 
 COUNT = 3
 """Answers that count, the best first (section 3.2)."""
@@ -144,7 +146,7 @@ def _single(sample: Sample, *, right: bool) -> Score:
     return Score(values={"accuracy": float(right), **order_values(sample, ANY if right else math.nan)})
 
 
-def multi_scoring(orders: int = 1) -> Scoring:
+def multi_scoring(kinds: Sequence[str], *, orders: int = 1) -> Scoring:
     """How answers with several options are scored; `mean of five` stands for the task."""
     summaries: Mapping[str, str] = {
         "mean of five": "mean of p@1 to p@3, acc@1 and acc@2, as in Table 3",
@@ -161,7 +163,7 @@ def multi_scoring(orders: int = 1) -> Scoring:
                 mean(f"ceiling {name}", better="neither", summary=f"{name} of the best answers that there could be")
                 for name in limits
             ),
-            *error_metrics(NEGATIVE_KINDS),
+            *error_metrics(kinds),
             PLACES,
             *(order_metrics("mean of five") if orders > 1 else ()),
         ),
