@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import override
 
-from askance.frozen import quickly
+from askance.errors import UsageError
 from askance.images import CLEAN, Image, ImagePolicy
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
@@ -263,6 +263,32 @@ class ChatRequest(_Written):
     """Whether `max_tokens` is a default of ours: a recorded answer to the request without it answers this one too."""
     _key: str | None = field(default=None, init=False, repr=False, compare=False)
 
+    @property
+    def turns(self) -> tuple[Message, ...]:
+        """The messages as they are sent: with pictures in turns of the user alone, where every API takes them.
+
+        What a tool gives of pictures follows its text, and that of the tools beside it, as a turn of the user.
+
+        Raises:
+            UsageError: a picture stands in a turn of the system or of the assistant.
+        """
+        if all(message.role == "user" or not _pictures_in(message) for message in self.messages):
+            return self.messages
+        turns, waiting = list[Message](), list[ImagePart]()
+        for message in self.messages:
+            if waiting and message.role != "tool":
+                turns.append(Message("user", tuple(waiting)))
+                waiting.clear()
+            if message.role != "user" and (pictures := _pictures_in(message)):
+                if message.role != "tool":
+                    raise UsageError(
+                        f"A picture stands in a turn of the {message.role}.", hint="Put it into a turn of the user."
+                    )
+                waiting += pictures
+                message = replace(message, parts=(TextPart(message.text),))  # noqa: PLW2901  # without its pictures
+            turns.append(message)
+        return (*turns, *([Message("user", tuple(waiting))] if waiting else []))
+
     @override
     def canonical(self) -> JsonObject:
         """The request as JSON values, with fields at their default left out."""
@@ -420,7 +446,7 @@ class ChatResponse:
             ValueError: `form` is no response.
         """
         try:
-            response = _response(
+            response = ChatResponse(
                 text=form.get("text", ""),
                 thinking=form.get("thinking", ""),
                 tool_calls=tuple([ToolCall(**call) for call in form["tool_calls"]]) if "tool_calls" in form else (),
@@ -449,7 +475,6 @@ class ChatResponse:
             raise ValueError(msg)
 
 
-_response = quickly(ChatResponse)
 _NO_USAGE = Usage()
 _TEXT: frozenset[type] = frozenset({str})
 _COUNT: frozenset[type] = frozenset({int, type(None)})
@@ -479,6 +504,10 @@ def _key_of(kind: str, text: str) -> str:
 
 
 @lru_cache(maxsize=64)
+def _pictures_in(message: Message) -> list[ImagePart]:
+    return [part for part in message.parts if isinstance(part, ImagePart)]
+
+
 def _policy_text(policy: ImagePolicy) -> str:
     return canonical_json(policy.canonical())
 

@@ -17,7 +17,7 @@ from typing import Literal
 PACKAGE = "askance"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("amounts", "documents", "errors", "frozen", "statistics", "trust"),
+    ("amounts", "documents", "errors", "statistics", "trust"),
     ("images", "atypicality"),
     ("chat",),
     ("replay", "prompts"),

@@ -198,18 +198,25 @@ class Chain(Runnable["Given", Reading]):
         return_exceptions: bool = False,
         **_: Any,
     ) -> list[Reading]:
-        """The readings of all inputs, in their order, `max_concurrency` of the configuration at a time."""
+        """The readings of all inputs, in their order.
+
+        So many are under way as keep the models' endpoints busy, or `max_concurrency` of the configuration.
+        """
         from langchain_core.runnables.config import get_config_list
 
         configs = get_config_list(config, len(inputs))
-        places = asyncio.Semaphore((configs[0].get("max_concurrency") if configs else None) or CONCURRENCY)
+        room = self._room((configs[0].get("max_concurrency") if configs else None) or None)
 
-        async def one(source: Given, own: RunnableConfig) -> Reading:
-            async with places:
-                return await self.ainvoke(source, own)
+        async def one(given: tuple[Given, RunnableConfig]) -> Reading:
+            try:
+                return await self.ainvoke(*given)
+            except Exception as error:
+                if return_exceptions:
+                    return cast("Reading", error)
+                raise
 
-        tasks = [one(source, own) for source, own in zip(inputs, configs, strict=True)]
-        return cast("list[Reading]", await asyncio.gather(*tasks, return_exceptions=return_exceptions))
+        async with aclosing(in_order(one, zip(inputs, configs, strict=True), room=room)) as readings:
+            return [reading async for reading in readings]
 
     def batch(
         self,
@@ -241,14 +248,15 @@ class Chain(Runnable["Given", Reading]):
                     await asyncio.sleep(0)
                     turn = monotonic()
             return
-        engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
-
-        def room() -> int:
-            return concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
-
+        room = self._room(concurrency)
         async with aclosing(in_order(lambda source: self.read(source, config), sources, room=room)) as readings:
             async for reading in readings:
                 yield reading
+
+    def _room(self, concurrency: int | None) -> Callable[[], int]:
+        """How many pictures are to be under way: `concurrency`, or what keeps the models' endpoints busy by now."""
+        engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
+        return lambda: concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
 
     async def _run(self, reading: Reading, config: RunnableConfig | None) -> Reading:
         """Every link that is not given; in a replay one after the other, since nothing waits that others could pass."""

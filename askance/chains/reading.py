@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from askance.agents import Choice, Description, Reply, check_options
 from askance.atypicality import Statement
 from askance.errors import BadImage, UsageError
-from askance.frozen import quickly
 from askance.images import Image
 from askance.nodes import Call, Failure, Result, given
 from askance.nodes.telling import digest
@@ -88,7 +87,7 @@ class Reading:
 
     def with_links(self, links: Mapping[Link, Result[Any]]) -> Reading:
         """This reading with `links` in the place of its own."""
-        return _reading(
+        return Reading(
             name=self.name,
             image=self.image,
             problem=self.problem,
@@ -104,8 +103,6 @@ class Reading:
     def __str__(self) -> str:
         return f"Reading({self.name!r}, {self._repr_links()})"
 
-
-_reading = quickly(Reading)
 
 Given: TypeAlias = "Reading | Image | str | Path | bytes | Mapping[str, Any]"
 """What a chain takes: a picture, or a mapping with `image`, `options`, `question` and any link that is known."""
@@ -140,7 +137,7 @@ def reading_of(source: Given, target: Link) -> Reading:
         raise UsageError(f"{', '.join(map(repr, unknown))} is no part of a reading.", hint=f"Use {known}.")
     links = {link: as_link(link, value) for link, value in fields.items() if value is not None}
     _check_answers(links.get("answers"), options)
-    return _reading(
+    return Reading(
         name=name,
         image=image,
         problem=problem,

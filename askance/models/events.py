@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.chat import ModelId, Usage
-from askance.frozen import quickly
 from askance.models.walk import current_walk
 
 if TYPE_CHECKING:
@@ -40,8 +39,6 @@ class CallEvent:
     """US dollars for `usage`; None where no price is known."""
     error: BaseException | None = None
 
-
-_event = quickly(CallEvent)
 
 Observer: TypeAlias = Callable[[CallEvent], None]
 """Called on whichever thread the step happens; it must be quick and must not raise."""
@@ -97,7 +94,7 @@ class Watch:
         error: BaseException | None = None,
     ) -> None:
         cost = self._price.cost(usage) if self._price is not None else None
-        event = _event(phase=phase, key=key, model=self._id, seconds=seconds, usage=usage, cost=cost, error=error)
+        event = CallEvent(phase=phase, key=key, model=self._id, seconds=seconds, usage=usage, cost=cost, error=error)
         for observer in self._observers:
             try:
                 observer(event)

@@ -22,7 +22,6 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
-from askance.frozen import quickly
 from askance.models.capabilities import NOTED, Capabilities, endpoint_form, endpoint_key, not_recorded
 from askance.models.engine import Engine, compose
 from askance.models.loop import live
@@ -41,7 +40,6 @@ _log = logging.getLogger("askance")
 
 THINKING = 16_384
 """Tokens that a model which thinks before it answers may take for that, where its settings give no limit."""
-_request = quickly(ChatRequest)
 
 
 class Model:
@@ -145,7 +143,7 @@ class Model:
         sampling, own_limit = self.settings.sampling, False
         if max_tokens is not None and sampling.max_tokens is None:
             sampling, own_limit = self._limited(max_tokens), True
-        return _request(
+        return ChatRequest(
             model=self.id,
             messages=tuple(messages),
             tools=tuple(tools),

@@ -15,7 +15,6 @@ from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import BadImage, CallError, ReplayMiss
-from askance.frozen import quickly
 from askance.models import get_model, run_sync
 from askance.nodes.listening import listened
 from askance.nodes.reply import json_object, spoken
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
 
 In = TypeVar("In")
 Out = TypeVar("Out")
-
-_call, _message = quickly(Call), quickly(Message)
-_result: type[Result[Any]] = quickly(Result)
 
 
 class Node(Runnable[In, Out], ABC, Generic[In, Out]):
@@ -170,7 +166,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         for place, turn in enumerate(prompt.render(**self.variables(subject))):
             message = self._message(place, turn)
             if pictures and turn.role == "user":
-                message = _message(turn.role, (*pictures, *message.parts))
+                message = Message(turn.role, (*pictures, *message.parts))
                 pictures = []
             messages.append(message)
         return self.model.request(messages, response=self._response_format(subject, rung), max_tokens=self.max_tokens)
@@ -179,7 +175,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """A turn as a message; one that is the same from prompt to prompt is the same object, which is written once."""
         turn_before, message = self._messages.get(place, (None, None))
         if message is None or turn is not turn_before:
-            message = _message(turn.role, (TextPart(turn.text),))
+            message = Message(turn.role, (TextPart(turn.text),))
             self._messages[place] = turn, message
         return message
 
@@ -242,7 +238,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         for last in (False, True):
             response = await chat(request, again)
             calls.append(
-                _call(
+                Call(
                     key=response.meta.key or request.key,
                     model=self._model_name,
                     usage=response.usage,
@@ -265,7 +261,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                     )
                 request = self._asked_again(request, response.text, str(error))
             else:
-                return _result(outcome="answered", value=value, calls=tuple(calls), rung=rung)
+                return Result(outcome="answered", value=value, calls=tuple(calls), rung=rung)
         raise AssertionError  # pragma: no cover  # the last round always returns
 
     def _notice(self, reply: str, subject: In) -> None:

@@ -339,7 +339,8 @@ async def test_one_that_takes_long_holds_up_the_order_and_not_the_others() -> No
     assert names == [source.name for source in sources]
 
 
-async def test_pictures_under_way_follow_what_the_endpoint_takes() -> None:
+@pytest.mark.parametrize("way", ["stream", "batch"])
+async def test_pictures_under_way_follow_what_the_endpoint_takes(way: str) -> None:
     most = [0, 0]
 
     async def reply(request: ChatRequest) -> ChatResponse:
@@ -357,7 +358,9 @@ async def test_pictures_under_way_follow_what_the_endpoint_takes() -> None:
     picture = PICTURE.read_bytes()
     sources = [Image.from_bytes(picture + bytes(number), name=str(number)) for number in range(40)]
     chain = verbalize(get_model(Slow(), engine=Engine(records=MemoryStore(), concurrency=30)), context="UH")
-    assert [reading.outcome async for reading in chain.read_all(sources)] == ["answered"] * 40
+    stream = chain.read_all(sources)
+    readings = await chain.abatch([*sources]) if way == "batch" else [reading async for reading in stream]
+    assert [reading.outcome for reading in readings] == ["answered"] * 40
     assert most[1] == 30
 
 

@@ -86,9 +86,10 @@ class LangChainModel:
         Raises:
             CallError: the call ended without an answer.
             BadImage: a picture cannot be used.
+            UsageError: a picture stands in a turn of the system or of the assistant.
         """
         encode = await self._images.encoder(request.images)
-        messages = [to_langchain(message, encode) for message in request.messages]
+        messages = [to_langchain(message, encode) for message in request.turns]
         arguments = self._extras(request)
         if request.response is not None:
             arguments |= self._response_format(request.response)

@@ -47,11 +47,12 @@ def to_chat(
 
     Raises:
         ConfigError: an extra stands where the request's own field goes.
+        UsageError: a picture stands in a turn of the system or of the assistant.
         BadImage: a picture cannot be used.
     """
     body: JsonObject = {
         "model": model,
-        "messages": [_message(message, encode) for message in request.messages],
+        "messages": [_message(message, encode) for message in request.turns],
     }
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]

@@ -31,11 +31,12 @@ def to_responses(request: ChatRequest, encode: Encoder, *, model: str, without: 
 
     Raises:
         ConfigError: the API has no such parameter, or an extra stands where the request's own field goes.
+        UsageError: a picture stands in a turn of the system or of the assistant.
         BadImage: a picture cannot be used.
     """
     body: JsonObject = {
         "model": model,
-        "input": [item for message in request.messages for item in _items(message, encode)],
+        "input": [item for message in request.turns for item in _items(message, encode)],
         "store": False,
     }
     if request.tools:

@@ -13,13 +13,14 @@ from askance.chat import (
     Message,
     ModelId,
     ResponseFormat,
+    Role,
     Sampling,
     TextPart,
     ToolCall,
     ToolSpec,
     Usage,
 )
-from askance.errors import ConfigError, MalformedReply
+from askance.errors import ConfigError, MalformedReply, UsageError
 from askance.images import Image, PreparedImage
 from askance.models.openai.chat import from_chat, is_strict, to_chat
 from tests.servers import chat_body, tool_call
@@ -84,6 +85,29 @@ def test_tools_their_calls_and_their_results() -> None:
     ]
     described = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
     assert sent["tools"] == [{"type": "function", "function": described}]
+
+
+def test_pictures_of_tools_follow_behind_all_of_them_as_a_turn_of_the_user() -> None:
+    called = Message("assistant", (), (ToolCall("c1", "look", "{}"), ToolCall("c2", "look", "{}")))
+    shown = [
+        Message("tool", (TextPart("a cup"), ImagePart(picture())), tool_call_id="c1"),
+        Message("tool", (ImagePart(picture()),), tool_call_id="c2"),
+    ]
+    seen = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+
+    assert body(user("Hi"), called, *shown, user("So?"))["messages"][2:] == [
+        {"role": "tool", "content": "a cup", "tool_call_id": "c1"},
+        {"role": "tool", "content": "", "tool_call_id": "c2"},
+        {"role": "user", "content": [seen, seen]},
+        {"role": "user", "content": "So?"},
+    ]
+    assert body(user("Hi"), called, *shown)["messages"][-1] == {"role": "user", "content": [seen, seen]}
+
+
+@pytest.mark.parametrize("role", ["system", "assistant"])
+def test_a_picture_in_another_turn_is_refused(role: Role) -> None:
+    with pytest.raises(UsageError, match=rf"^A picture stands in a turn of the {role}\."):
+        body(user("Hi"), Message(role, (ImagePart(picture()),)))
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,19 @@ def test_a_conversation_as_items() -> None:
     }
 
 
+def test_a_picture_of_a_tool_follows_as_a_turn_of_the_user() -> None:
+    picture = ImagePart(Image.from_pil(Pillow.new("RGB", (2, 2))))
+    called = Message("assistant", (), (ToolCall("c1", "look", "{}"),))
+
+    assert body(user("Hi"), called, Message("tool", (picture,), tool_call_id="c1"))["input"][2:] == [
+        {"type": "function_call_output", "call_id": "c1", "output": ""},
+        {
+            "role": "user",
+            "content": [{"type": "input_image", "image_url": "data:image/png;base64,QUJD", "detail": "auto"}],
+        },
+    ]
+
+
 def test_sampling_tools_format_and_extras() -> None:
     sent = body(
         user("Hi"),
