@@ -24,6 +24,8 @@ from askance.nodes.reply import READERS
 from askance.replay import Record, export_cassette, read_cassette, select
 
 if TYPE_CHECKING:
+    from filelock import FileLock
+
     from askance.models import Counters
     from askance.replay import Records
 
@@ -81,7 +83,7 @@ class RunFolder:
                     self.finished[name(line)] = line
             self._samples = self._rewritten()
         except BaseException:
-            self._lock.close()
+            self._lock.release()
             raise
 
     def add(self, line: Mapping[str, Any]) -> JsonObject:
@@ -145,7 +147,7 @@ class RunFolder:
         """Lets go of the folder."""
         with suppress(OSError):  # a line that found no room was told of when it was written
             self._samples.close()
-        self._lock.close()
+        self._lock.release()
 
     def _start(self) -> None:
         file = self.path / DESCRIPTION
@@ -226,7 +228,7 @@ def amending(path: Path) -> Generator[Callable[[Mapping[str, Any]], None]]:
         there: JsonObject = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
         yield lambda changes: _describe(path, {**there, **changes})
     finally:
-        lock.close()
+        lock.release()
 
 
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -247,23 +249,21 @@ def _describe(folder: Path, content: Mapping[str, Any]) -> None:
         part.replace(folder / DESCRIPTION)
 
 
-def _locked(path: Path) -> IO[str]:
-    import fcntl  # POSIX systems alone have it
+def _locked(path: Path) -> FileLock:
+    from filelock import FileLock, Timeout
 
+    lock = FileLock(path / LOCK, blocking=False, thread_local=False)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        lock = (path / LOCK).open("w", encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"The run folder {str(path)!r} cannot be written: {error.strerror}.", hint="Give another `--out`."
-        ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
+        lock.acquire()
+    except Timeout as error:
         raise StoreError(
             f"Another process is writing the run folder {str(path)!r}.",
             hint="Wait for it, or give another `--out`.",
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"The run folder {str(path)!r} cannot be written: {error.strerror}.", hint="Give another `--out`."
         ) from error
     return lock
 

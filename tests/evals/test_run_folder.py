@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,13 @@ def test_a_broken_description_is_refused(text: str, own_place: Path) -> None:
 
     with pytest.raises(UsageError, match=r"run\.json' describes no run\. Give another `--out`\.$"):
         RunFolder(own_place, CONFIGURATION)
+
+
+def test_a_lock_that_nobody_answers_to_holds_nobody_up(own_place: Path) -> None:
+    own_place.mkdir(exist_ok=True)
+    os.mkfifo(own_place / ".lock")
+
+    RunFolder(own_place, CONFIGURATION).close()
 
 
 def test_a_folder_is_written_by_one_at_a_time(own_place: Path) -> None:

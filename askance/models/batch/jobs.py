@@ -32,6 +32,8 @@ from askance.errors import CallError, StoreError
 from askance.models.spending.budget import Amount
 
 if TYPE_CHECKING:
+    from filelock import FileLock
+
     from askance.chat import JsonObject
 
 JOURNAL = "journal.jsonl"
@@ -135,7 +137,7 @@ class Job:
     """By target: what it told of the form of requests."""
     _sent: dict[str, int] = field(init=False, default_factory=dict[str, int])
     _ended: dict[str, Ending] = field(init=False, default_factory=dict[str, Ending])
-    _lock: IO[str] = field(init=False)
+    _lock: FileLock = field(init=False)
     _journal: IO[bytes] = field(init=False)
     _writing: Lock = field(init=False, default_factory=Lock)
 
@@ -150,7 +152,7 @@ class Job:
                 self.sync()
             self._sweep()
         except BaseException:
-            self._lock.close()
+            self._lock.release()
             raise
 
     def __enter__(self) -> Job:
@@ -164,7 +166,7 @@ class Job:
     def close(self) -> None:
         """Lets go of the folder; what is in it stays."""
         self._journal.close()
-        self._lock.close()
+        self._lock.release()
 
     def remove(self) -> None:
         """Ends the job: its folder goes, and the next one begins anew."""
@@ -176,7 +178,7 @@ class Job:
             if file.name != ".lock":
                 file.unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._lock.close()
+        self._lock.release()
 
     @property
     def unsettled(self) -> list[Part]:
@@ -335,29 +337,21 @@ def _damaged(folder: Path) -> StoreError:
     )
 
 
-def _locked(folder: Path) -> IO[str]:
-    import fcntl  # POSIX systems alone have it
+def _locked(folder: Path) -> FileLock:
+    from filelock import FileLock, Timeout
 
+    lock = FileLock(folder / ".lock", blocking=False, thread_local=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w", encoding="utf-8")
+        lock.acquire()
+    except Timeout as error:
+        raise StoreError(
+            f"Another process works on the batches in {str(folder)!r}.",
+            hint="Let it: it asks what this one would ask.",
+        ) from error
     except OSError as error:
         raise StoreError(
             f"The folder {str(folder)!r} for batches cannot be written: {error.strerror}.",
             hint="Check the rights to it and the room on the disk, or give another folder.",
         ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(lock.fileno()), (folder / ".lock").stat()):
-            return lock
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        lock.close()
-        raise StoreError(
-            f"Another process works on the batches in {str(folder)!r}.",
-            hint="Let it: it asks what this one would ask.",
-        ) from error
-    # The process that held it has ended its job meanwhile, and removed the folder.
-    lock.close()
-    return _locked(folder)
+    return lock
