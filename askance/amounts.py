@@ -6,3 +6,12 @@ from __future__ import annotations
 def many(count: int, one: str, more: str = "") -> str:
     """`1 answer`, `2,000 answers`; `more` is what `one` is called where it is not one, by default with an s."""
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+
+
+def duration(seconds: float) -> str:
+    """A time in words: `40 s`, `25 min`, `2.5 h`, `1,000 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 360_000 else f"{seconds / 3600:,.0f} h"

@@ -43,6 +43,7 @@ the others.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
@@ -258,6 +259,12 @@ class Skipped(CallError):
 
 class OverBudget(Skipped):
     """The budget has less left than the call may cost, so it was not made."""
+
+
+FATAL: Mapping[str, type[ModelError]] = {
+    kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, Unreachable)
+}
+"""Errors that every further call of a model would end in, by name; a run whose first picture meets one stops."""
 
 
 def _made_again(kind: type[AskanceError], args: tuple[object, ...]) -> AskanceError:

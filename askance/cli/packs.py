@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.amounts import many
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -199,24 +201,21 @@ def _verdict(report: Report) -> str:
     if report.read_otherwise:
         return f"it is read differently by readers {READERS}"
     if report.unchecked:
-        return f"what can be checked follows from its records; {_samples(report.unchecked)} not checked"
+        return f"what can be checked follows from its records; {many(report.unchecked, 'sample')} not checked"
     return "everything in it follows from its records"
-
-
-def _samples(count: int) -> str:
-    return "1 sample" if count == 1 else f"{count:,} samples"
 
 
 def _about(run: Checked) -> Iterator[str]:
     mark = "✗" if run.differences else "≠" if run.read_otherwise else "?" if run.unchecked else "✓"
     read = run.samples - run.unchecked
-    yield f"{mark} {run.name} ({run.task}): {_samples(read)} read and scored again, {run.records:,} records verified"
+    checked = f"{many(read, 'sample')} read and scored again, {run.records:,} records verified"
+    yield f"{mark} {run.name} ({run.task}): {checked}"
     if run.read_otherwise:
         yield f"    its replies were read by readers {run.readers}, as it says"
     if run.unchecked:
-        yield f"    {_samples(run.unchecked)} not checked: {run.why_unchecked}"
+        yield f"    {many(run.unchecked, 'sample')} not checked: {run.why_unchecked}"
     if run.unrecorded:
-        yield f"    {_samples(run.unrecorded)} without an answer: the calls failed and left no record"
+        yield f"    {many(run.unrecorded, 'sample')} without an answer: the calls failed and left no record"
     yield from (f"    {difference}" for difference in (*run.differences, *run.read_otherwise))
     if run.again:
         yield f"  run again: {', '.join(f'{count:,} {change}' for change, count in sorted(run.again.items()))}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.cli.exits import complain
 from askance.cli.showing import Show
 from askance.errors import AskanceError, UsageError
@@ -92,7 +93,7 @@ def write_readings(
     kept = MemoryStore(_records(_keys(read), records, folder))
     part = part_of_readings(read, configuration, records=kept)
     pictures = thumbnails(wanted_by([part]), [Path(each.line["image"]) for each in read])
-    title = f"{name} · {len(read):,} {'picture' if len(read) == 1 else 'pictures'}"
+    title = f"{name} · {many(len(read), 'picture')}"
     left = show.total - len(read)
     notes = [_left(left, interrupted=interrupted)] if left else []
     size = write_page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from askance.amounts import duration, many
 from askance.models.spending.budget import shown_dollars
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def plan_text(plan: Plan, engine: Engine) -> str:
     """The plan as a table and what it comes to."""
     made = f"{plan.hits:,} on record, {plan.calls:,} to be made"
-    lines = [f"{_count(plan.images, plan.unit)}, {_count(plan.hits + plan.calls, 'call')}: {made}.", ""]
+    lines = [f"{many(plan.images, plan.unit)}, {many(plan.hits + plan.calls, 'call')}: {made}.", ""]
     lines += _table(plan)
     if plan.calls:
         lines += ["", *_costs(plan), f"time        {_time(plan, engine)}"]
@@ -47,7 +48,7 @@ def plan_form(plan: Plan, engine: Engine) -> JsonObject:
 
 def left_text(plan: Plan) -> str:
     """What is left to do, and what that would cost."""
-    parts = [_count(plan.images, plan.unit), _count(plan.calls, "call")]
+    parts = [many(plan.images, plan.unit), many(plan.calls, "call")]
     if plan.calls and plan.dollars is not None:
         parts.append(f"about {_dollars(plan.dollars)}")
     unpriced = [f"no price is known for {model}" for model in plan.unpriced]
@@ -80,18 +81,18 @@ def _costs(plan: Plan) -> Iterator[str]:
 
 def _notes(plan: Plan) -> Iterator[str]:
     for model, calls in plan.unpriced.items():
-        yield f"No price is known for {model}, its {_count(calls, 'call')} come on top: set `price` in askance.toml."
+        yield f"No price is known for {model}, its {many(calls, 'call')} come on top: set `price` in askance.toml."
     for date in plan.price_dates:
         yield f"List prices as of {date}; a `price` in askance.toml goes before them."
     guessed = dict.fromkeys(link.link for link in plan.links if link.calls and not link.measured)
     if guessed:
         yield f"Lengths of answers are estimates, for nothing like them is on record: {', '.join(guessed)}."
     if plan.probes:
-        yield f"What {_count(plan.probes, 'endpoint')} can do is asked first, in a few small calls."
+        yield f"What {many(plan.probes, 'endpoint')} can do is asked first, in a few small calls."
     if plan.elsewhere:
         yield f"Work that asks no model here is not counted: {', '.join(plan.elsewhere)}."
     if plan.unusable:
-        yield f"{_count(plan.unusable, plan.unit)} cannot be used."
+        yield f"{many(plan.unusable, plan.unit)} cannot be used."
 
 
 def _dollars(spread: Spread) -> str:
@@ -100,26 +101,14 @@ def _dollars(spread: Spread) -> str:
 
 
 def _time(plan: Plan, engine: Engine) -> str:
-    seconds = _seconds(plan, engine)
-    shown = (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.1f} h"
-    )
     pace = [f"{engine.places} calls at once"]
     pace += [f"{engine.rpm:g} calls a minute"] if engine.rpm else []
     pace += [f"{engine.tpm:g} tokens a minute"] if engine.tpm else []
-    return f"about {shown} ({', '.join(pace)})"
+    return f"about {duration(_seconds(plan, engine))} ({', '.join(pace)})"
 
 
 def _seconds(plan: Plan, engine: Engine) -> float:
     return plan.seconds(concurrency=engine.places, rpm=engine.rpm, tpm=engine.tpm)
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _form(spread: Spread, digits: int) -> JsonObject:

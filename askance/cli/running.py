@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chains.line import line_of
 from askance.cli.exits import OK, SOME, CannotStart
-from askance.errors import CallError, OverBudget
+from askance.errors import FATAL, CallError, OverBudget
 from askance.models.capabilities import endpoint_key
 from askance.models.counting import Counting
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from askance.evals import RunFolder
     from askance.models import Model
     from askance.models.spending.budgeted import Purse
-
-HOPELESS = frozenset({"AuthError", "ImagesRejected", "ModelNotFound", "Unreachable"})
-"""Failures that the next picture would meet as well."""
 
 
 class Running:
@@ -141,7 +138,7 @@ class Running:
         if self._show.outcomes["answered"] or not self._show.nothing_asked:
             return
         for link in line["links"].values():
-            if link.get("error") in HOPELESS:
+            if link.get("error") in FATAL:
                 raise CannotStart(link["reason"], hint="Stopped at the first image, since the others would fail alike.")
 
     async def _end(self) -> int:

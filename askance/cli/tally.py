@@ -109,7 +109,7 @@ class Tally:
             parts.append(many(self.tokens, "token"))
             parts.append(NO_PRICE if self.unpriced else f"${self.cost:.4f}")
         if self.unrecorded:
-            parts.append(f"{self.unrecorded:,} {'answer is' if self.unrecorded == 1 else 'answers are'} not on record")
+            parts.append(f"{many(self.unrecorded, 'answer is', 'answers are')} not on record")
         if self.by_hand:
             parts.append("the answers of the demo are hand-written")
         return " · ".join(parts)
@@ -118,7 +118,7 @@ class Tally:
         count = self.tries.total()
         if count:
             faults = ", ".join(f"{count:,} × {fault}" for fault, count in sorted(self.tries.items()) if count)
-            yield f"{count:,} more {'try' if count == 1 else 'tries'} failed ({faults})"
+            yield f"{many(count, 'more try', 'more tries')} failed ({faults})"
 
 
 def _fault(error: CallError) -> str:
@@ -133,7 +133,7 @@ def _was_made(error: BaseException | None) -> bool:
 
 
 def _calls(count: int, done: str) -> str:
-    return f"{count:,} {'call' if count == 1 else 'calls'} {done}"
+    return f"{many(count, 'call')} {done}"
 
 
 def _thousands(count: int) -> str:

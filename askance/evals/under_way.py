@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from askance.errors import AuthError, ImagesRejected, ModelError, ModelNotFound, OverBudget, Unreachable
+from askance.errors import FATAL, OverBudget
 from askance.evals.run import Answer, answer_of, line_of_answer
 from askance.evals.scoring import figures_of, scored
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from askance.evals.values import Prediction
     from askance.images import Image
     from askance.models import Model
-
-_HOPELESS = {kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, Unreachable)}
-"""Failures that the next sample would meet as well."""
 
 
 SIDE_BY_SIDE = 64
@@ -128,7 +125,7 @@ def stop_if_hopeless(prediction: Prediction) -> None:
     if prediction.meta.get("calls", 0) > 0:
         return
     for link in prediction.links.values():
-        kind: type[ModelError] | None = _HOPELESS.get(str(link.get("error")))
+        kind = FATAL.get(str(link.get("error")))
         if kind is not None:
             reason = str(link.get("reason") or prediction.reason)
             raise kind(reason, hint="Stopped at the first sample, since the others would fail alike.")

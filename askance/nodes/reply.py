@@ -146,7 +146,6 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
         text: the reply.
         nouns: words for what is listed, in small letters, by which a heading is known.
         verbatim: whether the lines repeat text that must stay as it is, also where it looks like a courtesy.
-
         sentences: whether the answers are sentences themselves, so that one behind a heading may be a remark.
 
     Raises:

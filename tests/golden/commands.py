@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import os
 import re
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
 from askance.cli import main
-from tests.cli.command import Done
+from tests.cli.command import Done, log_kept
 from tests.golden.comparison import FILES, over
 from tests.servers import FakeEndpoint
 
@@ -27,7 +26,7 @@ NOBODY = "http://127.0.0.1:9/v1"
 def askance(*arguments: str) -> Done:
     """Runs the command, in the working directory."""
     out, err = io.StringIO(), io.StringIO()
-    with _own_log(), redirect_stdout(out), redirect_stderr(err):
+    with log_kept(), redirect_stdout(out), redirect_stderr(err):
         try:
             main([*arguments])
         except SystemExit as end:
@@ -47,18 +46,6 @@ def askance_over(names: str, *arguments: str, code: int = 0, said: str = "") -> 
             f"wanted: {code} and {said!r}; got: {done.code} and {done.err}"
         )
     return done
-
-
-@contextmanager
-def _own_log() -> Generator[None]:
-    """What a command changes of the package's log is taken back."""
-    log = logging.getLogger("askance")
-    handlers, propagate, level = log.handlers[:], log.propagate, log.level
-    try:
-        yield
-    finally:
-        log.handlers[:], log.propagate = handlers, propagate
-        log.setLevel(level)
 
 
 def help_text() -> str:

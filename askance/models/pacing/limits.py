@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from askance.amounts import duration
 from askance.errors import CallTimeout, ModelError, RateLimited, ServerFault, Unreachable
 from askance.models.attempt import Journal, journal
 from askance.models.pacing.allowance import allowance_of, heard
@@ -77,15 +78,15 @@ class Endpoint:
                 reason = self.pace.reason(now)
                 if notes.late(wait):
                     raise RateLimited(
-                        f"{request.model} can be asked again in {_words(wait)}: the call waited for {reason}.",
+                        f"{request.model} can be asked again in {duration(wait)}: the call waited for {reason}.",
                         hint=LATER,
                     )
                 rejecting = 0.0 if self._rejecting is None else now - self._rejecting
                 if notes.deadline is not None and rejecting >= notes.deadline:
                     raise RateLimited(
-                        f"{request.model} has rejected every call for {_words(rejecting)} (429).", hint=LATER
+                        f"{request.model} has rejected every call for {duration(rejecting)} (429).", hint=LATER
                     )
-                self._say(now, wait, f"{request.model}: waiting {_words(wait)} for {reason}")
+                self._say(now, wait, f"{request.model}: waiting {duration(wait)} for {reason}")
                 await asyncio.sleep(min(wait, SAID_AGAIN))  # a 429 meanwhile makes it longer
             self.pace.start(now)
             return now
@@ -174,10 +175,3 @@ class Limited:
             else:
                 endpoint.answered(sent, response)
                 return response
-
-
-def _words(seconds: float) -> str:
-    """A wait in words: `40 s`, `25 min`, `7 h`."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"

@@ -224,7 +224,7 @@ async def test_a_limit_of_the_run_that_lets_no_call_start_before_the_deadline_en
 ) -> None:
     model = get_model(ScriptedModel(says({})), engine=engine(tpm=1))
     await model.generate(ask())
-    with pytest.raises(RateLimited, match=r"again in 8 h: .* for the limit of 1 tokens a minute\. Run"):
+    with pytest.raises(RateLimited, match=r"again in 8\.3 h: .* for the limit of 1 tokens a minute\. Run"):
         await model.generate(ask(draw=1))
     assert clock.slept == 0, "nobody waits for a turn that cannot come"
 
