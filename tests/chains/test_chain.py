@@ -330,7 +330,10 @@ async def test_one_that_takes_long_holds_up_the_order_and_not_the_others() -> No
     chain = verbalize(model_of(scripted()), context="UH").with_nodes(unusual=slow)
     readings = chain.read_all(sources, concurrency=3)
     waiting = asyncio.ensure_future(anext(readings))
-    await asyncio.sleep(0.2)
+    async with asyncio.timeout(30):
+        while len(begun) < 4 * 3:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
     assert (waiting.done(), len(begun)) == (False, 4 * 3)
     first.set()
     names.append((await waiting).name)
