@@ -15,7 +15,6 @@ import typer
 from askance import __version__
 from askance.cli.alone import Process
 from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, code_of, complain
-from askance.cli.words import PlainCommand
 from askance.errors import AskanceError
 
 _COMMANDS: Mapping[str, str] = {
@@ -38,9 +37,6 @@ _COMMANDS: Mapping[str, str] = {
     "judge": "judge:app",
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
-
-_PLAIN = frozenset({"demo", "run"})
-"""Commands whose options hold their values to nothing but a type."""
 
 
 def _version(wanted: bool) -> None:
@@ -83,8 +79,7 @@ def _made(names: tuple[str, ...]) -> Callable[..., Any]:
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            kind = PlainCommand if name in _PLAIN else None
-            app.command(name, cls=kind, epilog=HELP if name == "run" else None)(command)
+            app.command(name, epilog=HELP if name == "run" else None)(command)
     return typer.main.get_command(app)
 
 

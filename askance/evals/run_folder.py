@@ -77,6 +77,7 @@ class RunFolder:
         self._added = False
         self._lock = _locked(path)
         try:
+            check_files(path)
             self._start()
             for line in self.lines():
                 if line["outcome"] == "answered" and (keeps is None or keeps(line)):
@@ -247,6 +248,17 @@ def _describe(folder: Path, content: Mapping[str, Any]) -> None:
         with _writing(part, "w") as text:
             text.write(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
         part.replace(folder / DESCRIPTION)
+
+
+def check_files(path: Path) -> None:
+    """A run consists of files and folders: to open anything else, such as a pipe, might never end.
+
+    Raises:
+        UsageError: the folder holds something else.
+    """
+    for file in path.iterdir() if path.is_dir() else ():
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise UsageError(f"{str(file)!r} is no regular file.", hint="Remove it, or give another folder.")
 
 
 def _locked(path: Path) -> FileLock:

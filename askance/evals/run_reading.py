@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import UsageError
-from askance.evals.run_folder import DESCRIPTION, FORMAT
+from askance.evals.run_folder import DESCRIPTION, FORMAT, check_files
 from askance.evals.run_shapes import DESCRIPTION as RUN
 from askance.evals.run_shapes import OF_PICTURES
 from askance.evals.shapes import fault
@@ -88,6 +88,7 @@ def _described(folder: Path, without: str, hint: str) -> JsonObject:
     file = folder / DESCRIPTION
     if not file.is_file():
         raise UsageError(f"The folder {str(folder)!r} {without}.", hint=hint)
+    check_files(folder)
     try:
         if file.stat().st_size > LARGEST_DESCRIPTION:
             raise UnreadableDocument(f"is larger than {LARGEST_DESCRIPTION >> 20} MB")

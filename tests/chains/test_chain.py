@@ -318,10 +318,12 @@ async def test_a_stream_is_read_in_order_and_never_further_than_its_window() -> 
 
 
 async def test_one_that_takes_long_holds_up_the_order_and_not_the_others() -> None:
-    first, begun, names = asyncio.Event(), list[str](), list[str]()
+    first, held, begun, names = asyncio.Event(), asyncio.Event(), list[str](), list[str]()
 
     async def slow(image: Image) -> str:
         begun.append(image.name)
+        if len(begun) == 4 * 3:
+            held.set()
         if image.name == "0.jpg":
             await first.wait()
         return "a cup"
@@ -330,9 +332,7 @@ async def test_one_that_takes_long_holds_up_the_order_and_not_the_others() -> No
     chain = verbalize(model_of(scripted()), context="UH").with_nodes(unusual=slow)
     readings = chain.read_all(sources, concurrency=3)
     waiting = asyncio.ensure_future(anext(readings))
-    async with asyncio.timeout(30):
-        while len(begun) < 4 * 3:
-            await asyncio.sleep(0.01)
+    await asyncio.wait_for(held.wait(), 30)
     await asyncio.sleep(0.1)
     assert (waiting.done(), len(begun)) == (False, 4 * 3)
     first.set()

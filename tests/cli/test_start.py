@@ -7,7 +7,7 @@ import pytest
 from tests.cli.command import Command, finish, start
 
 CHAIN = ("run", "action-reason")
-HEAVY = {"PIL", "diskcache", "email", "httpx2", "langchain_core", "langsmith", "openai", "pydantic", "torch"}
+HEAVY = {"PIL", "diskcache", "httpx2", "langchain_core", "langsmith", "openai", "torch"}
 
 
 def loaded(*arguments: str) -> set[str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from askance.errors import StoreError, UsageError
-from askance.evals import RunFolder
+from askance.evals import Run, RunFolder
 from askance.replay import MemoryStore, Record, read_cassette
+from tests.conftest import ROOT
 
 CONFIGURATION = {"chain": "verbalize"}
 
@@ -173,11 +175,18 @@ def test_a_broken_description_is_refused(text: str, own_place: Path) -> None:
         RunFolder(own_place, CONFIGURATION)
 
 
-def test_a_lock_that_nobody_answers_to_holds_nobody_up(own_place: Path) -> None:
-    own_place.mkdir(exist_ok=True)
-    os.mkfifo(own_place / ".lock")
+FILES = [".lock", "run.json", "samples.jsonl", "scores.jsonl", "calls.jsonl"]
 
-    RunFolder(own_place, CONFIGURATION).close()
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipe_in_a_folder_is_named_and_not_waited_for(name: str, own_place: Path) -> None:
+    shutil.copytree(ROOT / "tests" / "golden" / "files" / "run", own_place / "run")
+    (own_place / "run" / name).unlink(missing_ok=True)
+    os.mkfifo(own_place / "run" / name)
+
+    for opened in (lambda: RunFolder(own_place / "run", CONFIGURATION), lambda: Run.open(own_place / "run")):
+        with pytest.raises(UsageError, match=r"no regular file|holds no evaluation"):
+            opened()
 
 
 def test_a_folder_is_written_by_one_at_a_time(own_place: Path) -> None:

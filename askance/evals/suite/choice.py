@@ -1,9 +1,10 @@
 """Scoring of answers that choose among options: precision@k, top-k accuracy, and which kinds of options mislead.
 
-Section 4 of the paper: precision@k = min(k, relevant ones among the top k predictions) / k, unranked, so that "top k"
-are the three predictions of an answer; "top-3 acc and prec@1 are the same" holds for no other reading. Top-k accuracy
-goes by rank: whether any of the first k predictions is true. The averages of Table 3 are means of five figures, p@1 to
-p@3 and top-1 and top-2 accuracy, and those of Table 9 of three, p@1 to p@3.
+After section 4 of *Benchmarking VLMs' Reasoning About Persuasive Atypical Images*: precision@k = min(k, relevant ones
+among the top k predictions) / k, unranked, so that "top k" are the three predictions of an answer; "top-3 acc and
+prec@1 are the same" holds for no other reading. Top-k accuracy goes by rank: whether any of the first k predictions is
+true. The averages of Table 3 are means of five figures, p@1 to p@3 and top-1 and top-2 accuracy, and those of Table 9
+of three, p@1 to p@3.
 
 An image with fewer than three true statements has a ceiling below 100 for p@2 or p@3. It is not lifted, since the
 paper's is not; the ceilings stand beside.

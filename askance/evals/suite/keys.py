@@ -1,7 +1,8 @@
 """Keys of images, `"{shard}/{name}"`: checked, completed from a bare name, and put in order.
 
-Images numbered up to 166,908 are JPEG files and lie in the shard of their last digit; those numbered 170,001 to 178,000
-are PNG files in shard 10. This holds for all 64,340 images of `Topics.json`. Base names are unique in the data set.
+They are the keys of PittAds, which every file of statements goes by. Images numbered up to 166,908 are JPEG files and
+lie in the shard of their last digit; those numbered 170,001 to 178,000 are PNG files in shard 10. This holds for all
+64,340 images of `Topics.json`. Base names are unique in the data set.
 """
 
 from __future__ import annotations
