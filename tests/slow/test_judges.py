@@ -28,27 +28,39 @@ LABELS = [
 ]
 
 
+SETTINGS = """\
+[models.small]
+spec = "openai:smollm2-135m@{url}"
+temperature = 0
+max_tokens = 40
+key_variable = "GUARDED"
+"""
+
+
 @pytest.fixture
-def spec(guarded: Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    return f"openai:{guarded.model}@{guarded.url}"
+def judge(guarded: Server, own_place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The model's name in the settings of the test's own folder."""
+    monkeypatch.setenv("GUARDED", KEY)
+    monkeypatch.setenv("ASKANCE_TRUST", str(own_place))
+    (own_place / "askance.toml").write_text(SETTINGS.format(url=guarded.url), encoding="utf-8")
+    return "small"
 
 
-async def test_the_rate_of_attacks_that_succeed_is_told(spec: str) -> None:
-    tallies = await attacked("smollm2-135m", judges_of(spec, temperature=0, max_tokens=40), forms=["short"])
+async def test_the_rate_of_attacks_that_succeed_is_told(judge: str) -> None:
+    tallies = await attacked("smollm2-135m", judges_of(judge), forms=["short"])
 
     sys.stdout.write("".join(f"{tally}\n" for tally in tallies))
     for tally in tallies:
         assert len(tally.succeeded) + tally.unscored <= tally.attacks == len(ATTACKS)
-        assert tally.unscored >= 3  # what is empty, blank, or the question is never asked
+        assert 3 <= tally.unscored < tally.attacks  # what is empty, blank, or the question is never asked
         assert tally.plain[1] == len(PLAIN)
 
 
-def test_its_card_is_told(spec: str, own_place: Path) -> None:
+def test_its_card_is_told(judge: str, own_place: Path) -> None:
     lines = [{"reference": a, "candidate": b, "verdict": verdict} for a, b, verdict in LABELS]
     (own_place / "labels.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
-    done = finish(start("judge", "card", "--labels", "labels.jsonl", "--judge", spec, "--form", "short", "--json"))
+    done = finish(start("judge", "card", "--labels", "labels.jsonl", "--judge", judge, "--form", "short", "--json"))
 
     assert done.code in {0, 1}, done.err
     sys.stdout.write(done.out)
