@@ -247,14 +247,18 @@ def _forms(value: str, escape: re.Pattern[bytes]) -> Iterator[bytes]:
         yield from (value.encode(encoding, "surrogatepass") for encoding in ("utf-32-le", "utf-32-be"))
         # As pairs of escapes, each for half a character.
         halves = (chr(int.from_bytes(wide[place : place + 2])) for place in range(0, len(wide), 2))
-        yield "".join(halves).encode("utf-8", "surrogatepass")
+        yield from _unescaped("".join(halves).encode("utf-8", "surrogatepass"), escape)
         yield value.encode("latin-1", "ignore")
     for before in range(3):
         # A character of base64 may hold bits of what stands beside the secret: such ones stay.
         whole = b64encode(bytes(before) + data)[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
         yield from (whole, whole.translate(bytes.maketrans(b"+/", b"-_")))
+    yield from _unescaped(data, escape)
+
+
+def _unescaped(data: bytes, escape: re.Pattern[bytes]) -> Iterator[bytes]:
+    """`data`, and what it is with each layer of escapes taken off: a secret may itself look like an escape."""
     yield data
-    # A secret may itself look like an escape.
     for _ in range(LAYERS):
         if (decoded := _Decoded(data, escape).data) == data:
             return
