@@ -1,4 +1,4 @@
-"""What each layer costs: the parts of a replayed call, the wrappers of a live one, and LangChain's share.
+"""What each layer costs: the parts of a replayed call, the way of a live one, and LangChain's share.
 
     python benchmarks/layers.py [--rounds N]
 
@@ -69,8 +69,8 @@ def _key(node: Any, subject: Any) -> str:
     return node.request(subject, "json_schema").key
 
 
-def wrappers(requests: Sequence[ChatRequest]) -> Iterator[Row]:
-    """The same answer from a bare model, through all wrappers, and from a record."""
+def calls(requests: Sequence[ChatRequest]) -> Iterator[Row]:
+    """The same answer from a bare model, as a call, and from a record."""
     plain = ScriptedModel(reply, identity=MODEL)
     recording = get_model(ScriptedModel(reply, identity=MODEL), engine=Engine(records=MemoryStore(), mode="refresh"))
     there = MemoryStore()
@@ -116,7 +116,7 @@ async def measure(folder: Path, *, rounds: int) -> None:
         requests = [node.request(picture, "json_schema") for picture in pictures]
         for title, rows in (
             ("A replayed call", parts(chain, store, readings)),
-            ("The wrappers", wrappers(requests)),
+            ("A live call", calls(requests)),
             ("LangChain", langchain(chain, pictures, options)),
         ):
             print(f"\n| {title} | microseconds |\n|---|---|")

@@ -13,7 +13,7 @@ from askance.agents.judge import QUESTION
 from askance.agents.judging import Judge, Verdict, canonical_judge
 from askance.errors import UsageError
 from askance.models import drawing
-from askance.models.within import current_draw
+from askance.models.scope import scope
 from askance.tools import Value
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Panel:
 
     async def vote(self, reference: str, candidate: str, *, question: str = QUESTION) -> PanelVerdict:
         """What each member says of `candidate`."""
-        first = current_draw.get() * self.draws  # so that a panel, too, can be drawn several times
+        first = scope().draw * self.draws  # so that a panel, too, can be drawn several times
 
         async def one(judge: Judge, draw: int) -> Verdict:
             with drawing(first + draw):

@@ -18,7 +18,7 @@ from askance.chat import key_of
 from askance.errors import UsageError
 from askance.models.batch.batches import Batches
 from askance.models.batch.jobs import Job
-from askance.models.walk import current_walk
+from askance.models.scope import on_miss
 from askance.replay import Store
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ async def _readings(
     chain: Chain, inputs: Iterable[Given], queue: Queue, *, concurrency: int
 ) -> AsyncGenerator[Reading, None]:
     """The readings as far as the records carry them, in order."""
-    context = copy_context()
-    context.run(current_walk.set, queue)
+    with on_miss(queue):
+        context = copy_context()
     under_way: list[asyncio.Task[Reading]] = []
     try:
         for source in inputs:

@@ -21,10 +21,10 @@ from askance.errors import BadImage, UsageError
 from askance.images import Image
 from askance.models import Capabilities, Engine
 from askance.models.capabilities import endpoint_key
+from askance.models.scope import Pending, on_miss
 from askance.models.spending.measured import Kind, Mean, Measured, measure
 from askance.models.spending.spread import NOTHING, Spread
 from askance.models.spending.tokens import UNSEEN_ANSWER, answer_limit, size_of, text_tokens
-from askance.models.walk import Pending, current_walk
 from askance.nodes import Node, Result
 from askance.nodes.telling import digest
 from askance.tools import ImageTool
@@ -81,13 +81,12 @@ async def plan_all(runs: Iterable[tuple[Chain, Iterable[Given]]]) -> Plan:
 async def _walked(chain: Chain, sources: Iterable[Given], shared: Shared) -> Plan:
     counting = Counting(chain, shared)
     walked = chain.with_nodes(**{step.link: counting.stand_in(step) for step in chain.steps})
-    token = current_walk.set(counting)
     assumed = await _assume(chain)
     try:
-        for source in sources:
-            counting.add(await walked.read(source))
+        with on_miss(counting):
+            for source in sources:
+                counting.add(await walked.read(source))
     finally:
-        current_walk.reset(token)
         for engine, key in assumed:
             engine.endpoints.pop(key, None)
     fresh = {key for _, key in assumed} - shared.probed

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.errors import UsageError
 from askance.evals.figures import Figure, Scored, figure
 from askance.evals.values import Score
-from askance.models.within import current_draw
+from askance.models.scope import scope
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -47,7 +47,7 @@ class RandomSolver:
         """The chosen numbers."""
         options = options_of(sample)
         numbers = range(1, len(options) + 1)
-        drawn = Random(f"{self.seed}\n{current_draw.get()}\n{sample.id}")
+        drawn = Random(f"{self.seed}\n{scope().draw}\n{sample.id}")
         return drawn.sample(numbers, min(self.count, len(options)))
 
     def form(self) -> JsonObject:

@@ -16,7 +16,7 @@ from askance.evals.scoring import scored
 from askance.evals.solving import solved
 from askance.models import drawing
 from askance.models.capabilities import endpoint_key
-from askance.models.walk import Pending
+from askance.models.scope import Pending
 
 if TYPE_CHECKING:
     from askance.chains import Plan

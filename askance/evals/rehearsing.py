@@ -17,10 +17,10 @@ from askance.chains.planned import LinkPlan, Plan
 from askance.errors import UsageError
 from askance.models import Capabilities
 from askance.models.capabilities import endpoint_key
+from askance.models.scope import Pending, on_miss
 from askance.models.spending.measured import Measured, measure
 from askance.models.spending.spread import NOTHING, Spread
 from askance.models.spending.tokens import UNSEEN_ANSWER, answer_limit, size_of, text_tokens
-from askance.models.walk import Pending, current_walk
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest
@@ -118,11 +118,10 @@ class Rehearsal:
             if model.protocol is None and model.known is None:
                 model.engine.endpoints[key] = Capabilities(schema="enforced")
                 self._probed[key] = model
-        token = current_walk.set(self)
         try:
-            yield
+            with on_miss(self):
+                yield
         finally:
-            current_walk.reset(token)
             for key, model in self._probed.items():
                 model.engine.endpoints.pop(key, None)
 

@@ -1,4 +1,4 @@
-"""Models: the seam, the backends behind it, and the wrappers around them.
+"""Models: the seam, the backends behind it, and the way of a call.
 
 `get_model` turns a spec, a configured name or an object into a `Model`; an `Engine` holds what the models of one run
 share.
@@ -18,13 +18,13 @@ from askance.models.loop import run_sync
 from askance.models.model import Model
 from askance.models.resolve import ModelLike, get_model
 from askance.models.retry import RetryPolicy
+from askance.models.scope import drawing, noting
 from askance.models.scripted import ScriptedModel
 from askance.models.seam import ChatModel
 from askance.models.settings import Azure, ModelSettings, Price, Rung
 from askance.models.spec import Spec
 from askance.models.spending.budget import Amount, Budget
 from askance.models.spending.budgeted import Purse
-from askance.models.within import drawing, noting
 
 if TYPE_CHECKING:
     from askance.models.encoders.embedding import Embedder, EmbedderLike, RecordedEmbedder, get_embedder

@@ -1,14 +1,4 @@
-"""The engine: what several models share in one run, and the order in which a call passes through it.
-
-```
-replay → (walk) → (live loop) → single flight → watch → record → retry → budget → limits → attempt → backend
-```
-
-An answer on record comes from `replay`, in the caller's own loop. What stands further inside happens once for equal
-requests. Recording stands inside the single flight, so that an answer is on record before an equal request could be
-made again; the rate limit stands inside retry and uses up no try; the time limit stands inside both, so that waiting
-for a turn costs no time. The budget, where there is one, holds each try to what the run may spend.
-"""
+"""The engine: what the models of one run share. In which order a call passes through it: see `call.py`."""
 
 from __future__ import annotations
 
@@ -19,27 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
-from askance.models.attempt import Attempt
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
-from askance.models.events import Observer, Watch, Watched
-from askance.models.flight import Flights, SingleFlight
+from askance.models.events import Observer
+from askance.models.flight import Flights
 from askance.models.langchain.tracing import settle_tracing
-from askance.models.loop import OnLiveLoop, PerLoop
-from askance.models.pacing.limits import Endpoint, Limited
+from askance.models.loop import PerLoop
+from askance.models.pacing.limits import Endpoint
 from askance.models.pacing.room import DEFAULT_CONCURRENCY, Room
-from askance.models.recording import Recorded, Replay, Shelf
-from askance.models.retry import Retrying, RetryPolicy
+from askance.models.recording import Shelf
+from askance.models.retry import RetryPolicy
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, Rung
-from askance.models.spending.budgeted import Budgeted, Purse
 from askance.models.spending.prices import list_price
-from askance.models.walk import Walkable
 from askance.replay import STORE_VARIABLE, Mode, Records, Store, find_store
 
 if TYPE_CHECKING:
     from askance.chat import ModelId, Outcome
     from askance.images import ImagePolicy
     from askance.models.backend import Backend
+    from askance.models.spending.budgeted import Purse
 
 MODES: tuple[Mode, ...] = ("live", "auto", "replay", "refresh")
 
@@ -176,34 +164,3 @@ def default_engine() -> Engine:
 def project_store() -> Path:
     """The folder of the records: what the environment says, else the settings file, else found from here upwards."""
     return find_store(None if STORE_VARIABLE in os.environ else Config.find().store)
-
-
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """The wrappers around one model's backend, outermost first."""
-
-    replay: Replay | Walkable
-    """Takes every call."""
-    watch: Watch
-    direct: Retrying
-    """Below the records: for what is no answer to keep, such as a probe. On the live loop only."""
-    backend: Backend
-
-
-def compose(settings: ModelSettings, backend: Backend, engine: Engine) -> Stack:
-    """The one place where the order stands; see the top of this module."""
-    engine.answers_by(backend)
-    watch = Watch(settings, engine.observers)
-    timeout = settings.timeout or DEFAULT_TIMEOUT
-    attempt = Attempt(backend, timeout=timeout, failed=watch.tried)
-    limited = Limited(attempt, engine.limits(settings.id))
-    bounded = limited if engine.purse is None else Budgeted(limited, engine.purse, settings)
-    retrying = Retrying(bounded, engine.policy.within(timeout))
-    if not settings.stored:
-        # Nothing tells this model's requests from another's: they are neither recorded nor shared beyond it.
-        alone = OnLiveLoop(SingleFlight(Watched(retrying, watch), Flights(), shared=watch.shared))
-        return Stack(Walkable(alone, settings), watch, retrying, backend)
-    recorded = Recorded(retrying, engine.shelf, unrecorded=watch.unrecorded)
-    shared = SingleFlight(Watched(recorded, watch), engine.flights, shared=watch.shared)
-    walkable = Walkable(OnLiveLoop(shared), settings)
-    return Stack(Replay(walkable, engine.shelf, replayed=watch.replayed), watch, retrying, backend)

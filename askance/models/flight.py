@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from askance.errors import CallError
 from askance.models.loop import PerLoop
-
-if TYPE_CHECKING:
-    from askance.chat import ChatRequest, ChatResponse
-    from askance.models.seam import ChatModel
 
 T = TypeVar("T")
 
@@ -59,26 +55,3 @@ class Flights:
                 del flights[key]
             if not flight.waiting:
                 flight.task.cancel()
-
-
-class SingleFlight:
-    """Joins an equal call on its way instead of making another."""
-
-    def __init__(
-        self,
-        wrapped: ChatModel,
-        flights: Flights,
-        *,
-        shared: Callable[[ChatRequest, ChatResponse], None] | None = None,
-    ) -> None:
-        self._wrapped = wrapped
-        self._flights = flights
-        self._shared = shared
-
-    async def generate(self, request: ChatRequest) -> ChatResponse:
-        response, joined = await self._flights.share(request.key, lambda: self._wrapped.generate(request))
-        if not joined:
-            return response
-        if self._shared is not None:
-            self._shared(request, response)
-        return replace(response, meta=replace(response.meta, shared=True))

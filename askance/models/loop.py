@@ -15,14 +15,10 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
 from askance.errors import UsageError
-
-if TYPE_CHECKING:
-    from askance.chat import ChatRequest, ChatResponse
-    from askance.models.seam import ChatModel
 
 T = TypeVar("T")
 
@@ -168,14 +164,3 @@ class PerLoop(Generic[T]):
         if self._made is None or self._made[0] is not loop:
             self._made = (loop, self._make())
         return self._made[1]
-
-
-class OnLiveLoop:
-    """Takes a call to the live loop."""
-
-    def __init__(self, wrapped: ChatModel) -> None:
-        self._wrapped = wrapped
-
-    async def generate(self, request: ChatRequest, *, again: bool = False) -> ChatResponse:  # noqa: ARG002
-        """The answer; nothing is on record here, so `again` changes nothing."""
-        return await live(lambda: self._wrapped.generate(request))

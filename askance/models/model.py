@@ -1,4 +1,4 @@
-"""A model as nodes hold it: settings, and the stack of wrappers around its backend."""
+"""A model as nodes hold it: settings, and how it is asked."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
+from askance.models.call import Calls
 from askance.models.capabilities import NOTED, Capabilities, endpoint_form, endpoint_key, not_recorded
-from askance.models.engine import Engine, compose
+from askance.models.events import tell
 from askance.models.loop import live
 from askance.models.probe import Probe
-from askance.models.within import current_draw, current_notes
+from askance.models.scope import scope
 from askance.replay import Mode, Record
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from askance.images import Image
     from askance.models.backend import Backend
+    from askance.models.engine import Engine
     from askance.models.settings import ModelSettings, Rung
 
 _log = logging.getLogger("askance")
@@ -47,7 +49,7 @@ class Model:
 
     Args:
         settings: what is known of the model.
-        backend: what answers, below all wrappers.
+        backend: what answers.
         engine: shared by the models of a run.
         declared: what the model says of itself, so that nobody has to ask.
 
@@ -69,8 +71,7 @@ class Model:
         self.id: ModelId = settings.id
         self.backend = backend
         self._declared = declared
-        self._stack = compose(self.settings, backend, engine)
-        self._generate = self._stack.replay.generate
+        self._calls = Calls(self.settings, backend, engine)
         self._warned: set[str] = set()
         self._part: ImagePart | None = None
         self._samplings: dict[int, Sampling] = {}
@@ -150,7 +151,7 @@ class Model:
             response=response,
             sampling=sampling,
             extra=self.settings.extra,
-            draw=current_draw.get() if draw is None else draw,
+            draw=scope().draw if draw is None else draw,
             own_limit=own_limit,
         )
 
@@ -183,15 +184,15 @@ class Model:
             CallError: the call ended without an answer.
             ReplayMiss: the mode is `replay` and the answer is not on record.
         """
-        notes = current_notes.get()
+        notes = scope().notes
         if notes is None:
-            return self._generate(request, again=again)
+            return self._calls.answer(request, again=again)
         return self._noted(request, notes, again=again)
 
     async def _noted(self, request: ChatRequest, notes: list[str], *, again: bool) -> ChatResponse:
         place = len(notes)
         notes.append(request.key)
-        response = await self._generate(request, again=again)
+        response = await self._calls.answer(request, again=again)
         notes[place] = response.meta.key or request.key
         return response
 
@@ -299,9 +300,10 @@ class Model:
 
     async def _found(self, key: str, *, whole: bool) -> Capabilities:
         start = time.monotonic()
-        probe = Probe(self._stack.direct, self.settings)
+        probe = Probe(self._calls.unrecorded, self.settings)
         found = _with_habits(await (probe.everything() if whole else probe.first_contact()), self.backend.noticed)
-        self._stack.watch.probed(key, probe.usage, time.monotonic() - start)
+        seconds = time.monotonic() - start
+        tell(self.engine.observers, "probed", key, settings=self.settings, seconds=seconds, usage=probe.usage)
         self.engine.endpoints[key] = found
         if self.settings.stored:
             await self.engine.shelf.write(lambda: Record.make("endpoint", endpoint_form(self.id), found.canonical()))

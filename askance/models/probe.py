@@ -17,9 +17,10 @@ from askance.images import Image
 from askance.models.capabilities import Capabilities
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from askance.chat import ChatResponse
     from askance.models.capabilities import SchemaSupport
-    from askance.models.seam import ChatModel
     from askance.models.settings import ModelSettings
 
 ODD_WORD = "quokka-17"
@@ -50,11 +51,11 @@ class Probe:
     """Asks an endpoint what it can do.
 
     Args:
-        model: the endpoint, below the records.
+        ask: asks the endpoint, beside the records.
         settings: the model's; sampling and extras are sent as they will be later, apart from the token limit.
     """
 
-    model: ChatModel
+    ask: Callable[[ChatRequest], Awaitable[ChatResponse]]
     settings: ModelSettings
     usage: Usage = field(default_factory=Usage)
     """Tokens that it took."""
@@ -123,7 +124,7 @@ class Probe:
         return response
 
     async def _send(self, request: ChatRequest) -> ChatResponse:
-        response = await self.model.generate(request)
+        response = await self.ask(request)
         self.usage = _sum(self.usage, response.usage)
         self.served_model = response.model or self.served_model
         self.thinks = response.thought or self.thinks

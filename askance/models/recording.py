@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -25,14 +24,12 @@ from askance import replay
 from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, BadRecord, DamagedRecord
 from askance.models.leases import Leases
-from askance.models.pacing.limits import kept
 from askance.models.scribe import Scribe
 from askance.replay import DAMAGED_HINT, Mode, Record, Store
 from askance.replay.records import plain_object
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
-    from askance.models.seam import ChatModel
     from askance.replay import Records
 
 _log = logging.getLogger("askance")
@@ -314,75 +311,3 @@ def sent_images(request: ChatRequest) -> dict[str, JsonObject]:
             "height": sent.height,
         }
     return facts
-
-
-class Replay:
-    """Answers from the records, in the caller's own loop; asks `wrapped` for what is not there, if the mode lets it."""
-
-    def __init__(
-        self, wrapped: ChatModel, shelf: Shelf, *, replayed: Callable[[ChatRequest, ChatResponse], None] | None = None
-    ) -> None:
-        self._wrapped = wrapped
-        self._shelf = shelf
-        self._replayed = replayed
-
-    async def generate(self, request: ChatRequest, *, again: bool = False) -> ChatResponse:
-        """The answer; `again` sets a recorded one aside, once a run.
-
-        Raises:
-            ReplayMiss: the mode is `replay` and the answer is not on record.
-        """
-        if again:
-            self._shelf.ask_again(request.key)
-        recorded = self._shelf.find(request.key, request.written)
-        if recorded is None and not again:
-            recorded = self._found_without_limit(request)
-        if recorded is not None:
-            if self._replayed is not None:
-                self._replayed(request, recorded)
-            return recorded
-        if self._shelf.mode == "replay":
-            raise self._shelf.miss(request)
-        return await self._wrapped.generate(request)
-
-    def _found_without_limit(self, request: ChatRequest) -> ChatResponse | None:
-        """What is on record of a time before nodes had a limit of their own."""
-        before = request.without_own_limit()
-        recorded = None if before is None else self._shelf.find(before.key, before.written)
-        if before is None or recorded is None:
-            return None
-        return replace(recorded, meta=replace(recorded.meta, key=before.key))
-
-
-class Recorded:
-    """Records what is answered, refused, filtered or truncated; a failed call is no answer and leaves no record.
-
-    It stands inside the single flight, so that an answer is written once and before anyone could ask for it again.
-    """
-
-    def __init__(
-        self, wrapped: ChatModel, shelf: Shelf, *, unrecorded: Callable[[ChatRequest], None] | None = None
-    ) -> None:
-        self._wrapped = wrapped
-        self._shelf = shelf
-        self._unrecorded = unrecorded
-
-    async def generate(self, request: ChatRequest) -> ChatResponse:
-        old = self._shelf.old(request.key)
-        async with self._shelf.leased(request.key, old=old):
-            # An equal call may have ended between this one's look at the records and its start, here or elsewhere.
-            late = self._shelf.late(request.key, old)
-            if late is not None:
-                return late
-            places: list[Callable[[], None]] = []
-            token = kept.set(places)
-            try:
-                response = await self._wrapped.generate(request)
-                stored = await self._shelf.keep(request, response)
-                if not stored and self._unrecorded is not None and not self._shelf.leaves(request.key):
-                    self._unrecorded(request)
-            finally:
-                kept.reset(token)
-                for leave in places:
-                    leave()
-            return replace(response, meta=replace(response.meta, stored=stored))

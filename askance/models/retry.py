@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from askance.chat import CallMeta
-from askance.errors import AskanceError, CallError, ModelError, RateLimited
-from askance.models.attempt import Journal, journal
+from askance.errors import AskanceError, ModelError, RateLimited
 
 if TYPE_CHECKING:
     from tenacity import AsyncRetrying, RetryCallState
 
-    from askance.chat import ChatRequest, ChatResponse
-    from askance.models.seam import ChatModel
-
+    from askance.models.call import Call
 
 DEADLINE = 600.0
 """Seconds that a call and all its tries may take, unless one try may take longer."""
@@ -39,19 +34,19 @@ class RetryPolicy:
         """This policy where one try may take `timeout` seconds: the default deadline cuts no first try short."""
         return replace(self, deadline=max(DEADLINE, timeout)) if self.deadline == DEADLINE else self
 
-    def retrying(self, notes: Journal) -> AsyncRetrying:
-        """The policy as tenacity takes it, for the call that `notes` belongs to."""
+    def retrying(self, call: Call) -> AsyncRetrying:
+        """The policy as tenacity takes it, for one call."""
         import tenacity
 
         jitter = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.max_wait)
 
         def wait(state: RetryCallState) -> float:
             asked = _asked_wait(state)
-            drawn = min(jitter(state), self.outage_wait) if notes.free else jitter(state)
+            drawn = min(jitter(state), self.outage_wait) if call.free else jitter(state)
             return drawn if asked is None else min(max(drawn, asked), self.max_wait)
 
         return tenacity.AsyncRetrying(
-            stop=lambda state: state.attempt_number - notes.free >= self.tries or notes.late(state.upcoming_sleep),
+            stop=lambda state: state.attempt_number - call.free >= self.tries or call.late(state.upcoming_sleep),
             wait=wait,
             retry=tenacity.retry_if_exception(may_be_asked_again),
             reraise=True,
@@ -66,41 +61,3 @@ def may_be_asked_again(error: BaseException) -> bool:
 def _asked_wait(state: RetryCallState) -> float | None:
     error = state.outcome.exception() if state.outcome is not None else None
     return error.retry_after if isinstance(error, ModelError) else None
-
-
-class Retrying:
-    """Asks again after faults that may pass; the answer's `meta` and a final error's `tries` tell of every attempt."""
-
-    def __init__(self, wrapped: ChatModel, policy: RetryPolicy) -> None:
-        self._wrapped = wrapped
-        self._policy = policy
-
-    async def generate(self, request: ChatRequest) -> ChatResponse:
-        notes = Journal(self._policy.deadline)
-        token = journal.set(notes)
-        start = time.monotonic()
-        try:
-            response = await self._tried(request, notes)
-        except CallError as error:
-            error.key, error.tries = request.key, tuple(notes.tries)
-            raise
-        finally:
-            journal.reset(token)
-        return replace(response, meta=CallMeta(tries=tuple(notes.tries), seconds=time.monotonic() - start))
-
-    async def _tried(self, request: ChatRequest, notes: Journal) -> ChatResponse:
-        # Most calls need one try, and tenacity's bookkeeping costs more than all other wrappers together: it is told of
-        # the first try once that has failed.
-        try:
-            return await self._wrapped.generate(request)
-        except AskanceError as error:
-            if not may_be_asked_again(error):
-                raise
-            first = [error]
-
-        async def attempt() -> ChatResponse:
-            if first:
-                raise first.pop()
-            return await self._wrapped.generate(request)
-
-        return await self._policy.retrying(notes)(attempt)

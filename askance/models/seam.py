@@ -1,8 +1,7 @@
 """The seam: one required method on plain values.
 
 A backend turns a `ChatRequest` into what its vendor takes and the vendor's reply into a `ChatResponse`, or raises one
-of the `CallError`s. Everything else that happens to a call is a small wrapper of the same seam (see `engine.py` for
-their order).
+of the `CallError`s. Everything else that happens to a call is in `call.py`.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from askance.models.encoding import encode
 from askance.models.openai.chat import to_chat
 from askance.models.openai.responses import to_responses
 from askance.models.recording import sent_images
+from askance.models.scope import Pending
 from askance.models.spending.budgeted import worst_of
-from askance.models.walk import Pending
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject

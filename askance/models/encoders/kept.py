@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
 from askance.models.loop import PerLoop
-from askance.models.within import current_notes
+from askance.models.scope import scope
 from askance.replay import Record, Store, explain_miss
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Kept:
         if not self._stored:
             made = await make(list(places.values()))
             return [dict(zip(places, made, strict=True))[key] for key in keys]
-        if (notes := current_notes.get()) is not None:
+        if (notes := scope().notes) is not None:
             notes.extend(places)
         found = self._found(places)
         while missing := {key: place for key, place in places.items() if key not in found}:

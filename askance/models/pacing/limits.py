@@ -10,23 +10,19 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable
-from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from askance.amounts import duration
 from askance.errors import CallTimeout, ModelError, RateLimited, ServerFault, Unreachable
-from askance.models.attempt import Journal, journal
-from askance.models.pacing.allowance import allowance_of, heard
+from askance.models.pacing.allowance import allowance_of
 from askance.models.pacing.pace import Pace
 from askance.models.pacing.room import Room
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from askance.chat import ChatRequest, ChatResponse
-    from askance.models.loop import PerLoop
-    from askance.models.seam import ChatModel
+    from askance.chat import ChatResponse
+    from askance.models.call import Call
 
 _log = logging.getLogger("askance")
 
@@ -41,11 +37,6 @@ SAID_AGAIN = 30.0
 
 _GONE = frozenset({502, 503, 504})
 """Statuses of an endpoint that is overloaded, or of a proxy with none behind it."""
-
-
-kept: ContextVar[list[Callable[[], None]] | None] = ContextVar("kept", default=None)
-"""Takes what gives the place of an answered call back, for whoever puts the answer on record: until then the call is
-under way, and no more calls are than were allowed."""
 
 
 class Endpoint:
@@ -66,7 +57,7 @@ class Endpoint:
         """Since when every reply has been a 429."""
         self._said = -math.inf
 
-    async def turn(self, request: ChatRequest, notes: Journal) -> float:
+    async def turn(self, call: Call) -> float:
         """Waits until a call may start, first come, first served; returns when it started.
 
         Raises:
@@ -76,25 +67,32 @@ class Endpoint:
         async with self._line:
             while (wait := self.pace.wait(now := time.monotonic())) > 0:
                 reason = self.pace.reason(now)
-                if notes.late(wait):
+                if call.late(wait):
                     raise RateLimited(
-                        f"{request.model} can be asked again in {duration(wait)}: the call waited for {reason}.",
+                        f"{call.request.model} can be asked again in {duration(wait)}: the call waited for {reason}.",
                         hint=LATER,
                     )
                 rejecting = 0.0 if self._rejecting is None else now - self._rejecting
-                if notes.deadline is not None and rejecting >= notes.deadline:
+                if call.deadline is not None and rejecting >= call.deadline:
                     raise RateLimited(
-                        f"{request.model} has rejected every call for {duration(rejecting)} (429).", hint=LATER
+                        f"{call.request.model} has rejected every call for {duration(rejecting)} (429).", hint=LATER
                     )
-                self._say(now, wait, f"{request.model}: waiting {duration(wait)} for {reason}")
+                self._say(now, wait, f"{call.request.model}: waiting {duration(wait)} for {reason}")
                 await asyncio.sleep(min(wait, SAID_AGAIN))  # a 429 meanwhile makes it longer
             self.pace.start(now)
             return now
 
-    def rejected(self) -> None:
-        """Notes a 429."""
+    def slows(self, sent: float, error: RateLimited, call: Call) -> bool:
+        """Notes a 429 to a call that started at `sent`, and slows all calls down; whether `call` can wait so long."""
+        now = time.monotonic()
         if self._rejecting is None:
-            self._rejecting = time.monotonic()
+            self._rejecting = now
+        # A pause beyond the deadline is not imposed on the others: they would only wait for their own end.
+        if call.late(self.pace.pause(now, error.retry_after)):
+            return False
+        self.pace.slow(now, sent, error.retry_after)
+        _log.debug("%s: no call starts for %.1f s", call.request.model, self.pace.wait(now))
+        return True
 
     def _say(self, now: float, wait: float, words: str) -> None:
         if wait >= SAID and now - self._said >= SAID_AGAIN:
@@ -123,55 +121,3 @@ class Endpoint:
         elif error.status is not None:
             self._alive = now
         return gone and self._alive is not None and self._alive < sent and now - self._alive < OUTAGE
-
-
-class Limited:
-    """Lets a call through when there is room; repeats it at the shared pace while the endpoint asks to slow down."""
-
-    def __init__(self, wrapped: ChatModel, endpoint: PerLoop[Endpoint]) -> None:
-        self._wrapped = wrapped
-        self._endpoint = endpoint
-
-    async def generate(self, request: ChatRequest) -> ChatResponse:
-        """The answer.
-
-        Raises:
-            RateLimited: the endpoint, or a limit of the run, asks for a longer pause than the call's deadline leaves.
-        """
-        endpoint, later = self._endpoint(), kept.get()
-        await endpoint.room.enter()
-        token = heard.set(endpoint.hear)
-        try:
-            response = await self._at_pace(request, endpoint)
-        except BaseException:
-            later = None
-            raise
-        else:
-            return response
-        finally:
-            heard.reset(token)
-            if later is None:
-                endpoint.room.leave()
-            else:
-                later.append(endpoint.room.leave)
-
-    async def _at_pace(self, request: ChatRequest, endpoint: Endpoint) -> ChatResponse:
-        notes = journal.get() or Journal(None)
-        while True:
-            sent = await endpoint.turn(request, notes)
-            try:
-                response = await self._wrapped.generate(request)
-            except RateLimited as error:
-                now = time.monotonic()
-                endpoint.rejected()
-                # A pause beyond the deadline is not imposed on the others: they would only wait for their own end.
-                if notes.late(endpoint.pace.pause(now, error.retry_after)):
-                    raise
-                endpoint.pace.slow(now, sent, error.retry_after)
-                _log.debug("%s: no call starts for %.1f s", request.model, endpoint.pace.wait(now))
-            except ModelError as error:
-                notes.free += endpoint.failed(sent, error)
-                raise
-            else:
-                endpoint.answered(sent, response)
-                return response

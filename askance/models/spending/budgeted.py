@@ -26,14 +26,12 @@ from askance.errors import (
     Unreachable,
     UsageError,
 )
-from askance.models.attempt import journal
 from askance.models.loop import PerLoop
 from askance.models.spending.budget import NOTHING, Amount
 from askance.models.spending.tokens import worst_case
 
 if TYPE_CHECKING:
-    from askance.chat import ChatRequest, ChatResponse
-    from askance.models.seam import ChatModel
+    from askance.chat import ChatRequest
     from askance.models.settings import ModelSettings, Price
     from askance.models.spending.ledger import Ledger
 
@@ -129,52 +127,6 @@ class Purse:
         return self._writer[1]
 
 
-class Budgeted:
-    """Makes a call only when its worst case fits into the budget.
-
-    Args:
-        wrapped: makes the call.
-        purse: the run's.
-        settings: the model's, for its price.
-
-    Raises:
-        UsageError: the budget is in dollars, and what the model costs is not known.
-    """
-
-    def __init__(self, wrapped: ChatModel, purse: Purse, settings: ModelSettings) -> None:
-        check_price(settings, purse.ledger.budget.dollars)
-        self._wrapped = wrapped
-        self._purse = purse
-        self._model = str(settings.id)
-        self._price = settings.price
-
-    async def generate(self, request: ChatRequest) -> ChatResponse:
-        """The answer.
-
-        Raises:
-            OverBudget: the budget has less left than the call may cost.
-            StoreError: the ledger cannot be written.
-        """
-        reservation, worst = await self._purse.reserve(
-            lambda: self._worst(request), what=f"the next call of {self._model}"
-        )
-        actual = worst
-        try:
-            response = await self._wrapped.generate(request)
-            actual = Amount.of(response.usage, self._price) or worst
-        except BaseException as error:
-            if not may_be_billed(error):
-                actual = NOTHING
-            raise
-        else:
-            return response
-        finally:
-            self._purse.settle_soon(reservation, actual)
-
-    def _worst(self, request: ChatRequest) -> Amount:
-        return worst_of(request, self._price)
-
-
 def worst_of(request: ChatRequest, price: Price | None, *, share: float = 1.0) -> Amount:
     """The most that `request` can cost; `share` is the part of the price that is asked.
 
@@ -207,11 +159,15 @@ def check_price(settings: ModelSettings, dollars: float | None) -> None:
         )
 
 
-def may_be_billed(error: BaseException) -> bool:
-    """Whether a try that ended so may cost something: yes, unless it was never sent or the endpoint rejected it."""
+def may_be_billed(error: BaseException, *, under_way: bool = True) -> bool:
+    """Whether a try that ended so may cost something: yes, unless it was never sent or the endpoint rejected it.
+
+    Args:
+        error: what ended it.
+        under_way: whether it had been sent, where it was cancelled.
+    """
     if isinstance(error, asyncio.CancelledError):
-        notes = journal.get()
-        return notes is None or notes.begun > len(notes.tries)
+        return under_way
     if isinstance(error, Unreachable):
         return not _never_connected(error)
     if isinstance(error, AskanceError):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from askance.agents import Verdict, VerdictValue, judge_panel
 from askance.errors import BadData
 from askance.evals.judging import Case, JudgeCard, Label, Labels, judge_card, read_card
-from askance.models.within import current_draw
+from askance.models.scope import scope
 from tests.judges import Scripted
 
 about: Any = pytest.approx
@@ -155,7 +155,7 @@ def test_flips_are_verdicts_that_change_with_the_places() -> None:
 def test_draws_that_differ_are_no_consistency() -> None:
     class Moody(Scripted):
         async def judge(self, reference: str, candidate: str, *, question: str) -> Verdict:
-            return Verdict(value="true" if candidate == "true 0" or current_draw.get() < 2 else "false")
+            return Verdict(value="true" if candidate == "true 0" or scope().draw < 2 else "false")
 
     card = card_of(Moody(says("true")), labelled([True, False]), draws=3, swaps=False)
 

@@ -9,7 +9,7 @@ import pytest
 
 from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.errors import RateLimited, ServerFault, Unreachable, UsageError
-from askance.models import Engine, RetryPolicy, ScriptedModel, attempt, get_model
+from askance.models import Engine, RetryPolicy, ScriptedModel, call, get_model
 from askance.models.pacing import limits
 from askance.models.pacing.allowance import hand_on
 
@@ -39,7 +39,7 @@ REAL_SLEEP = asyncio.sleep
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (attempt, limits):
+    for module in (call, limits):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=made.monotonic, time=time.time))
     monkeypatch.setattr(limits, "asyncio", SimpleNamespace(Lock=asyncio.Lock, sleep=made.sleep))
     return made

@@ -17,9 +17,11 @@ from typing import Any
 
 from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, TextPart, Usage
 from askance.errors import CallError, CallTimeout, MalformedReply, OverBudget, RateLimited
-from askance.models import ModelSettings, Price
+from askance.models import Engine, ModelSettings, Price, RetryPolicy
+from askance.models.backend import Backend
+from askance.models.call import Calls
 from askance.models.spending.budget import Amount, Budget
-from askance.models.spending.budgeted import Budgeted, Purse
+from askance.models.spending.budgeted import Purse
 from askance.models.spending.ledger import Ledger
 from askance.models.spending.tokens import worst_case
 
@@ -66,7 +68,7 @@ class Server:
         await asyncio.sleep(self._draw.choice([0, 0, 0.001, 0.01]))
         end = self._draw.choice(["answer", "answer", "answer", "uncounted", "hung", "broken", "slow down"])
         if end == "slow down":
-            raise RateLimited(end)
+            raise RateLimited(end, retry_after=1e9)  # longer than any call waits
         usage = self._billed(request, counted=end == "answer")
         self._step()
         if end == "hung":
@@ -96,12 +98,13 @@ async def spend(folder: Path, price: Price, *, limit: int, tasks: int, seed: int
 
     purse = Purse(Ledger(folder / "run.db", Budget(dollars=limit / 1e9)))
     server = Server(price, folder / "invoice", draw, step)
-    budgeted = Budgeted(server, purse, ModelSettings(id=MODEL, price=price))
+    engine = Engine(purse=purse, policy=RetryPolicy(tries=1), concurrency=tasks)
+    calls = Calls(ModelSettings(id=MODEL, price=price), Backend(lambda: server), engine)
 
     async def work() -> None:
         while True:
             try:
-                await budgeted.generate(request(draw.randint(1, LONGEST), draw.randint(1, LONGEST)))
+                await calls.unrecorded(request(draw.randint(1, LONGEST), draw.randint(1, LONGEST)))
             except OverBudget:
                 return
             except CallError:

@@ -20,10 +20,11 @@ from askance.errors import (
     Unreachable,
     UsageError,
 )
-from askance.models import ModelSettings, Price
-from askance.models.attempt import Attempt, Journal, journal
+from askance.models import Engine, ModelSettings, Price, RetryPolicy
+from askance.models.backend import Backend
+from askance.models.call import Calls
 from askance.models.spending.budget import Amount, Budget
-from askance.models.spending.budgeted import Budgeted, Purse
+from askance.models.spending.budgeted import Purse
 from askance.models.spending.ledger import Balance, Ledger
 
 MODEL = ModelId("openai", "mine", "http://localhost:1/v1")
@@ -65,6 +66,12 @@ def purse(tmp_path: Path) -> Iterator[Purse]:
     opened.close()
 
 
+def calls(endpoint: Scripted, purse: Purse, settings: ModelSettings = SETTINGS, *, concurrency: int = 40) -> Calls:
+    """Calls of one try each."""
+    engine = Engine(purse=purse, policy=RetryPolicy(tries=1), concurrency=concurrency)
+    return Calls(settings, Backend(lambda: endpoint), engine)
+
+
 def refused() -> Unreachable:
     error = Unreachable("no connection")
     error.__cause__ = ConnectionRefusedError()
@@ -79,7 +86,7 @@ async def test_the_worst_case_is_reserved_before_and_settled_after(purse: Purse)
             seen.append(purse.ledger.balance())
             return await super().generate(request)
 
-    await Budgeted(Looking(ANSWER), purse, SETTINGS).generate(REQUEST)
+    await calls(Looking(ANSWER), purse).unrecorded(REQUEST)
     purse.close()
 
     assert seen == [Balance(spent=NOTHING, lost=NOTHING, reserved=WORST)]
@@ -98,7 +105,7 @@ async def test_the_worst_case_is_reserved_before_and_settled_after(purse: Purse)
         (Unreachable("broke"), WORST),
         (ValueError("a bug"), WORST),
         (refused(), NOTHING),
-        (RateLimited("slow down"), NOTHING),
+        (RateLimited("slow down", retry_after=1e9), NOTHING),
         (AuthError("no key"), NOTHING),
         (BadImage("no picture"), NOTHING),
     ],
@@ -120,9 +127,9 @@ async def test_the_worst_case_is_reserved_before_and_settled_after(purse: Purse)
 async def test_what_a_try_counts_for(purse: Purse, end: Any, billed: Amount) -> None:
     if isinstance(end, BaseException):
         with pytest.raises(type(end)):
-            await Budgeted(Scripted(end), purse, SETTINGS).generate(REQUEST)
+            await calls(Scripted(end), purse).unrecorded(REQUEST)
     else:
-        await Budgeted(Scripted(end), purse, SETTINGS).generate(REQUEST)
+        await calls(Scripted(end), purse).unrecorded(REQUEST)
     purse.close()
 
     assert purse.ledger.balance().spent == billed
@@ -130,26 +137,30 @@ async def test_what_a_try_counts_for(purse: Purse, end: Any, billed: Amount) -> 
 
 @pytest.mark.parametrize(("sent", "billed"), [(True, WORST), (False, NOTHING)], ids=["on its way", "in line"])
 async def test_a_call_that_is_cancelled_counts_where_it_was_sent(purse: Purse, sent: bool, billed: Amount) -> None:
-    endpoint = Scripted(HANGS)
-    budgeted = Budgeted(Attempt(endpoint, timeout=60) if sent else endpoint, purse, SETTINGS)
-    token = journal.set(Journal(None))
-    task = asyncio.create_task(budgeted.generate(REQUEST))
-    journal.reset(token)
+    endpoint = Scripted(HANGS, HANGS)
+    made = calls(endpoint, purse, concurrency=1)
+    first = asyncio.create_task(made.unrecorded(REQUEST))
     await endpoint.called.wait()
+    second = asyncio.create_task(made.unrecorded(REQUEST))
+    while purse.ledger.balance().reserved != WORST + WORST:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
 
-    task.cancel()
+    cancelled, other = (first, second) if sent else (second, first)
+    cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await task
-    purse.close()
+        await cancelled
+    while purse.ledger.balance().reserved != WORST:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
 
-    assert purse.ledger.balance() == Balance(spent=billed, lost=NOTHING, reserved=NOTHING)
+    assert purse.ledger.balance() == Balance(spent=billed, lost=NOTHING, reserved=WORST)
+    other.cancel()
 
 
 async def test_calls_wait_for_those_under_way_before_the_budget_is_used_up(purse: Purse) -> None:
     endpoint = Scripted(*[ANSWER] * 99)
-    budgeted = Budgeted(endpoint, purse, SETTINGS)
+    made = calls(endpoint, purse)
 
-    ended = await asyncio.gather(*[budgeted.generate(REQUEST) for _ in range(40)], return_exceptions=True)
+    ended = await asyncio.gather(*[made.unrecorded(REQUEST) for _ in range(40)], return_exceptions=True)
     purse.close()
 
     # 0.001 dollars: 18 answers leave 0.00028, less than the 0.0003 that the next may cost.
@@ -167,11 +178,11 @@ def test_dollars_cannot_hold_a_model_without_a_price(purse: Purse) -> None:
     with pytest.raises(
         UsageError, match=r"^What 'openai:mine@http://localhost:1/v1' costs is not known, so a budget in "
     ):
-        Budgeted(Scripted(), purse, replace(SETTINGS, price=None))
+        calls(Scripted(), purse, replace(SETTINGS, price=None))
 
 
 async def test_a_request_beyond_the_length_that_the_price_holds_for_is_not_made(purse: Purse) -> None:
     short = replace(SETTINGS, price=Price(input=1, output=2, up_to=99))
 
     with pytest.raises(OverBudget, match=r"^What a call of .* with up to 100 tokens of input costs is not known"):
-        await Budgeted(Scripted(), purse, short).generate(REQUEST)
+        await calls(Scripted(), purse, short).unrecorded(REQUEST)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from askance.evals.rehearsing import Rehearsal
 from askance.evals.whoops.making.run import captions_of
-from askance.models.walk import Pending
+from askance.models.scope import Pending
 
 if TYPE_CHECKING:
     from askance.chains import Plan

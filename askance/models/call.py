@@ -1,0 +1,336 @@
+"""A call, from its request to its answer.
+
+Two functions, each read from top to bottom. `Calls.answer` runs on the caller's loop: it looks the request up, and on a
+miss refuses it (`replay`), hands it to the scope's policy (a plan, a batch), or has it made. `Calls._made` and what it
+calls run on the live loop: an equal call under way is joined; a lock between processes is taken, and the records are
+looked at again; then the call is tried, within the bounds of retry, of the budget, of the endpoint's limits and of the
+time-out; its answer is recorded, and its place at the endpoint is free.
+
+- Recording stands inside the single flight: an answer is on record before an equal request could be made again.
+- The budget stands inside retry: a try that hung, or came back broken, may be billed and counts at its worst case. It
+  stands outside the limits: a call that waits for its turn must not find the money gone when the turn comes.
+- A 429 says something about the endpoint, not about the call: it slows all calls down and uses up no try.
+- The time-out stands inside the limits: waiting for a turn costs a call no time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from askance.chat import CallMeta, Try, Usage
+from askance.errors import CallError, CallTimeout, ModelError, RateLimited
+from askance.models.events import tell
+from askance.models.flight import Flights
+from askance.models.loop import live
+from askance.models.pacing.allowance import heard
+from askance.models.scope import scope
+from askance.models.settings import DEFAULT_TIMEOUT
+from askance.models.spending.budget import NOTHING, Amount
+from askance.models.spending.budgeted import check_price, may_be_billed, worst_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from askance.chat import ChatRequest, ChatResponse
+    from askance.models.backend import Backend
+    from askance.models.engine import Engine
+    from askance.models.events import Phase
+    from askance.models.pacing.limits import Endpoint
+    from askance.models.settings import ModelSettings
+
+_log = logging.getLogger("askance")
+
+_NO_USAGE = Usage()
+
+
+class Call:
+    """One call on its way: what has happened to it so far.
+
+    Args:
+        request: what is asked.
+        deadline: seconds from the first try within which the call has ended; None is without end.
+    """
+
+    def __init__(self, request: ChatRequest, deadline: float | None = None) -> None:
+        self.request = request
+        self.deadline = deadline
+        self.tries: list[Try] = []
+        """Those that have ended."""
+        self.free = 0
+        """Those of `tries` that say something about the endpoint alone and use up none of the call's."""
+        self.under_way = False
+        """Whether a try is on its way to the endpoint."""
+        self._leave: Callable[[], None] | None = None
+        self._began: float | None = None
+
+    def begin(self) -> None:
+        """Notes that a try begins. The deadline runs from the first: waiting for a turn costs a call nothing."""
+        self.under_way = True
+        if self._began is None:
+            self._began = time.monotonic()
+
+    def end(self, note: Try) -> None:
+        """Notes how a try ended."""
+        self.under_way = False
+        self.tries.append(note)
+
+    def left(self) -> float | None:
+        """Seconds up to the deadline; None is without end."""
+        if self.deadline is None or self._began is None:
+            return self.deadline
+        return self.deadline - (time.monotonic() - self._began)
+
+    def late(self, wait: float = 0.0) -> bool:
+        """Whether the deadline will have passed `wait` seconds from now."""
+        left = self.left()
+        return left is not None and left <= wait
+
+    def holds(self, leave: Callable[[], None]) -> None:
+        """Keeps the call's place at its endpoint until `free_place`, which calls `leave`."""
+        self._leave = leave
+
+    def free_place(self) -> None:
+        """Gives the place of an answered call back; nothing where it has none."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+
+class Calls:
+    """How the calls of one model are made.
+
+    Args:
+        settings: the model's, settled by `engine`.
+        backend: what answers.
+        engine: shared by the models of a run.
+
+    Raises:
+        UsageError: the budget is in dollars, and what the model costs is not known.
+    """
+
+    def __init__(self, settings: ModelSettings, backend: Backend, engine: Engine) -> None:
+        if engine.purse is not None:
+            check_price(settings, engine.purse.ledger.budget.dollars)
+        engine.answers_by(backend)
+        self._settings = settings
+        self._backend = backend
+        self._records = engine.shelf
+        self._purse = engine.purse
+        self._observers = engine.observers
+        self._endpoint = engine.limits(settings.id)
+        self._timeout = settings.timeout or DEFAULT_TIMEOUT
+        self._retry = engine.policy.within(self._timeout)
+        # Where nothing tells a model's requests from another's, they are neither recorded nor shared beyond it.
+        self._flights = engine.flights if settings.stored else Flights()
+
+    # ---- on the caller's loop ------------------------------------------------------------------------------------
+
+    async def answer(self, request: ChatRequest, *, again: bool = False) -> ChatResponse:
+        """The answer, from the records or from the endpoint; `again` sets a recorded one aside, once a run.
+
+        Raises:
+            ReplayMiss: the mode is `replay` and the answer is not on record.
+            Pending: the scope's policy has noted the call.
+            CallError: the call ended without an answer.
+        """
+        policy = scope().on_miss
+        if self._settings.stored:
+            recorded = self._recorded(request, again=again)
+            if recorded is not None:
+                if policy is None or policy.told:
+                    self._tell("replayed", request, usage=recorded.usage)
+                return recorded
+            if self._records.mode == "replay":
+                raise self._records.miss(request)
+        if policy is not None:
+            raise await policy.missing(request, self._settings)
+        return await live(lambda: self._shared(request))
+
+    def _recorded(self, request: ChatRequest, *, again: bool) -> ChatResponse | None:
+        if again:
+            self._records.ask_again(request.key)
+        found = self._records.find(request.key, request.written)
+        if found is not None or again:
+            return found
+        # An answer of the time before nodes had a token limit of their own.
+        before = request.without_own_limit()
+        found = None if before is None else self._records.find(before.key, before.written)
+        if before is None or found is None:
+            return None
+        return replace(found, meta=replace(found.meta, key=before.key))
+
+    # ---- on the live loop ----------------------------------------------------------------------------------------
+
+    async def unrecorded(self, request: ChatRequest) -> ChatResponse:
+        """What the endpoint answers, beside the records: for what is no answer to keep, such as a probe."""
+        call = Call(request, self._retry.deadline)
+        try:
+            return await self._retried(call)
+        finally:
+            call.free_place()
+
+    async def _shared(self, request: ChatRequest) -> ChatResponse:
+        response, joined = await self._flights.share(request.key, lambda: self._made(request))
+        if not joined:
+            return response
+        self._tell("shared", request, usage=response.usage)
+        return replace(response, meta=replace(response.meta, shared=True))
+
+    async def _made(self, request: ChatRequest) -> ChatResponse:
+        """The answer to a call that no equal one makes at this time."""
+        self._tell("started", request)
+        start = time.monotonic()
+        try:
+            response = await (self._kept(request) if self._settings.stored else self.unrecorded(request))
+        except BaseException as error:
+            self._tell("failed", request, seconds=time.monotonic() - start, error=error)
+            raise
+        if response.meta.replayed:
+            self._tell("replayed", request, usage=response.usage)
+        else:
+            self._tell("answered", request, seconds=time.monotonic() - start, usage=response.usage)
+        return response
+
+    async def _kept(self, request: ChatRequest) -> ChatResponse:
+        """The answer, put on record; a failed call is none and leaves no record."""
+        records, old = self._records, self._records.old(request.key)
+        async with records.leased(request.key, old=old):
+            # An equal call may have ended between this one's look at the records and its start, here or elsewhere.
+            late = records.late(request.key, old)
+            if late is not None:
+                return late
+            call = Call(request, self._retry.deadline)
+            try:
+                response = await self._retried(call)
+                stored = await records.keep(request, response)
+            finally:
+                # Not before: when a process dies, no more calls are under way than were allowed.
+                call.free_place()
+            if not stored and not records.leaves(request.key):
+                self._tell("unrecorded", request)
+            return replace(response, meta=replace(response.meta, stored=stored))
+
+    async def _retried(self, call: Call) -> ChatResponse:
+        async def once() -> ChatResponse:
+            return await self._tried(call)
+
+        start = time.monotonic()
+        try:
+            response: ChatResponse = await self._retry.retrying(call)(once)
+        except CallError as error:
+            error.key, error.tries = call.request.key, tuple(call.tries)
+            raise
+        return replace(response, meta=CallMeta(tries=tuple(call.tries), seconds=time.monotonic() - start))
+
+    async def _tried(self, call: Call) -> ChatResponse:
+        """One try, where its worst case fits into the budget."""
+        purse, price = self._purse, self._settings.price
+        if purse is None:
+            return await self._placed(call)
+        what = f"the next call of {self._settings.id}"
+        reservation, worst = await purse.reserve(lambda: worst_of(call.request, price), what=what)
+        actual = worst
+        try:
+            response = await self._placed(call)
+            actual = Amount.of(response.usage, price) or worst
+        except BaseException as error:
+            if not may_be_billed(error, under_way=call.under_way):
+                actual = NOTHING
+            raise
+        finally:
+            purse.settle_soon(reservation, actual)
+        return response
+
+    async def _placed(self, call: Call) -> ChatResponse:
+        """One try, with a place at the endpoint; an answered call keeps its place."""
+        endpoint = self._endpoint()
+        await endpoint.room.enter()
+        token = heard.set(endpoint.hear)
+        try:
+            response = await self._paced(call, endpoint)
+        except BaseException:
+            endpoint.room.leave()
+            raise
+        finally:
+            heard.reset(token)
+        call.holds(endpoint.room.leave)
+        return response
+
+    async def _paced(self, call: Call, endpoint: Endpoint) -> ChatResponse:
+        """One try, repeated at the shared pace while the endpoint asks to slow down.
+
+        Raises:
+            RateLimited: the endpoint, or a limit of the run, asks for a longer pause than the call's deadline leaves.
+        """
+        while True:
+            sent = await endpoint.turn(call)
+            try:
+                response = await self._sent(call)
+            except RateLimited as error:
+                if not endpoint.slows(sent, error, call):
+                    raise
+            except ModelError as error:
+                call.free += endpoint.failed(sent, error)
+                raise
+            else:
+                endpoint.answered(sent, response)
+                return response
+
+    async def _sent(self, call: Call) -> ChatResponse:
+        """What the backend answers within the time-out.
+
+        Raises:
+            CallTimeout: nothing.
+        """
+        request, left = call.request, call.left()
+        limit = self._timeout if left is None else min(self._timeout, max(left, 0.0))
+        call.begin()
+        at, start = time.time(), time.monotonic()
+        try:
+            response = await self._answered_within(limit, request)
+        except Exception as error:
+            note = Try(at, time.monotonic() - start, f"{type(error).__name__}: {error}")
+            call.end(note)
+            _log.debug("%s: try %d, %.1f s: %s", request.model, len(call.tries), note.seconds, note.error)
+            self._tell("tried", request, seconds=note.seconds, error=error)
+            raise
+        call.end(Try(at, time.monotonic() - start))
+        return response
+
+    async def _answered_within(self, limit: float, request: ChatRequest) -> ChatResponse:
+        clock = asyncio.timeout(limit)
+        try:
+            async with clock:
+                return await self._backend.generate(request)
+        except TimeoutError as error:
+            if not clock.expired():
+                raise CallTimeout(f"{request.model} gave no answer in time: {error}.") from error
+            if limit < self._timeout:
+                raise CallTimeout(f"{request.model} gave no answer before the deadline of the call.") from None
+            raise CallTimeout(
+                f"{request.model} gave no answer within {limit:g} s.", hint="Raise `timeout` if it needs longer."
+            ) from None
+
+    def _tell(
+        self,
+        phase: Phase,
+        request: ChatRequest,
+        *,
+        seconds: float = 0.0,
+        usage: Usage = _NO_USAGE,
+        error: BaseException | None = None,
+    ) -> None:
+        if self._observers:
+            tell(
+                self._observers,
+                phase,
+                request.key,
+                settings=self._settings,
+                seconds=seconds,
+                usage=usage,
+                error=error,
+            )

@@ -1,0 +1,99 @@
+"""The scope of a call: what holds for every request that is made within a stretch of code.
+
+A user's own Runnables stand between a chain and its calls and hand no arguments on. So the scope is a context variable;
+whatever else belongs to one call is passed along with it (see `call.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from askance.errors import CallError
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest
+    from askance.models.settings import ModelSettings
+
+
+class Pending(CallError):
+    """The call is not on record yet; the reading that met it is no result and is read again later."""
+
+
+class MissPolicy(Protocol):
+    """What becomes of calls that are not on record, where nobody is asked: a plan counts them, a batch queues them.
+
+    The chain and its nodes do not know of it: to them such a call has ended without an answer, so that every link that
+    needs none of it goes on.
+    """
+
+    told: bool
+    """Whether observers hear of the answers that are on record; a later round of a batch finds the same ones again."""
+
+    async def missing(self, request: ChatRequest, settings: ModelSettings) -> CallError:
+        """Takes note of a call that is not on record; the error that stands for it.
+
+        It may run on any loop. `Pending` sets the call's reading aside, any other error is the call's outcome.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a request is made in."""
+
+    draw: int = 0
+    """Index of the draw that requests are made for, where they are not given one."""
+    notes: list[str] | None = None
+    """Takes the keys of requests."""
+    on_miss: MissPolicy | None = None
+    """What becomes of calls that are not on record; None makes them."""
+
+
+_NO_SCOPE = Scope()
+_scope: ContextVar[Scope] = ContextVar("scope", default=_NO_SCOPE)
+
+
+def scope() -> Scope:
+    """The scope of the current task."""
+    return _scope.get()
+
+
+@contextmanager
+def _within(inner: Scope) -> Generator[None]:
+    token = _scope.set(inner)
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+@contextmanager
+def drawing(index: int) -> Generator[None]:
+    """Within it every request is of the draw `index`: its answer is another one's record, even of equal requests.
+
+    ```python
+    with drawing(2):
+        chain("ad.png")
+    ```
+    """
+    with _within(replace(scope(), draw=index)):
+        yield
+
+
+@contextmanager
+def noting() -> Generator[list[str]]:
+    """Gives the keys of all requests that are made within it, in the order in which they are made."""
+    keys: list[str] = []
+    with _within(replace(scope(), notes=keys)):
+        yield keys
+
+
+@contextmanager
+def on_miss(policy: MissPolicy) -> Generator[None]:
+    """Within it no call is made: `policy` says what becomes of those that are not on record."""
+    with _within(replace(scope(), on_miss=policy)):
+        yield
