@@ -22,8 +22,8 @@ from PIL import Image as Pillow
 
 from askance.images import Image
 from askance.models import Engine, get_scorer
-from askance.models.encoders.arrays import half
-from askance.models.encoders.retrieval import Nearest
+from askance.models.encoders.search import Nearest
+from askance.models.encoders.vectors import half
 from askance.replay import Store
 
 WORDS = ("a cup of bricks", "a horse on a coin", "feathers", "drink tea and sleep well", "tonight", "red or blue")

@@ -182,7 +182,7 @@ def verify_(store: Records = None) -> None:
     The vectors that encoders keep beside the records are looked at as well.
     """
     from askance.cli.exits import SOME
-    from askance.models.encoders.arrays import verify_files
+    from askance.models.encoders.vectors import verify_files
     from askance.replay import verify, visible
 
     count = 0

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from askance.chains.planned import LinkPlan
 from askance.models import Price
-from askance.models.encoders import embedding, scoring
+from askance.models.encoders import embedder, scorer
 from askance.models.spending.spread import NOTHING
 
 if TYPE_CHECKING:
     from askance.chat import ModelId
 
-_HERE = frozenset({"scripted", *embedding.PROVIDERS, *scoring.PROVIDERS})
+_HERE = frozenset({"scripted", *embedder.PROVIDERS, *scorer.PROVIDERS})
 """Providers whose scores and vectors are worked out on this machine, at no price."""
 
 

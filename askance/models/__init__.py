@@ -27,35 +27,39 @@ from askance.models.spending.budget import Amount, Budget
 from askance.models.spending.budgeted import Purse
 
 if TYPE_CHECKING:
-    from askance.models.encoders.embedding import Embedder, EmbedderLike, RecordedEmbedder, get_embedder
-    from askance.models.encoders.retrieval import Hit
-    from askance.models.encoders.scoring import RecordedScorer, Scorer, ScorerLike, get_scorer
-    from askance.models.encoders.scripted import ScriptedEmbedder, ScriptedScorer
-    from askance.models.encoders.searching import best_texts, nearest_texts
+    from askance.models.encoders.embedder import (
+        Embedder,
+        EmbedderLike,
+        RecordedEmbedder,
+        ScriptedEmbedder,
+        get_embedder,
+    )
+    from askance.models.encoders.scorer import RecordedScorer, Scorer, ScorerLike, ScriptedScorer, get_scorer
+    from askance.models.encoders.search import Hit, best_texts, nearest_texts
     from askance.models.encoders.vectors import cosine
     from askance.models.langchain.model import LangChainModel, as_langchain
     from askance.models.openai.model import OpenAIModel
     from askance.models.spending.ledger import Ledger
 
 _LAZY = {
-    "Embedder": "askance.models.encoders.embedding:Embedder",
-    "EmbedderLike": "askance.models.encoders.embedding:EmbedderLike",
-    "Hit": "askance.models.encoders.retrieval:Hit",
+    "Embedder": "askance.models.encoders.embedder:Embedder",
+    "EmbedderLike": "askance.models.encoders.embedder:EmbedderLike",
+    "Hit": "askance.models.encoders.search:Hit",
     "LangChainModel": "askance.models.langchain.model:LangChainModel",
     "Ledger": "askance.models.spending.ledger:Ledger",
     "OpenAIModel": "askance.models.openai.model:OpenAIModel",
-    "RecordedEmbedder": "askance.models.encoders.embedding:RecordedEmbedder",
-    "RecordedScorer": "askance.models.encoders.scoring:RecordedScorer",
-    "Scorer": "askance.models.encoders.scoring:Scorer",
-    "ScorerLike": "askance.models.encoders.scoring:ScorerLike",
-    "ScriptedEmbedder": "askance.models.encoders.scripted:ScriptedEmbedder",
-    "ScriptedScorer": "askance.models.encoders.scripted:ScriptedScorer",
+    "RecordedEmbedder": "askance.models.encoders.embedder:RecordedEmbedder",
+    "RecordedScorer": "askance.models.encoders.scorer:RecordedScorer",
+    "Scorer": "askance.models.encoders.scorer:Scorer",
+    "ScorerLike": "askance.models.encoders.scorer:ScorerLike",
+    "ScriptedEmbedder": "askance.models.encoders.embedder:ScriptedEmbedder",
+    "ScriptedScorer": "askance.models.encoders.scorer:ScriptedScorer",
     "as_langchain": "askance.models.langchain.model:as_langchain",
-    "best_texts": "askance.models.encoders.searching:best_texts",
+    "best_texts": "askance.models.encoders.search:best_texts",
     "cosine": "askance.models.encoders.vectors:cosine",
-    "get_embedder": "askance.models.encoders.embedding:get_embedder",
-    "get_scorer": "askance.models.encoders.scoring:get_scorer",
-    "nearest_texts": "askance.models.encoders.searching:nearest_texts",
+    "get_embedder": "askance.models.encoders.embedder:get_embedder",
+    "get_scorer": "askance.models.encoders.scorer:get_scorer",
+    "nearest_texts": "askance.models.encoders.search:nearest_texts",
 }
 """Names whose modules load a vendor's package, what not every system has, or what a chain has no use for."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from askance import __version__
-from askance.models.encoders.arrays import VectorFile, half
+from askance.models.encoders.vectors import VectorFile, half
 from askance.replay import Store
 from tests.cli.command import Command, draw, link_of
 from tests.cli.test_run import problems

@@ -6,7 +6,7 @@ A score is the cosine of the two vectors (`scale=cosine`, between −1 and 1, wh
 own scale and, for SigLIP, plus its bias (`logits`), or SigLIP's probability for the pair, from 0 to 1 (`sigmoid`). It
 depends on this picture and this text alone: no softmax over the texts that happen to be asked about together.
 
-A text that is longer than the encoder reads is split (see `parts.py`). With `long=mean` its vector is the mean of those
+A text that is longer than the encoder reads is split, see `towers.py`. With `long=mean` its vector is the mean of those
 of its parts, brought to the length 1; with `long=max` its score is that of the part that fits best; `long=refuse` ends
 in an error. Of a picture shown twice (`both` of a `View`) the vector is the mean as well. `frame=padded` makes pictures
 square by bars beside them, for encoders that cut out the middle.
@@ -14,51 +14,63 @@ square by bars beside them, for encoders that cut out the middle.
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+from weakref import WeakValueDictionary
 
-from askance.errors import ConfigError, UsageError
-from askance.images import ORIGINAL, WHOLE, Image, View
-from askance.models.encoders.arrays import MemoryVectors, VectorFile, cosine_of, mean_of
-from askance.models.encoders.encoding import Encoding, Job, encoding
-from askance.models.encoders.settling import one_of, settings_in
+from askance.chat import ModelId, key_of
+from askance.errors import AskanceError, ConfigError, ModelError, UsageError
+from askance.images import ORIGINAL, WHOLE, Image, View, drawing
+from askance.models.encoders.runtime import BATCH, one_of, settings_in
+from askance.models.encoders.towers import Towers, no_towers, parts_of
+from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, mean_of
+from askance.models.local.folders import Folder, find_folder
+from askance.models.local.identity import identity_of, is_identity
+from askance.models.loop import PerLoop
 from askance.models.settings import Local
 
 if TYPE_CHECKING:
-    from askance.chat import JsonObject, ModelId
-    from askance.models.encoders.arrays import Half
+    from PIL.Image import Image as Picture
+
+    from askance.chat import JsonObject
+    from askance.models.encoders.vectors import Half
 
 Scale = Literal["cosine", "logits", "sigmoid"]
 Long = Literal["mean", "max", "refuse"]
 Frame = Literal["whole", "padded"]
 
-BATCH = 32
-"""Pictures or texts that are encoded at a time."""
-
 _SIGMOID_KINDS = frozenset({"siglip", "siglip2"})
 
 Shelf: TypeAlias = "VectorFile | MemoryVectors"
+Item = TypeVar("Item")
+Came: TypeAlias = "Half | AskanceError"
+
+PICTURES = 256
+"""Pictures that are held decoded at a time, at most."""
 
 
 class _Dual:
     """What scorer and embedder have in common."""
 
     def __init__(self, source: str, local: Local | None, long: Long) -> None:
-        self._encoding: Encoding = encoding(source, local or Local(batch=BATCH))
+        self._encoder: SharedEncoder = shared_encoder(source, local or Local(batch=BATCH))
         self._long: Long = long
         self._shelf: Shelf = MemoryVectors()
 
     @property
     def id(self) -> ModelId:
         """Architecture, digest of weights and of what prepares pictures and texts, and what numbers are held in."""
-        return self._encoding.id
+        return self._encoder.id
 
     @property
     def encoded(self) -> Mapping[str, int]:
         """How many `pictures` and `texts` went through the weights so far; of what was kept, none do."""
-        return self._encoding.encoded
+        return self._encoder.encoded
 
     def keep_in(self, folder: Path | None) -> None:
         """Vectors are kept beside the records in `folder`; without one, in memory."""
@@ -70,7 +82,7 @@ class _Dual:
 
     async def aclose(self) -> None:
         """Lets go of the weights."""
-        self._encoding.release()
+        self._encoder.release()
 
     async def _jobs_of(self, texts: Sequence[str]) -> list[list[Job]]:
         """For each text what is to be encoded of it: itself, or its parts.
@@ -84,16 +96,16 @@ class _Dual:
                     f"Text {place + 1} of {len(texts)} is empty, and an empty text fits everything.",
                     hint="Leave it out.",
                 )
-        split = await self._encoding.split(texts)
+        split = await self._encoder.split(texts)
         if self._long == "refuse" and (long := next((parts[0] for parts in split if len(parts) > 1), None)):
             raise UsageError(
-                f"The text that begins {long[:40]!r} is longer than {self._encoding.spec!r} reads.",
+                f"The text that begins {long[:40]!r} is longer than {self._encoder.spec!r} reads.",
                 hint="With `long=mean` or `long=max` it is read in parts.",
             )
-        return [[self._encoding.text_job(part, self._shelf) for part in parts] for parts in split]
+        return [[self._encoder.text_job(part, self._shelf) for part in parts] for parts in split]
 
     async def _vectors(self, jobs: Sequence[Sequence[Job]]) -> list[list[Half]]:
-        came = iter(await self._encoding.vectors([job for some in jobs for job in some]))
+        came = iter(await self._encoder.vectors([job for some in jobs for job in some]))
         return [[next(came) for _ in some] for some in jobs]
 
 
@@ -123,9 +135,9 @@ class DualEncoder(_Dual):
         frame: Frame = "whole",
     ) -> None:
         super().__init__(source, local, long)
-        if scale == "sigmoid" and self._encoding.kind not in _SIGMOID_KINDS:
+        if scale == "sigmoid" and self._encoder.kind not in _SIGMOID_KINDS:
             raise ConfigError(
-                f"The model {self._encoding.spec!r} is of the kind {self._encoding.kind!r}, which gives no probability "
+                f"The model {self._encoder.spec!r} is of the kind {self._encoder.kind!r}, which gives no probability "
                 "for a pair.",
                 hint="Take `scale=cosine` or `scale=logits`; `sigmoid` is SigLIP's.",
             )
@@ -153,12 +165,12 @@ class DualEncoder(_Dual):
             UsageError: a box lies outside the picture.
         """
         jobs = await self._jobs_of(texts)
-        seen = [self._encoding.picture_job(image, view, self._shelf, padded=self._frame == "padded")]
+        seen = [self._encoder.picture_job(image, view, self._shelf, padded=self._frame == "padded")]
         (picture,), *read = await self._vectors([seen, *jobs])
         cosines = [self._cosine(picture, parts) for parts in read]
         if self._scale == "cosine":
             return cosines
-        factor, bias = await self._encoding.scale()
+        factor, bias = await self._encoder.scale()
         logits = [factor * cosine + (bias or 0.0) for cosine in cosines]
         return logits if self._scale == "logits" else [_sigmoid(logit) for logit in logits]
 
@@ -168,7 +180,7 @@ class DualEncoder(_Dual):
         return cosine_of(picture, mean_of(parts))
 
     def __repr__(self) -> str:
-        return f"DualEncoder({self._encoding.spec!r})"
+        return f"DualEncoder({self._encoder.spec!r})"
 
 
 class DualTexts(_Dual):
@@ -191,7 +203,7 @@ class DualTexts(_Dual):
         super().__init__(source, local, long)
         if long == "max":
             raise ConfigError(
-                f"The embedder {self._encoding.spec!r} gives one vector a text, and `long=max` would need several.",
+                f"The embedder {self._encoder.spec!r} gives one vector a text, and `long=max` would need several.",
                 hint="Take `long=mean`.",
             )
         self.parameters: JsonObject = {"long": long, "normalized": True}
@@ -205,7 +217,7 @@ class DualTexts(_Dual):
         return [mean_of(parts).tolist() for parts in await self._vectors(await self._jobs_of(texts))]
 
     def __repr__(self) -> str:
-        return f"DualTexts({self._encoding.spec!r})"
+        return f"DualTexts({self._encoder.spec!r})"
 
 
 def dual_encoder(rest: str) -> DualEncoder:
@@ -236,3 +248,249 @@ def dual_texts(rest: str) -> DualTexts:
 
 def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
+
+
+# --- the encoder in this process: what is asked at once is one batch, and what is kept is not encoded at all ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Job:
+    """A text that fits, or a picture; and where its vector is kept."""
+
+    key: str
+    shelf: Shelf
+    text: str = ""
+    draw: Callable[[], tuple[Picture, ...]] | None = None
+
+
+@dataclass(slots=True)
+class _Queue:
+    """What one loop waits for."""
+
+    jobs: dict[tuple[int, str], tuple[Job, asyncio.Future[Came]]] = field(default_factory=dict[Any, Any])
+    fresh: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    worker: asyncio.Task[None] | None = None
+
+
+class SharedEncoder:
+    """A dual encoder in this process; scorers and embedders of one folder share it.
+
+    Args:
+        source: a folder, a name on the hub that was downloaded before, or an identity.
+        local: how it is run.
+
+    Raises:
+        ConfigError: it is not on this machine, not whole, or of another kind.
+    """
+
+    def __init__(self, source: str, local: Local) -> None:
+        self.spec = f"clip:{source}"
+        self.local = local
+        self._folder: Folder | None = None
+        if is_identity(source):
+            self.kind, self._name = source.partition(":")[0], source
+        else:
+            self._folder = _folder_with_towers(source, local, self.spec)
+            self.kind, self._name = self._folder.kind, identity_of(self._folder, local).removeprefix("hf:")
+        self.id = ModelId("clip", self._name)
+        self._towers: Towers | None = None
+        self._encoded = {"pictures": 0, "texts": 0}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="askance-encode")
+        self._queue = PerLoop(_Queue)
+
+    @property
+    def encoded(self) -> Mapping[str, int]:
+        """How many pictures and texts went through the weights so far."""
+        now = self._towers.encoded if self._towers is not None else {}
+        return {what: count + now.get(what, 0) for what, count in self._encoded.items()}
+
+    def text_job(self, text: str, shelf: Shelf) -> Job:
+        """What encodes a text that fits."""
+        key = key_of("embed", {"model": self.id.canonical(), "tower": "text", "text": text})
+        return Job(key=key, shelf=shelf, text=text)
+
+    def picture_job(self, image: Image, view: View, shelf: Shelf, *, padded: bool) -> Job:
+        """What encodes a picture, or what is shown of it.
+
+        Raises:
+            BadImage: the picture's file cannot be read.
+        """
+        shown = {"sha256": image.sha256, "view": view.canonical(), "frame": "padded" if padded else "whole"}
+        key = key_of("embed", {"model": self.id.canonical(), "tower": "picture", "image": shown})
+
+        def draw() -> tuple[Picture, ...]:
+            pictures = view.render(image)
+            return tuple(drawing.squared(picture) for picture in pictures) if padded else pictures
+
+        return Job(key=key, shelf=shelf, draw=draw)
+
+    async def split(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Each text in parts that fit.
+
+        Raises:
+            MissingExtra: torch or transformers is not installed.
+            ConfigError: the tokenizer cannot be loaded.
+            UsageError: only the identity of the weights is known.
+        """
+        return await self._in_thread(lambda: [parts_of(text, self._ready().fits) for text in texts])
+
+    async def scale(self) -> tuple[float, float | None]:
+        """By what the model multiplies a cosine, and what it adds where it adds anything.
+
+        Raises:
+            ConfigError: the weights cannot be loaded, or have no scale.
+        """
+        return await self._in_thread(lambda: self._ready().scale)
+
+    async def vectors(self, jobs: Sequence[Job]) -> list[Half]:
+        """The vector of each job, in their order; equal jobs are done once, and those of several callers together.
+
+        Raises:
+            AskanceError: what became of the first that has none.
+        """
+        queue = self._queue()
+        loop = asyncio.get_running_loop()
+        places = [(id(job.shelf), job.key) for job in jobs]
+        for place, job in zip(places, jobs, strict=True):
+            if place not in queue.jobs:
+                queue.jobs[place] = (job, loop.create_future())
+                queue.fresh.append(place)
+        waited = [queue.jobs[place][1] for place in places]
+        if queue.fresh and queue.worker is None:
+            queue.worker = loop.create_task(self._work(queue))
+        await asyncio.wait(waited)
+        came = [future.result() for future in waited]
+        for each in came:
+            if isinstance(each, AskanceError):
+                raise each
+        return cast("list[Half]", came)
+
+    def release(self) -> None:
+        """Lets go of the weights; they are loaded again when they are needed again."""
+        self._encoded = dict(self.encoded)
+        self._towers = None
+
+    async def _in_thread(self, make: Callable[[], Item]) -> Item:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, make)
+
+    async def _work(self, queue: _Queue) -> None:
+        """Encodes what is waited for, batch after batch: what comes in the meantime is in the next."""
+        try:
+            while queue.fresh:
+                taken, queue.fresh = queue.fresh, []
+                jobs = [queue.jobs[place][0] for place in taken]
+                came = await self._in_thread(lambda jobs=jobs: self._came(jobs))
+                for place, each in zip(taken, came, strict=True):
+                    queue.jobs.pop(place)[1].set_result(each)
+        finally:
+            queue.worker = None
+            for _, future in queue.jobs.values():
+                future.cancel()
+            queue.jobs.clear()
+            queue.fresh.clear()
+
+    def _came(self, jobs: Sequence[Job]) -> list[Came]:
+        """What became of each job; nothing is raised."""
+        came: dict[int, Came] = {}
+        for shelf in {id(job.shelf): job.shelf for job in jobs}.values():
+            mine = {job.key: job for job in jobs if job.shelf is shelf}
+            try:
+                found: dict[str, Came] = dict(shelf.find(list(mine)))
+                found |= self._made([job for key, job in mine.items() if key not in found], shelf)
+            except AskanceError as error:
+                found = dict.fromkeys(mine, error)
+            came |= {id(mine[key]): each for key, each in found.items()}
+        return [came[id(job)] for job in jobs]
+
+    def _made(self, jobs: Sequence[Job], shelf: Shelf) -> dict[str, Came]:
+        if not jobs:
+            return {}
+        texts = [job for job in jobs if job.draw is None]
+        made = dict(zip([job.key for job in texts], _each(texts, self._read), strict=True))
+        pictures = [job for job in jobs if job.draw is not None]
+        for start in range(0, len(pictures), PICTURES):
+            some = pictures[start : start + PICTURES]
+            made.update(zip([job.key for job in some], self._seen(some), strict=True))
+        vectors = {key: each for key, each in made.items() if not isinstance(each, AskanceError)}
+        shelf.keep(vectors)
+        # Another process may have been quicker, and its vectors are those that are kept.
+        return made | shelf.find(list(vectors))
+
+    def _read(self, jobs: Sequence[Job]) -> list[Half]:
+        return self._ready().texts([job.text for job in jobs])
+
+    def _seen(self, jobs: Sequence[Job]) -> list[Came]:
+        """The vectors of pictures; one that cannot be used spoils no other."""
+        drawn: dict[int, tuple[Picture, ...]] = {}
+        came: dict[int, Came] = {}
+        for job in jobs:
+            try:
+                drawn[id(job)] = job.draw() if job.draw is not None else ()
+            except AskanceError as error:
+                came[id(job)] = error
+        sound = [job for job in jobs if id(job) in drawn]
+
+        def see(some: Sequence[Job]) -> list[Half]:
+            shown = iter(self._ready().pictures([picture for job in some for picture in drawn[id(job)]]))
+            return [mean_of([next(shown) for _ in drawn[id(job)]]) for job in some]
+
+        came.update(zip(map(id, sound), _each(sound, see), strict=True))
+        return [came[id(job)] for job in jobs]
+
+    def _ready(self) -> Towers:
+        if self._folder is None:
+            raise UsageError(
+                f"The model {self.spec!r} is known by its identity alone.", hint="Name its folder: `clip:FOLDER`."
+            )
+        if self._towers is None:
+            dtype = self._folder.dtype if self.local.dtype == "auto" else self.local.dtype
+            self._towers = Towers(self._folder, self.local, spec=self.spec, dtype=dtype)
+        return self._towers
+
+
+_SHARED: WeakValueDictionary[tuple[str, Local], SharedEncoder] = WeakValueDictionary()
+
+
+def shared_encoder(source: str, local: Local) -> SharedEncoder:
+    """The encoder of `source`; one in this process for whoever runs it the same way.
+
+    Raises:
+        ConfigError: as for `SharedEncoder`.
+    """
+    where = str(Path(source).expanduser().absolute()) if Path(source).expanduser().is_dir() else source
+    found = _SHARED.get((where, local))
+    fresh = SharedEncoder(source, local)
+    # Weights that were changed meanwhile are another encoder's.
+    if found is not None and found.id == fresh.id:
+        return found
+    _SHARED[where, local] = fresh
+    return fresh
+
+
+def _folder_with_towers(source: str, local: Local, spec: str) -> Folder:
+    folder = find_folder(source, local, provider="clip")
+    if not {"text_config", "vision_config"} <= folder.config.keys():
+        raise no_towers(spec, folder.kind)
+    return folder
+
+
+def _each(jobs: Sequence[Job], make: Callable[[Sequence[Job]], list[Half]]) -> list[Came]:
+    """What `make` gives; where it fails, by halves, so that what one of them does harms no other."""
+    if not jobs:
+        return []
+    try:
+        return list(make(jobs))
+    except UsageError as error:
+        return [error] * len(jobs)
+    except Exception as error:  # noqa: BLE001  # the model's code may raise anything; the others go on
+        if len(jobs) == 1:
+            return [error if isinstance(error, AskanceError) else _failed(error)]
+    middle = len(jobs) // 2
+    return [*_each(jobs[:middle], make), *_each(jobs[middle:], make)]
+
+
+def _failed(error: Exception) -> ModelError:
+    said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    failure = ModelError(f"The encoder failed: {said}")
+    failure.__cause__ = error
+    return failure

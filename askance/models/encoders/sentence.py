@@ -1,42 +1,58 @@
-"""`st:`: sentence encoders, run by transformers, with the pooling that they were made with, brought to the length 1.
+"""`st:`: sentence encoders, run by sentence-transformers, with vectors brought to the length 1.
 
     st:FOLDER?pooling=mean&prompt=query&device=auto&dtype=float32&batch=32
 
-Weights are read from safetensors files alone, and no code that comes with them is run. What an encoder has behind its
-pooling, dense layers apart, is left to sentence-transformers where that is installed, and refused where it is not. What
-a text is made into depends on its batch only by rounding; the first vector is recorded and stays.
+Who an encoder is, and how it pools, is read from the small files beside its weights, so that a replay needs neither the
+weights nor sentence-transformers. Weights are read from safetensors files alone, and no code that comes with them is
+run. What a text is made into depends on its batch only by rounding; the first vector is recorded and stays.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import file_digest, sha256
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ModelId
-from askance.errors import ConfigError, UsageError
-from askance.models.encoders.recipes import MODES, OWN, Recipe, recipe_of
-from askance.models.encoders.sentence_layers import Encodes, Wanted, load_layers
-from askance.models.encoders.settling import settings_in
-from askance.models.local.folders import REVISION, hub_folder
+from askance.documents import parse_json
+from askance.errors import ConfigError, MissingExtra, UsageError
+from askance.models.encoders.runtime import BATCH, BatchRunner, plain, settings_in
+from askance.models.local.fetching import CODE, WANTED, snapshot
+from askance.models.local.folders import PICKLED, REVISION, SAFE, hub_folder
+from askance.models.local.opening import EXTRA, device_of, packages, quietly, told
 from askance.models.settings import Local
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from askance.chat import JsonObject
 
-BATCH = 32
-"""Texts that are encoded at a time."""
+MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+"""Ways of pooling, in the order in which vectors of several stand behind each other."""
+
+OWN = "own"
+"""Stands for the pooling of an encoder with other layers than a transformer, a pooling and dense layers."""
 
 DIGEST = "sha256:"
 """Begins the name of an encoder that is known by the digest of its files alone."""
 
+LONGEST = 512
+"""Tokens of a text that are read where neither the tokenizer nor the model has a limit."""
+
 _DECIDING = frozenset({".json", ".model", ".safetensors", ".txt"})
 """Endings of the files that decide vectors: weights, configuration, vocabulary."""
+
+_USUAL = frozenset({"Dense", "Normalize", "Pooling", "Transformer"})
+_THEIRS = "sentence_transformers."
+_WEIGHTS = {f"pytorch_model{PICKLED}": f"model{SAFE}", f"adapter_model{PICKLED}": f"adapter_model{SAFE}"}
+"""Files of weights in a pickle, and those that are read in their place where both are there."""
+_AS_SAVED = "Give the folder of a sentence encoder as it was saved."
 
 
 class SentenceEncoder:
@@ -44,8 +60,8 @@ class SentenceEncoder:
 
     Args:
         source: a folder, or a name on the hub (`sentence-transformers/all-mpnet-base-v2`, with `@revision` behind it
-            where another one than `main` is meant), which was downloaded before or transformers downloads. `sha256:…`
-            names a folder by the digest of its files, for its records. Settings stand behind a `?`.
+            where another one than `main` is meant), which was downloaded before or is downloaded now. `sha256:…` names
+            a folder by the digest of its files, for its records. Settings stand behind a `?`.
         batch: texts that are encoded at a time, unless the settings say.
 
     Raises:
@@ -65,17 +81,12 @@ class SentenceEncoder:
         self.folder = path if path.is_dir() else None
         if self.folder is None and not self.source.startswith(DIGEST):
             _check_name(self.source)
-        if self.folder is not None and not any(self.folder.rglob("*.safetensors")):
-            raise ConfigError(
-                f"The folder {str(self.folder)!r} holds no weights in safetensors files.",
-                hint="Give the folder of a sentence encoder as it was saved.",
-            )
-        recipe = None if self.folder is None else self._recipe(self.folder)
+        recipe = None if self.folder is None else _recipe_in(self.folder, self.spec)
         self._prompt: str | None = said.get("prompt")
         # What a name stands for is seen where its files are: unless it is said, it counts as one that averages.
         self._pooling: str = said.get("pooling") or (recipe.pooling if recipe else "mean")
         if recipe is not None:
-            self._wanted.check(recipe)
+            self._check(recipe)
 
     @property
     def parameters(self) -> JsonObject:
@@ -97,7 +108,7 @@ class SentenceEncoder:
         """A vector of length 1 for each text; what is longer than the encoder reads is cut off.
 
         Raises:
-            MissingExtra: torch or transformers is not installed.
+            MissingExtra: torch, transformers or sentence-transformers is not installed.
             ConfigError: the weights cannot be loaded, or are of an encoder that is made otherwise.
             UsageError: only the digest of the files is known.
             ModelError: one text alone does not fit into memory.
@@ -106,46 +117,241 @@ class SentenceEncoder:
 
     async def aclose(self) -> None:
         """Lets go of the weights."""
-        self.__dict__.pop("_layers", None)
+        self.__dict__.pop("_model", None)
 
     @property
     def _named(self) -> tuple[str, str]:
         name, _, revision = self.source.partition("@")
         return name, revision or self.local.revision or REVISION
 
-    @property
-    def _wanted(self) -> Wanted:
-        return Wanted(spec=self.spec, local=self.local, pooling=self._pooling, prompt=self._prompt)
-
     def _encoded(self, texts: Sequence[str]) -> list[list[float]]:
-        # Texts of about one length stand together, so that little is padded.
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        # Half a surrogate pair has no form that a tokenizer takes.
-        plain = [texts[place].encode("utf-8", "replace").decode("utf-8") for place in order]
-        made = dict(zip(order, self._layers(plain), strict=True))
-        return [made[place] for place in range(len(texts))]
+        return self._model.vectors([plain(text) for text in texts])
 
     @cached_property
-    def _layers(self) -> Encodes:
+    def _model(self) -> _Model:
         if self.folder is None and self.source.startswith(DIGEST):
             raise UsageError(
                 f"The sentence encoder 'st:{self.source[:19]}…' is known by the digest of its files alone.",
                 hint="Name its folder: `st:FOLDER`.",
             )
-        if self.folder is not None:
-            return load_layers(str(self.folder), REVISION, self._wanted)
+        torch, transformers = packages(self.spec)
+        with told(self.spec), quietly(transformers):
+            folder = self.folder or self._from_hub()
+            recipe = _recipe_in(folder, self.spec)
+            self._check(recipe)
+            _check_weights(folder, recipe, self.local, spec=self.spec)
+            return _Model(
+                torch, folder, self.local, spec=self.spec, recipe=recipe, pooling=self._pooling, prompt=self._prompt
+            )
+
+    def _from_hub(self) -> Path:
+        """The folder of a name on the hub, downloaded unless it was before."""
         name, revision = self._named
         found = hub_folder(name, revision)
-        return load_layers(name if found is None else str(found), revision, self._wanted)
+        if found is not None and _has_weights(found):
+            return found
+        code = CODE if self.local.remote_code else ()
+        pickled = tuple(_WEIGHTS) if self.local.pickled else ()
+        return snapshot(name, revision=revision, wanted=(*WANTED, *code, *pickled))
 
-    def _recipe(self, folder: Path) -> Recipe:
-        try:
-            return recipe_of(lambda name: _json(folder / name))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    def _check(self, recipe: Recipe) -> None:
+        """Holds what is asked for against how the encoder was made.
+
+        Raises:
+            ConfigError: it was made otherwise.
+        """
+        if (recipe.modes is not None or OWN in {self._pooling, recipe.pooling}) and self._pooling != recipe.pooling:
+            said = f"has a layer {recipe.unusual!r}" if recipe.unusual else f"pools by {recipe.pooling}"
             raise ConfigError(
-                f"The files of {self.spec!r} that say how it pools cannot be used: {error}.",
-                hint="Give the folder of a sentence encoder as it was saved.",
-            ) from error
+                f"The sentence encoder {self.spec!r} {said}, and {self._pooling} is asked for.",
+                hint=f"Write `{self.spec}?pooling={recipe.pooling}`.",
+            )
+        if self._prompt is not None and self._prompt not in recipe.prompts:
+            names = ", ".join(sorted(recipe.prompts))
+            raise ConfigError(
+                f"The sentence encoder {self.spec!r} has no prompt {self._prompt!r}.",
+                hint=f"It has: {names}." if names else "It has none: leave `prompt` out.",
+            )
+
+
+class _Model:
+    """An encoder's weights, used by one thread.
+
+    Args:
+        torch: the package.
+        folder: with all of it.
+        local: how it is run.
+        spec: what to call it in messages.
+        recipe: what its files say.
+        pooling: how it pools where they do not say.
+        prompt: name of what is put in front of each text; None is the encoder's own, where it has one.
+
+    Raises:
+        MissingExtra: sentence-transformers is not installed.
+        ConfigError: there is no such device.
+        Exception: whatever the library raises over files that it cannot use.
+    """
+
+    def __init__(
+        self, torch: Any, folder: Path, local: Local, *, spec: str, recipe: Recipe, pooling: str, prompt: str | None
+    ) -> None:
+        dtype = "float32" if local.dtype == "auto" else local.dtype
+        self._torch = torch
+        self._prompt = prompt
+        self._batches = BatchRunner(torch, spec=spec, most=local.batch)
+        device = device_of(torch, local, dtype=dtype, spec=spec)
+        self._model = _library(spec).SentenceTransformer(
+            str(folder),
+            device=device,
+            trust_remote_code=local.remote_code,
+            local_files_only=True,
+            model_kwargs={"dtype": getattr(torch, dtype), "use_safetensors": None if local.pickled else True},
+        )
+        if not recipe.layers:
+            self._pool_by(pooling)
+        if recipe.unusual is None:
+            most = int(getattr(self._model.config, "max_position_embeddings", LONGEST))
+            self._model.max_seq_length = min(self._model.max_seq_length, most)
+        # Such an encoder would open what a text names, were it the path or the address of a picture.
+        self._sees = bool({"audio", "image", "video"} & set(self._model.modalities))
+
+    def vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector of the length 1 for each text, in their order.
+
+        Raises:
+            ModelError: one text alone does not fit into memory.
+        """
+        return self._batches.run(texts, self._batch, what="its texts", length=len)
+
+    def _pool_by(self, pooling: str) -> None:
+        """Has a plain transformer pooled in the ways that `pooling` names.
+
+        Raises:
+            ValueError: its vectors of tokens are not to be had.
+        """
+        if len(self._model) < 2:
+            msg = "it gives a vector a text itself, and nothing is left to pool"
+            raise ValueError(msg)
+        size = self._model[0].get_embedding_dimension()
+        self._model[1] = type(self._model[1])(size, pooling_mode=pooling.split("+"))
+
+    def _batch(self, texts: Sequence[str]) -> list[list[float]]:
+        vectors = self._model.encode(
+            [{"text": text} for text in texts] if self._sees else list(texts),
+            prompt_name=self._prompt,
+            batch_size=len(texts),
+            show_progress_bar=False,
+            convert_to_tensor=True,
+        )
+        return self._torch.nn.functional.normalize(vectors.float(), dim=1).cpu().tolist()
+
+
+def _library(spec: str) -> Any:
+    try:
+        return import_module("sentence_transformers")
+    except ImportError as error:
+        raise MissingExtra(
+            f"The sentence encoder {spec!r} needs sentence-transformers, and {error.name} is not installed.", hint=EXTRA
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How one encoder makes vectors, as far as its records and refusals depend on it."""
+
+    layers: tuple[tuple[str, str], ...]
+    """Class and folder of each; none where the encoder is a plain transformer, whose tokens are averaged."""
+    modes: tuple[str, ...] | None
+    """Ways of pooling; None where nothing says."""
+    prompts: Mapping[str, str]
+    """By name: what may be put in front of a text."""
+
+    @property
+    def pooling(self) -> str:
+        """The ways of pooling in one word; `own` where there are unusual layers."""
+        return OWN if self.unusual is not None else "+".join(self.modes or ("mean",))
+
+    @property
+    def unusual(self) -> str | None:
+        """The first layer that is neither transformer, pooling, dense layer nor normalization, or is out of order."""
+        kinds = [kind.rpartition(".")[2] for kind, _ in self.layers]
+        unknown = next((kind for kind in kinds if kind not in _USUAL), None)
+        if unknown is not None or not kinds:
+            return unknown
+        order = [kind for kind in kinds if kind != "Normalize"]
+        usual = (
+            order[:2] == ["Transformer", "Pooling"] and set(order[2:]) <= {"Dense"} and "Normalize" not in kinds[:-1]
+        )
+        return None if usual else next((kind for kind in order[2:] if kind != "Dense"), order[-1])
+
+
+def _recipe_in(folder: Path, spec: str) -> Recipe:
+    """The recipe in the files of a folder.
+
+    Raises:
+        ConfigError: it holds no weights in safetensors files, or a file says what cannot be.
+    """
+    if not _has_weights(folder):
+        raise ConfigError(f"The folder {str(folder)!r} holds no weights in safetensors files.", hint=_AS_SAVED)
+    try:
+        modules = cast("list[JsonObject]", _json(folder / "modules.json") or [])
+        layers = tuple((str(module["type"]), str(module.get("path", ""))) for module in modules)
+        pooling = next((path for kind, path in layers if kind.rpartition(".")[2] == "Pooling"), None)
+        whole = cast("JsonObject", _json(folder / "config_sentence_transformers.json") or {})
+        prompts = cast("JsonObject", whole.get("prompts") or {})
+        return Recipe(
+            layers=layers,
+            modes=None if pooling is None else _modes(_json(folder / pooling / "config.json") or {}),
+            prompts={name: str(text) for name, text in prompts.items()},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"The files of {spec!r} that say how it pools cannot be used: {error}.", hint=_AS_SAVED
+        ) from error
+
+
+def _modes(settings: JsonObject) -> tuple[str, ...]:
+    """The ways of pooling that the settings of a pooling layer name, in either of their forms.
+
+    Raises:
+        ValueError: one of them is not known.
+    """
+    named: Any = settings.get("pooling_mode")
+    if named is not None:
+        found = (named,) if isinstance(named, str) else tuple(str(mode) for mode in named)
+    else:
+        on = {name.removeprefix("pooling_mode_") for name, value in settings.items() if value is True}
+        found = tuple(mode for mode in MODES if on & {mode, f"{mode}_token", f"{mode}_tokens"}) or ("mean",)
+    if unknown := [mode for mode in found if mode not in MODES]:
+        msg = f"it pools by {unknown[0]}, and known are {', '.join(MODES)}"
+        raise ValueError(msg)
+    return found
+
+
+def _check_weights(folder: Path, recipe: Recipe, local: Local, *, spec: str) -> None:
+    """Refuses what sentence-transformers would unpickle, and code that it would run or leave out without a word.
+
+    Raises:
+        ConfigError: there is such a file, or such a layer.
+    """
+    for pickled, safe in {} if local.pickled else _WEIGHTS.items():
+        for file in folder.rglob(pickled):
+            if not any(file.with_name(name).is_file() for name in (safe, f"{safe}.index.json")):
+                raise ConfigError(
+                    f"The sentence encoder {spec!r} has weights in the pickle file "
+                    f"{file.relative_to(folder).as_posix()!r}, which can run any code.",
+                    hint="Take one with safetensors files, or allow it: `?pickled=true`.",
+                )
+    for kind, path in () if local.remote_code else recipe.layers:
+        dense = kind.rpartition(".")[2] == "Dense"
+        settings = cast("JsonObject", _json(folder / path / "config.json") or {}) if dense else {}
+        named = str(settings.get("activation_function") or "torch.")
+        foreign = kind if not kind.startswith(_THEIRS) else named if not named.startswith("torch.") else None
+        if foreign is not None:
+            raise ConfigError(
+                f"The sentence encoder {spec!r} needs {foreign!r}, which is code of its own.",
+                hint="Take one without, or allow its code to run: `?remote_code=true`.",
+            )
 
 
 def _pooling(text: str) -> str:
@@ -156,7 +362,8 @@ def _pooling(text: str) -> str:
 
 
 def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    """The content of a JSON file; None where there is no such file."""
+    return parse_json(path.read_bytes()) if path.is_file() else None
 
 
 def _check_name(source: str) -> None:
@@ -164,6 +371,10 @@ def _check_name(source: str) -> None:
     parts = name.split("/")
     if len(parts) > 2 or not all(part and not part.startswith((".", "~")) for part in parts):
         raise ConfigError(f"There is no folder {source!r}, and it is no name on the hub.", hint="Check the path.")
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(folder.rglob(f"*{SAFE}"))
 
 
 def _digest(folder: Path) -> str:

@@ -3,23 +3,29 @@
 Any architecture of transformers will do whose model has `get_text_features` and `get_image_features`: CLIP, SigLIP,
 SigLIP 2, ALIGN, Chinese CLIP, AltCLIP. The picture processor without torchvision is taken wherever there are two, so
 that the same pixels come of a picture everywhere.
+
+A text that is longer than an encoder reads comes in parts: at the ends of sentences, else between words, else within a
+word. Neighbouring sentences stay together as long as they fit; so do words where a sentence does not. No word is left
+out, and none is in two parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import ConfigError, ModelError
-from askance.models.encoders.arrays import half
-from askance.models.encoders.halving import Batches
+from askance.models.encoders.runtime import BatchRunner, plain
+from askance.models.encoders.vectors import half
 from askance.models.local.opening import check_report, device_of, packages, quietly, told
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-    from askance.models.encoders.arrays import Half
+    from askance.models.encoders.vectors import Half
     from askance.models.local.folders import Folder
     from askance.models.settings import Local
 
@@ -58,7 +64,7 @@ class Towers:
 
     def fits(self, text: str) -> bool:
         """Whether the whole of a text is read."""
-        return len(self._tokenizer(_plain(text), truncation=False, verbose=False)["input_ids"]) <= self.longest
+        return len(self._tokenizer(plain(text), truncation=False, verbose=False)["input_ids"]) <= self.longest
 
     def texts(self, texts: Sequence[str]) -> list[Half]:
         """The vectors of texts that fit, of the length 1 and in 16 bits, in their order.
@@ -66,10 +72,7 @@ class Towers:
         Raises:
             ModelError: what came out is no number, or one text does not fit into memory.
         """
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        made = self._batches.run([texts[place] for place in order], self._read, what="its texts")
-        found = dict(zip(order, made, strict=True))
-        return [found[place] for place in range(len(texts))]
+        return self._batches.run(texts, self._read, what="its texts", length=len)
 
     def pictures(self, pictures: Sequence[Picture]) -> list[Half]:
         """The vectors of pictures, likewise.
@@ -98,7 +101,7 @@ class Towers:
     def _read(self, texts: Sequence[str]) -> list[Half]:
         fixed = self.folder.kind in FIXED_KINDS
         tokens = self._tokenizer(
-            [_plain(text) for text in texts],
+            [plain(text) for text in texts],
             padding="max_length" if fixed else True,
             max_length=self.longest if fixed else None,
             truncation=False,
@@ -143,8 +146,8 @@ class Towers:
         return device_of(self._torch, self._local, dtype=self.dtype, spec=self.spec)
 
     @cached_property
-    def _batches(self) -> Batches:
-        return Batches(self._torch, spec=self.spec, most=self._local.batch)
+    def _batches(self) -> BatchRunner:
+        return BatchRunner(self._torch, spec=self.spec, most=self._local.batch)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -195,6 +198,60 @@ def no_towers(spec: str, kind: str) -> ConfigError:
     )
 
 
-def _plain(text: str) -> str:
-    # Half a surrogate pair has no form that a tokenizer takes.
-    return text.encode("utf-8", "replace").decode("utf-8")
+# --- parts of long texts ---
+
+_SENTENCES = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。\uff01\uff1f])|\s*\n\s*")
+
+
+def parts_of(text: str, fits: Callable[[str], bool]) -> tuple[str, ...]:
+    """`text` in parts that fit, in order; one part where it fits as it is.
+
+    Args:
+        text: of any length.
+        fits: whether an encoder reads a text whole; a single character counts as if it did.
+    """
+    if fits(text):
+        return (text,)
+    return tuple(_together(_sentences(text), fits, smaller=_by_words))
+
+
+def _sentences(text: str) -> list[str]:
+    cuts = [0, *(found.end() for found in _SENTENCES.finditer(text)), len(text)]
+    pieces = (text[start:end].strip() for start, end in pairwise(cuts))
+    return [piece for piece in pieces if piece]
+
+
+def _by_words(sentence: str, fits: Callable[[str], bool]) -> Iterator[str]:
+    return _together(sentence.split(), fits, smaller=_by_halves)
+
+
+def _by_halves(word: str, fits: Callable[[str], bool]) -> Iterator[str]:
+    """A word that does not fit, such as an address, in pieces that do."""
+    if len(word) == 1 or fits(word):
+        yield word
+        return
+    middle = len(word) // 2
+    yield from _by_halves(word[:middle], fits)
+    yield from _by_halves(word[middle:], fits)
+
+
+def _together(
+    pieces: Sequence[str],
+    fits: Callable[[str], bool],
+    *,
+    smaller: Callable[[str, Callable[[str], bool]], Iterator[str]],
+) -> Iterator[str]:
+    """As many neighbouring pieces in a part as fit; a piece that does not fit alone is made smaller."""
+    held = ""
+    for piece in pieces:
+        longer = f"{held} {piece}" if held else piece
+        if fits(longer):
+            held = longer
+            continue
+        if held:
+            yield held
+        held = piece if fits(piece) else ""
+        if not held:
+            yield from smaller(piece, fits)
+    if held:
+        yield held

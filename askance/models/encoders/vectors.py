@@ -1,22 +1,52 @@
-"""Vectors as records hold them, and how alike two are."""
+"""Vectors: in records, and beside them in files, where an encoder has one row for each of its vectors.
+
+`vectors/DIGEST.rows` in the store's folder begins with a line that says whose vectors these are. Then come rows of one
+size: 32 bytes of key, 4 of checksum, and numbers of 16 bits. A file only grows, and is read where it lies, by a memory
+map. So a copy of it is whole at any moment: rows that were being written are not there yet. What a crash leaves of a
+row is cut off by the next writer; a row whose checksum does not fit is an error and never a vector. Writers take turns
+by a lock that falls with their process.
+
+The file saves work and decides nothing: what a run used is on record, and without the file vectors are made anew. An
+encoder's vectors have the length 1 and are rounded to 16 bits before anything is made of them, so that it does not
+matter whether they were kept. The products of two such vectors add up without rounding in 64 bits: whatever is worked
+out from them is the same in any order, in parts or at once.
+"""
 
 from __future__ import annotations
 
 import binascii
+import json
+import logging
 import math
+import os
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
 from operator import mul
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zlib import crc32
 
-from askance.errors import BadRecord, ModelError, UsageError
+from askance.errors import BadRecord, ModelError, StoreError, UsageError
 from askance.replay import DAMAGED_HINT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import numpy as np
+    from numpy.typing import NDArray
 
     from askance.chat import JsonObject
+
+    Half: TypeAlias = NDArray[np.float16]
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  # not a POSIX system
+    fcntl = None
+
+# --- in records: numbers of 32 bits ---
 
 Vector: TypeAlias = tuple[float, ...]
 """Numbers of 32 bits each: what a record holds, so that a replay gives the very same."""
@@ -69,3 +99,257 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
         )
     lengths = math.hypot(*one) * math.hypot(*other)
     return max(-1.0, min(1.0, sum(map(mul, one, other)) / lengths)) if lengths else 0.0
+
+
+# --- in files: rows of 16 bits ---
+
+FOLDER = "vectors"
+"""In the store's folder."""
+
+MAGIC = b"askance vectors 1 "
+_KEY, _SUM = 32, 4
+"""Bytes of a row before its numbers."""
+_ALIGNED = 64
+_LONGEST_HEADER = 100_000
+_log = logging.getLogger("askance")
+
+
+class VectorFile:
+    """The vectors of one encoder on disk; safe with several threads and processes.
+
+    The keys of all rows are held in memory, about 150 bytes each; the numbers are not.
+
+    Args:
+        folder: of the store.
+        about: says whose vectors these are, as JSON.
+    """
+
+    def __init__(self, folder: Path, about: JsonObject) -> None:
+        self.about = json.dumps(about, sort_keys=True)
+        self.path = folder / FOLDER / f"{sha256(self.about.encode()).hexdigest()[:32]}.rows"
+        self._lock = Lock()
+        self._told = False
+        self._forget()
+
+    def find(self, keys: Sequence[str]) -> dict[str, Half]:
+        """Of `keys`, those that are here, with their vectors.
+
+        Raises:
+            StoreError: the file is none of vectors, or one of the rows is damaged.
+        """
+        with self._lock:
+            self._look()
+            return {key: self._row(key) for key in dict.fromkeys(keys) if bytes.fromhex(key) in self._places}
+
+    def keep(self, vectors: Mapping[str, Half]) -> None:
+        """Puts away what is not here yet; it is on the disk when this returns. What cannot be kept is said once.
+
+        Raises:
+            StoreError: the file is none of vectors, or of vectors of another size.
+        """
+        try:
+            self._keep(vectors)
+        except OSError as error:
+            if not self._told:
+                self._told = True
+                _log.warning("Vectors cannot be kept in %s and are made anew in the next run: %s.", self.path, error)
+
+    def verify(self) -> Iterator[str]:
+        """What is wrong with the file, in words; nothing is, as a rule."""
+        with self._lock:
+            try:
+                self._look()
+            except StoreError as error:
+                yield str(error)
+                return
+            for key in self._places:
+                try:
+                    self._row(key.hex())
+                except StoreError as error:
+                    yield str(error)
+
+    def _keep(self, vectors: Mapping[str, Half]) -> None:
+        if not vectors or fcntl is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock, _turn(self.path.parent / "lock"):
+            size = len(next(iter(vectors.values())))
+            if not self.path.exists():
+                _begin(self.path, self.about, size)
+            self._look()
+            fresh = {key: vector for key, vector in vectors.items() if bytes.fromhex(key) not in self._places}
+            if size != self._size:
+                raise _damaged(self.path, f"its rows have {self._size} numbers, and now they are {size}")
+            with self.path.open("r+b") as file:
+                end = file.seek(0, os.SEEK_END)
+                end -= (end - self._start) % self._step
+                file.truncate(end)
+                file.seek(end)
+                file.write(b"".join(_packed(key, vector) for key, vector in fresh.items()))
+                file.flush()
+                os.fsync(file.fileno())
+            self._look()
+
+    def _forget(self) -> None:
+        self._file = (0, 0)
+        self._start = self._size = self._step = self._count = 0
+        self._rows: Any = None
+        self._places: dict[bytes, int] = {}
+
+    def _look(self) -> None:
+        """Takes in what was added since the last look."""
+        import numpy as np
+
+        try:
+            state = self.path.stat()
+        except FileNotFoundError:
+            self._forget()
+            return
+        file = (state.st_dev, state.st_ino)
+        if file != self._file or (state.st_size - self._start) // max(1, self._step) < self._count:
+            self._forget()
+            self._read_header()
+            self._file = file
+        count = (state.st_size - self._start) // self._step
+        if count == self._count:
+            return
+        row = np.dtype([("key", f"V{_KEY}"), ("sum", "<u4"), ("vector", "<f2", (self._size,))])
+        self._rows = np.memmap(self.path, dtype=row, mode="r", offset=self._start, shape=(count,))
+        added: list[bytes] = self._rows["key"][self._count :].tolist()
+        self._places.update(zip(added, range(self._count, count), strict=True))
+        self._count = count
+
+    def _read_header(self) -> None:
+        try:
+            about, self._size, self._start = _header(self.path)
+        except ValueError:
+            raise _damaged(self.path, "it does not begin as one") from None
+        if about != self.about:
+            raise _damaged(self.path, "it is another encoder's")
+        self._step = _KEY + _SUM + 2 * self._size
+
+    def _row(self, key: str) -> Half:
+        place = self._places[bytes.fromhex(key)]
+        row = self._rows[place]
+        vector: Half = row["vector"].copy()
+        if int(row["sum"]) != crc32(bytes.fromhex(key) + vector.tobytes()):
+            raise _damaged(self.path, f"the checksum of row {place:,} does not fit")
+        return vector
+
+
+class MemoryVectors:
+    """The same where there is no folder: a few thousand vectors in memory, those kept first forgotten first."""
+
+    MOST = 4096
+
+    def __init__(self) -> None:
+        self._vectors: dict[str, Half] = {}
+
+    def find(self, keys: Sequence[str]) -> dict[str, Half]:
+        """Of `keys`, those that are here, with their vectors."""
+        return {key: self._vectors[key] for key in keys if key in self._vectors}
+
+    def keep(self, vectors: Mapping[str, Half]) -> None:
+        """Holds `vectors`."""
+        self._vectors.update(vectors)
+        for key in list(self._vectors)[: max(0, len(self._vectors) - self.MOST)]:
+            del self._vectors[key]
+
+
+def half(vector: Any) -> Half:
+    """`vector`, numbers of any kind, at the length 1 and in 16 bits."""
+    import numpy as np
+
+    found = np.asarray(vector, dtype=np.float64)
+    length = float(np.sqrt((found * found).sum()))
+    return (found / length if length else found).astype("<f2")
+
+
+def cosine_of(one: Half, other: Half) -> float:
+    """How alike two vectors are, from −1 to 1; 0 where one has no length. What is added up is not rounded."""
+    import numpy as np
+
+    left, right = one.astype(np.float64), other.astype(np.float64)
+    lengths = float(np.sqrt(left @ left)) * float(np.sqrt(right @ right))
+    return max(-1.0, min(1.0, float(left @ right) / lengths)) if lengths else 0.0
+
+
+def mean_of(vectors: Sequence[Half]) -> Half:
+    """The mean of vectors of the length 1, brought to the length 1; a single one stays as it is."""
+    import numpy as np
+
+    return vectors[0] if len(vectors) == 1 else half(np.stack(vectors).astype(np.float64).mean(axis=0))
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of vectors in a store's folder."""
+    return sorted((folder / FOLDER).glob("*.rows"))
+
+
+def verify_files(folder: Path) -> Iterator[str]:
+    """What is wrong with the files of vectors in a store's folder, in words."""
+    for path in files_in(folder):
+        try:
+            file = VectorFile(folder, json.loads(_header(path)[0]))
+        except ValueError:
+            yield str(_damaged(path, "it does not begin as one"))
+            continue
+        if file.path.name == path.name:
+            yield from file.verify()
+        else:
+            yield str(_damaged(path, "it has the name of another encoder's"))
+
+
+def _header(path: Path) -> tuple[str, int, int]:
+    """Whose vectors a file holds, how many numbers each has, and where they begin.
+
+    Raises:
+        ValueError: it is no file of vectors.
+    """
+    with path.open("rb") as file:
+        first = file.read(_LONGEST_HEADER).partition(b"\n")[0]
+    try:
+        said: JsonObject = json.loads(first.removeprefix(MAGIC)) if first.startswith(MAGIC) else {}
+        size, about = int(said["size"]), json.dumps(said["encoder"], sort_keys=True)
+    except (KeyError, TypeError) as error:
+        raise ValueError(str(error)) from error
+    if size < 1:
+        msg = f"vectors of {size} numbers"
+        raise ValueError(msg)
+    return about, size, len(first) + 1
+
+
+def _damaged(path: Path, why: str) -> StoreError:
+    return StoreError(
+        f"The file of vectors {str(path)!r} cannot be used: {why}.",
+        hint="Delete it: its vectors are made anew from the weights, and no record depends on it.",
+    )
+
+
+def _packed(key: str, vector: Half) -> bytes:
+    name, numbers = bytes.fromhex(key), vector.astype("<f2").tobytes()
+    return name + crc32(name + numbers).to_bytes(_SUM, "little") + numbers
+
+
+def _begin(path: Path, about: str, size: int) -> None:
+    """Makes the file with its first line, whole or not at all."""
+    said = json.dumps({"encoder": json.loads(about), "size": size}, sort_keys=True).encode()
+    blank = -(len(MAGIC) + len(said) + 1) % _ALIGNED
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        file.write(MAGIC + said + b" " * blank + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+@contextmanager
+def _turn(path: Path) -> Generator[None]:
+    """Holds the lock of the folder."""
+    held = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o666)
+    try:
+        if fcntl is not None:
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)

@@ -1,8 +1,9 @@
-"""Downloads of models, by the hub's own client: asked for by name, never on the way to an answer."""
+"""Downloads of models, by the hub's own client, where a name was given for them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ WANTED = ("*.jinja", "*.json", "*.model", "*.safetensors", "*.tiktoken", "*.txt"
 """Files that a model is read from: weights as data alone, no pickles and no code."""
 UNWANTED = ("*/*",)
 """Folders within: the same weights for other programs."""
+CODE = ("*.py",)
+"""Files that are wanted as well where the code of a model is run."""
 
 
 def is_here(name: str, local: Local | None = None) -> bool:
@@ -36,17 +39,30 @@ def fetch(name: str, *, revision: str | None = None) -> Path:
         ConfigError: no hub is reached, it has no such model, or the download broke off.
         MissingExtra: the hub's client is not installed.
     """
+    hub = _hub()
     try:
-        hub: Any = import_module("huggingface_hub")
-    except ImportError as error:
-        raise MissingExtra("Downloads need huggingface_hub, which is not installed.", hint=EXTRA) from error
-    try:
-        hub.snapshot_download(
-            name, revision=revision, allow_patterns=list(WANTED), ignore_patterns=list(UNWANTED), max_workers=4
-        )
+        snapshot(name, revision=revision, wanted=WANTED, unwanted=UNWANTED)
     except Exception as error:
         raise _failed(hub, name, error) from error
     return find_folder(name, Local(revision=revision)).path
+
+
+def snapshot(name: str, *, revision: str | None, wanted: Sequence[str], unwanted: Sequence[str] = ()) -> Path:
+    """The folder of what is called `name` on the hub, with its files that have a `wanted` name and no `unwanted` one.
+
+    Raises:
+        MissingExtra: the hub's client is not installed.
+        Exception: what the hub's client raises.
+    """
+    patterns = {"allow_patterns": list(wanted), "ignore_patterns": list(unwanted)}
+    return Path(_hub().snapshot_download(name, revision=revision, max_workers=4, **patterns))
+
+
+def _hub() -> Any:
+    try:
+        return import_module("huggingface_hub")
+    except ImportError as error:
+        raise MissingExtra("Downloads need huggingface_hub, which is not installed.", hint=EXTRA) from error
 
 
 def bring(name: str) -> str:

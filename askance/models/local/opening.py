@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from askance.errors import ConfigError, MissingExtra
+from askance.errors import AskanceError, ConfigError, MissingExtra
 from askance.models.local.memory import is_no_room, shortage
 
 if TYPE_CHECKING:
@@ -75,15 +75,17 @@ def check_report(report: Mapping[str, Any]) -> None:
 
 @contextmanager
 def told(spec: str) -> Generator[None]:
-    """Errors of transformers in one sentence each."""
+    """Errors of transformers, and of what is built on it, in one sentence each."""
     try:
         yield
+    except AskanceError:
+        raise
     except ImportError as error:
         said = " ".join(str(error).split())[:200].rstrip(".")
         raise MissingExtra(
             f"The model {spec!r} needs a package that is not installed: {said}.", hint="Install it beside askance."
         ) from error
-    except (OSError, ValueError, KeyError, RuntimeError, AttributeError, MemoryError) as error:
+    except Exception as error:  # their code may raise anything over files that it cannot use
         if is_no_room(error):
             raise ConfigError(
                 f"The model {spec!r} does not fit into memory: {shortage(error)}.",

@@ -11,7 +11,7 @@ import pytest
 
 from askance.chat import key_of
 from askance.errors import StoreError
-from askance.models.encoders.arrays import MemoryVectors, VectorFile, cosine_of, files_in, half, mean_of, verify_files
+from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, files_in, half, mean_of, verify_files
 
 ABOUT = {"model": {"provider": "clip", "model": "clip:abc:float32"}}
 STEP = 32 + 4 + 2 * 3

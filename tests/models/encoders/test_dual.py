@@ -16,8 +16,7 @@ from askance.errors import BadImage, ConfigError, ModelError, OutOfMemory, Repla
 from askance.images import Image, View, drawing
 from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get_scorer, nearest_texts
 from askance.models.encoders.dual import DualEncoder
-from askance.models.encoders.parts import parts_of
-from askance.models.encoders.towers import Towers
+from askance.models.encoders.towers import Towers, parts_of
 from askance.replay import MemoryStore, Store
 from tests.models.encoders.conftest import Folders
 from tests.models.encoders.test_sentence import spoil

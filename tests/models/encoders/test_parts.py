@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from askance.models.encoders.parts import parts_of
+from askance.models.encoders.towers import parts_of
 
 
 def words(most: int) -> Callable[[str], bool]:

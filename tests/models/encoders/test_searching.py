@@ -11,8 +11,8 @@ import pytest
 from askance.errors import BadRecord, ReplayMiss, UsageError
 from askance.images import Image
 from askance.models import Engine, Hit, ScriptedEmbedder, ScriptedScorer, best_texts, nearest_texts
-from askance.models.encoders.arrays import half
-from askance.models.encoders.retrieval import Nearest
+from askance.models.encoders.search import Nearest
+from askance.models.encoders.vectors import half
 from askance.replay import MemoryStore, Record, Store
 from tests.scripted import PICTURE
 

@@ -13,14 +13,13 @@ from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadRecord, ModelError, UsageError
 from askance.images import CLEAN, WHOLE, Image, ImagePolicy, View
-from askance.models.encoders.addressing import from_spec, id_of_form, identity_of
-from askance.models.encoders.kept import Kept
+from askance.models.encoders.records import RecordedResponses, from_spec, id_of_form, identity_of
 from askance.models.engine import Engine, default_engine
 from askance.models.seam import close
 from askance.replay import DAMAGED_HINT
 
 PROVIDERS: Mapping[str, str] = {
-    "bem": "askance.models.encoders.equivalence:answer_classifier",
+    "bem": "askance.models.encoders.classifier:answer_classifier",
     "clip": "askance.models.encoders.dual:dual_encoder",
 }
 """Where the scorer of each kind of spec is: made from what stands behind the colon."""
@@ -94,7 +93,7 @@ class RecordedScorer:
         self.parameters = parameters
         self.policy = policy
         self._scorer = scorer
-        self._kept = Kept("score", engine, stored=self.stored, title=str(self.id))
+        self._responses = RecordedResponses("score", engine, stored=self.stored, title=str(self.id))
 
     def form(self) -> JsonObject:
         """Everything but picture and text that decides a score, as JSON: `get_scorer` takes it for its records."""
@@ -125,7 +124,7 @@ class RecordedScorer:
         self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: View = WHOLE
     ) -> frozenset[str]:
         """Keys of the scores that would have to be made, for they are not on record."""
-        return self._kept.lacking([self.request(subject, text, view=view) for text in texts])
+        return self._responses.lacking([self.request(subject, text, view=view) for text in texts])
 
     async def score(self, image: Image, texts: Sequence[str], *, view: View = WHOLE) -> list[float]:
         """A score for each text, in their order; those that are missing are made together, equal texts once.
@@ -150,7 +149,7 @@ class RecordedScorer:
         Raises:
             CallError: it gave something else than a number for each text.
         """
-        self._kept.lend_folder(self._scorer)
+        self._responses.lend_folder(self._scorer)
         if view != WHOLE and not isinstance(self._scorer, _Nobody):
             method = _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)
             return self._checked(await method(image, texts, view), len(texts))
@@ -167,7 +166,7 @@ class RecordedScorer:
         """
 
         async def ask(some: Sequence[str]) -> Sequence[float]:
-            self._kept.lend_folder(self._scorer)
+            self._responses.lend_folder(self._scorer)
             method = _method(self._scorer, "score_texts", lacking="no texts without a picture", by=self.id)
             return self._checked(await method(about, some), len(some))
 
@@ -182,7 +181,7 @@ class RecordedScorer:
         async def make(places: Sequence[int]) -> list[JsonObject]:
             return [{"score": score} for score in await ask([texts[place] for place in places])]
 
-        found = await self._kept.answers(forms, make)
+        found = await self._responses.get(forms, make)
         return [_score(response, form) for form, response in zip(forms, found, strict=True)]
 
     def _checked(self, scores: Sequence[float], count: int) -> list[float]:
@@ -302,3 +301,27 @@ class _Nobody:
             f"{text[:60]!r}.",
             hint="Name the scorer itself.",
         )
+
+
+class ScriptedScorer:
+    """Gives the scores that a function of picture and text gives.
+
+    Args:
+        score: from a picture and a text to the score.
+        identity: the name that its scores are filed under; None neither records nor replays them.
+    """
+
+    def __init__(self, score: Callable[[Image, str], float], *, identity: str | None = None) -> None:
+        self.id = ModelId("scripted", identity or "scripted", name=identity)
+        self.stored = identity is not None
+        """Whether its scores are recorded and replayed."""
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+        """Name of the picture and the texts of each call, in order."""
+        self._score = score
+
+    async def score(self, image: Image, texts: Sequence[str]) -> Sequence[float]:
+        self.asked.append((image.name, tuple(texts)))
+        return [self._score(image, text) for text in texts]
+
+    def __repr__(self) -> str:
+        return f"ScriptedScorer(identity={self.id.name!r}, asked={len(self.asked)})"

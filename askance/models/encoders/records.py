@@ -1,4 +1,4 @@
-"""What is not chat and kept on record all the same: vectors and scores, looked up or made many at once.
+"""What embedders and scorers have in common: how one is named, and its responses on record, many at a time.
 
 The modes are those of `recording.py`. Equal requests are made once, and what is missing is made in one go, because a
 local model is fastest so.
@@ -7,18 +7,19 @@ local model is fastest so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from askance.chat import JsonObject, key_of
-from askance.errors import UsageError
+from askance.chat import JsonObject, ModelId, key_of
+from askance.errors import ConfigError, UsageError
+from askance.models.backend import load
 from askance.models.loop import PerLoop
 from askance.models.scope import scope
+from askance.models.spec import nearest
 from askance.replay import Record, Store, explain_miss
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from askance.models.engine import Engine
@@ -28,8 +29,8 @@ Make: TypeAlias = "Callable[[Sequence[int]], Awaitable[Sequence[JsonObject]]]"
 """From places among the requests to the responses there."""
 
 
-class Kept:
-    """The answers of one kind that one model gives.
+class RecordedResponses:
+    """The responses of one kind that one model gives, from its records where they are there.
 
     Args:
         kind: of the records.
@@ -53,7 +54,7 @@ class Kept:
         self._renewed: set[str] = set()
         self._under_way: PerLoop[dict[str, asyncio.Event]] = PerLoop(dict[str, asyncio.Event])
 
-    async def answers(self, forms: Sequence[JsonObject], make: Make) -> list[JsonObject]:
+    async def get(self, forms: Sequence[JsonObject], make: Make) -> list[JsonObject]:
         """The responses to `forms`, in their order.
 
         Args:
@@ -134,3 +135,56 @@ class Kept:
         if shelf.mode == "refresh":
             self._renewed.update(key for key, done in zip(fresh, written, strict=True) if done)
         return found | made
+
+
+# --- how an embedder or a scorer is named ---
+
+
+def from_spec(spec: str, providers: Mapping[str, str], *, what: str, examples: str) -> object:
+    """What the spec `provider:rest` names.
+
+    Args:
+        spec: as written.
+        providers: by name, where the class or function is that makes it of the rest.
+        what: what it is that is named, for messages.
+        examples: of specs.
+
+    Raises:
+        ConfigError: there is no such provider, or nothing stands behind the colon.
+    """
+    provider, _, rest = spec.partition(":")
+    if provider not in providers or not rest.strip():
+        known = nearest(provider, providers) if provider not in providers else ""
+        raise ConfigError(f"{spec!r} names no {what}.", hint=f"{known}Write {examples}.")
+    make: Callable[[str], object] = load(providers[provider])
+    return make(rest.strip())
+
+
+def identity_of(model: object, identity: str | None) -> ModelId | None:
+    """The identity of an object of the caller's: the name given to it, else its own `id`; None where it has neither."""
+    own: object = getattr(model, "id", None)
+    if identity is not None:
+        return ModelId("custom", identity, name=identity)
+    if getattr(model, "stored", True) is False:
+        return None
+    if isinstance(own, str) and own:
+        return ModelId("custom", own, name=own)
+    return own if isinstance(own, ModelId) else None
+
+
+def id_of_form(form: object) -> ModelId:
+    """The identity in the canonical form of a request.
+
+    Raises:
+        UsageError: it is none.
+    """
+    shown = str(form)[:80]
+    fields = cast("Mapping[str, object]", form if isinstance(form, Mapping) else {})
+    provider, model, name = (fields.get(field) for field in ("provider", "model", "name"))
+    if isinstance(name, str) and name:
+        return ModelId("custom", name, name=name)
+    if isinstance(provider, str) and isinstance(model, str):
+        return ModelId(provider, model)
+    raise UsageError(
+        f"This is the identity of no model: {shown!r}.", hint="Give what a run's `run.json` says of a model."
+    )

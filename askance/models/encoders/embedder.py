@@ -6,15 +6,14 @@ text. A replay needs neither the weights nor the package that runs them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ModelError, UsageError
 from askance.models.backend import load
-from askance.models.encoders.addressing import from_spec, id_of_form, identity_of
-from askance.models.encoders.kept import Kept
+from askance.models.encoders.records import RecordedResponses, from_spec, id_of_form, identity_of
 from askance.models.encoders.vectors import Vector, packed, unpacked
 from askance.models.engine import Engine, default_engine
 from askance.models.seam import close
@@ -78,7 +77,7 @@ class RecordedEmbedder:
         self.parameters = parameters
         self.normalized = normalized
         self._embedder = embedder
-        self._kept = Kept("embed", engine, stored=self.stored, title=str(self.id))
+        self._responses = RecordedResponses("embed", engine, stored=self.stored, title=str(self.id))
 
     def form(self) -> JsonObject:
         """Everything but the text that decides a vector, as JSON: `get_embedder` takes it for its records."""
@@ -94,7 +93,7 @@ class RecordedEmbedder:
 
     def lacking(self, texts: Sequence[str]) -> frozenset[str]:
         """Keys of the vectors that would have to be made, for they are not on record."""
-        return self._kept.lacking([self.request(text) for text in texts])
+        return self._responses.lacking([self.request(text) for text in texts])
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """A vector for each text, in their order; those that are missing are made together, equal texts once.
@@ -109,7 +108,7 @@ class RecordedEmbedder:
             made = await self.fresh([texts[place] for place in places])
             return [packed(vector, by=str(self.id)) for vector in made]
 
-        found = await self._kept.answers(forms, make)
+        found = await self._responses.get(forms, make)
         return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, found, strict=True)]
 
     async def fresh(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
@@ -118,7 +117,7 @@ class RecordedEmbedder:
         Raises:
             CallError: it gave something else than a vector for each text.
         """
-        self._kept.lend_folder(self._embedder)
+        self._responses.lend_folder(self._embedder)
         return _checked(await self._embedder.embed(texts), len(texts), by=str(self.id))
 
     @property
@@ -129,7 +128,7 @@ class RecordedEmbedder:
     @property
     def folder(self) -> Path | None:
         """Where vectors may be kept beside the records; None where nothing may be read or kept."""
-        return self._kept.folder
+        return self._responses.folder
 
     def changed(self, *, identity: str | None = None, engine: Engine | None = None) -> RecordedEmbedder:
         """The same embedder under another name, or in another engine."""
@@ -227,3 +226,36 @@ class _Nobody:
             f"The embedder {str(self._model)!r} is known by its records alone, and they lack {texts[0][:60]!r}.",
             hint="Name the embedder itself: a spec, or an object.",
         )
+
+
+class ScriptedEmbedder:
+    """Gives the vectors that a function of the text gives.
+
+    Args:
+        vector: from a text to its vector.
+        identity: the name that its vectors are filed under; None neither records nor replays them, for nothing tells
+            them from those of another script.
+        normalized: whether every vector has the length 1; None does not say.
+    """
+
+    def __init__(
+        self,
+        vector: Callable[[str], Sequence[float]],
+        *,
+        identity: str | None = None,
+        normalized: bool | None = None,
+    ) -> None:
+        self.id = ModelId("scripted", identity or "scripted", name=identity)
+        self.stored = identity is not None
+        """Whether its vectors are recorded and replayed."""
+        self.normalized = normalized
+        self.asked: list[tuple[str, ...]] = []
+        """The texts of each call, in order."""
+        self._vector = vector
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        self.asked.append(tuple(texts))
+        return [self._vector(text) for text in texts]
+
+    def __repr__(self) -> str:
+        return f"ScriptedEmbedder(identity={self.id.name!r}, asked={len(self.asked)})"

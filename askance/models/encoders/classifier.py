@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ModelId
 from askance.errors import ConfigError, UsageError
-from askance.models.encoders.halving import Batches
-from askance.models.encoders.settling import one_of, settings_in
+from askance.models.encoders.runtime import BATCH, BatchRunner, one_of, plain, settings_in
 from askance.models.local.folders import Folder, find_folder
 from askance.models.local.identity import identity_of, is_identity
 from askance.models.local.opening import check_report, device_of, packages, quietly, told
@@ -30,9 +29,6 @@ from askance.models.settings import Local
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-
-BATCH = 32
-"""Answers that are scored at a time."""
 
 NEEDED = ("question", "reference")
 """What an answer is held against."""
@@ -118,7 +114,7 @@ class _Loaded:
             check_report(report)
             self._model = model.to(device).eval()
         self._torch, self._label, self._spec = torch, label, spec
-        self._batches = Batches(torch, spec=spec, most=local.batch)
+        self._batches = BatchRunner(torch, spec=spec, most=local.batch)
         self._longest = min(
             int(folder.config.get("max_position_embeddings", 512)), int(self._tokenizer.model_max_length)
         )
@@ -130,15 +126,12 @@ class _Loaded:
         Raises:
             ModelError: one of them does not fit into memory.
         """
-        order = sorted(range(len(triples)), key=lambda place: sum(map(len, triples[place])))
-        made = self._batches.run([self._tokens(triples[place]) for place in order], self._batch, what="its texts")
-        found = dict(zip(order, made, strict=True))
-        return [found[place] for place in range(len(triples))]
+        return self._batches.run(triples, self._batch, what="its texts", length=lambda triple: sum(map(len, triple)))
 
     def _tokens(self, triple: Sequence[str]) -> tuple[list[int], list[int]]:
         """Numbers of the tokens, and of the segments that they stand in."""
         parts = [
-            cast("list[int]", self._tokenizer(_plain(text), add_special_tokens=False)["input_ids"]) for text in triple
+            cast("list[int]", self._tokenizer(plain(text), add_special_tokens=False)["input_ids"]) for text in triple
         ]
         while sum(map(len, parts)) > max(self._longest - 1 - len(parts), 0):
             max(parts, key=len).pop()
@@ -148,7 +141,8 @@ class _Loaded:
             segments += [min(place, self._segments - 1)] * (len(part) + 1)
         return ids, segments
 
-    def _batch(self, some: Sequence[tuple[list[int], list[int]]]) -> list[float]:
+    def _batch(self, triples: Sequence[tuple[str, str, str]]) -> list[float]:
+        some = [self._tokens(triple) for triple in triples]
         torch, width = self._torch, max(len(ids) for ids, _ in some)
         padding = int(self._tokenizer.pad_token_id or 0)
 
@@ -186,11 +180,6 @@ def _classifier_in(source: str, local: Local, spec: str) -> Folder:
             hint="Give one that was trained to tell equivalent answers from others.",
         )
     return folder
-
-
-def _plain(text: str) -> str:
-    """Half a surrogate pair has no form that a tokenizer takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def answer_classifier(rest: str) -> AnswerClassifier:
