@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import math
 import os
 import struct
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -251,8 +253,8 @@ def test_vectors_of_two_sizes_cannot_be_compared() -> None:
 
 
 def folder_of(place: Path, **files: bytes) -> Path:
-    place.mkdir()
     for name, content in {"model.safetensors": b"weights", "config.json": b"{}", **files}.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(content)
     return place
 
@@ -265,6 +267,138 @@ def test_a_folder_is_known_by_what_decides_vectors_and_not_by_its_place(tmp_path
     assert here == there
     assert other != here
     assert str(here).startswith("st:sha256:")
+
+
+def module(kind: str, path: str = "") -> dict[str, str]:
+    return {"type": f"sentence_transformers.models.{kind}", "path": path}
+
+
+def pooled(settings: dict[str, Any], *more: dict[str, str]) -> dict[str, bytes]:
+    """The files of an encoder that pools as its `settings` say."""
+    modules = [module("Transformer"), module("Pooling", "1_Pooling"), *more]
+    return {"modules.json": json.dumps(modules).encode(), "1_Pooling/config.json": json.dumps(settings).encode()}
+
+
+EVERY = ("mean_tokens", "cls_token", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
+PROMPTS = {"config_sentence_transformers.json": b'{"prompts": {"query": "find: "}}'}
+
+KEYS: dict[str, tuple[dict[str, bytes], str, str, str]] = {
+    "a plain transformer": ({}, "", "mean", "96c7699d511dfd24598ef4b69b6bf0345ed3377b9b2d05d4466bc1ee8d4bfa97"),
+    "one that pools as was said": (
+        {},
+        "?pooling=lasttoken",
+        "lasttoken",
+        "e10eb2e0c5cd63dd8285b4965c8df7f4e6afb1170734c81b32e8e56ff93b44ae",
+    ),
+    "in other numbers": (
+        {},
+        "?dtype=bfloat16",
+        "mean",
+        "905da031970f2bf3e36fc7fc07d9e4bc430473ff4b0868716228bb0f3152ffab",
+    ),
+    "older settings": (
+        pooled({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}),
+        "",
+        "cls",
+        "17c98cfa6c12156b99fc4d78eb1fad475362eb7b4058668681f9f2472f2b5483",
+    ),
+    "nothing is on": (
+        pooled({"pooling_mode_cls_token": False}),
+        "",
+        "mean",
+        "173f3bff294469511068aef44fed5a6551b8614249658c5871c37a25fd9e896f",
+    ),
+    "every way": (
+        pooled({f"pooling_mode_{way}": True for way in EVERY}),
+        "",
+        "cls+max+mean+mean_sqrt_len_tokens+weightedmean+lasttoken",
+        "b2ab9c922a5ff59cdaa0d962d4b5a5dcf55001afe99878c3aedba016b8e730c5",
+    ),
+    "newer settings": (
+        pooled({"pooling_mode": "lasttoken", "pooling_mode_cls_token": True}),
+        "",
+        "lasttoken",
+        "ed69935e6a8ac5aa8df88189d6bcdb8ca2f7ceafb554ddc8a99aa6084c6033eb",
+    ),
+    "a list": (
+        pooled({"pooling_mode": ["mean", "cls"]}),
+        "",
+        "mean+cls",
+        "0aed052e61946a4fcfb8db21cd0881c8eab339ca8871ac1a60e778eb47e47c34",
+    ),
+    "a dense layer": (
+        pooled({}, module("Dense", "2_Dense"), module("Normalize")),
+        "",
+        "mean",
+        "138493a3942bdedaddd740d173bc1142a7beea0abfa252da5da434f19547fc20",
+    ),
+    "another layer": (
+        pooled({}, module("Dropout", "2_Dropout")),
+        "",
+        "own",
+        "44b4b40601150ee63e7fccec74d1d5ad3e0cdc4db735c0b7e2bcaf9633fae9fa",
+    ),
+    "out of order": (
+        pooled({}, module("Normalize"), module("Dense", "2_Dense")),
+        "",
+        "own",
+        "c6f59da2822d57920b3ea678b22716007838496dba630cf89053e9b57c307beb",
+    ),
+    "no transformer": (
+        {"modules.json": json.dumps([module("StaticEmbedding")]).encode()},
+        "",
+        "own",
+        "3015b4351d61d162feb6cafbb5ea9d5bd6affd985431e5b4e4821f857b3f3e0a",
+    ),
+    "a prompt": (
+        {**pooled({}), **PROMPTS},
+        "?prompt=query",
+        "mean",
+        "261bcf8360c93ddbff839e7afc8b4e3b815b47463b8d2c064c9f325ce6fe6a82",
+    ),
+}
+"""Files beside the weights, settings, how such an encoder pools, and the key of its vector of "a cup"."""
+
+
+@pytest.mark.parametrize(("files", "settings", "pooling", "key"), KEYS.values(), ids=KEYS)
+def test_the_keys_of_recorded_vectors_stay(
+    tmp_path: Path, files: dict[str, bytes], settings: str, pooling: str, key: str
+) -> None:
+    folder = folder_of(tmp_path / "encoder", **files)
+
+    embedder = get_embedder(f"st:{folder}{settings}", engine=over(MemoryStore()))
+
+    assert embedder.parameters["pooling"] == pooling
+    assert embedder.keys(["a cup"]) == (key,)
+
+
+async def test_vectors_that_were_recorded_before_are_found_by_the_folder() -> None:
+    place = Path(__file__).parent / "recorded"
+    records = MemoryStore.from_cassette(place / "calls.jsonl")
+
+    for settings in ("", "?prompt=other", "?pooling=cls+mean"):
+        embedder = get_embedder(f"st:{place}/encoder{settings}", engine=over(records, "replay"))
+        vectors = await embedder.embed(["a cup", "the cup of brick on the table", ""])
+        assert [len(vector) for vector in vectors] == [12, 12, 12]
+        assert [math.hypot(*vector) for vector in vectors] == pytest.approx([1, 1, 1], abs=1e-6)
+
+
+UNREADABLE: dict[str, tuple[dict[str, bytes], str]] = {
+    "no list": ({"modules.json": b"3"}, "'int' object is not iterable"),
+    "no JSON": ({"modules.json": b"["}, r"is no JSON \(Expecting value, column 2\)"),
+    "a bottomless list": ({"modules.json": b"[" * 100_000}, "is nested deeper than 100 levels"),
+    "no kind": ({"modules.json": b'[{"path": ""}]'}, "'type'"),
+    "another way": (
+        pooled({"pooling_mode": "median"}),
+        "it pools by median, and known are cls, max, mean, .*lasttoken",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), UNREADABLE.values(), ids=UNREADABLE)
+def test_files_that_cannot_say_how_an_encoder_pools(tmp_path: Path, files: dict[str, bytes], message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"that say how it pools cannot be used: {message}\. Give the folder"):
+        SentenceEncoder(str(folder_of(tmp_path / "encoder", **files)))
 
 
 @pytest.mark.parametrize(
@@ -287,15 +421,28 @@ def test_a_folder_without_safetensors_is_none(tmp_path: Path) -> None:
         get_embedder(f"st:{tmp_path}", engine=over(MemoryStore()))
 
 
-async def test_a_package_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    embedder = get_embedder(f"st:{folder_of(tmp_path / 'encoder')}", engine=over(MemoryStore()))
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ("torch", "needs torch and transformers, and torch is not installed. pip install 'askance[local]'"),
+        (
+            "sentence_transformers",
+            "needs sentence-transformers, and sentence_transformers is not installed. pip install 'askance[local]'",
+        ),
+    ],
+    ids=["torch", "sentence-transformers"],
+)
+async def test_a_package_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str, message: str
+) -> None:
+    for name in ("torch", "transformers"):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    monkeypatch.setitem(sys.modules, missing, None)
+    embedder = get_embedder(f"st:{folder_of(tmp_path / 'encoder')}?device=cpu", engine=over(MemoryStore()))
 
     with pytest.raises(MissingExtra) as caught:
         await embedder.embed(["a cup"])
-    assert str(caught.value).endswith(
-        "needs torch and transformers, and torch is not installed. pip install 'askance[local]'"
-    )
+    assert str(caught.value).endswith(message)
 
 
 async def test_a_digest_alone_can_be_replayed_and_not_asked() -> None:
