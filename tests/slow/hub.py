@@ -29,16 +29,21 @@ class Hub:
     """Every request for a file's content: its name, and the range that was wanted."""
 
     def tree(self) -> list[dict[str, Any]]:
-        files = sorted(self.folder.iterdir())
         return [
-            {"type": "file", "path": file.name, "size": file.stat().st_size, "oid": self.etag(file)}
-            for file in files
+            {"type": "file", "path": self.name(file), "size": file.stat().st_size, "oid": self.etag(file)}
+            for file in self.files()
             if not file.name.startswith(".")
         ] + [{"type": "file", "path": "onnx/model.json", "size": 1, "oid": "0"}]
 
+    def files(self) -> list[Path]:
+        return sorted(file for file in self.folder.rglob("*") if file.is_file())
+
+    def name(self, file: Path) -> str:
+        return file.relative_to(self.folder).as_posix()
+
     @property
     def largest(self) -> Path:
-        return max(self.folder.iterdir(), key=lambda file: file.stat().st_size)
+        return max(self.files(), key=lambda file: file.stat().st_size)
 
     def etag(self, file: Path) -> str:
         return sha1(file.read_bytes(), usedforsecurity=False).hexdigest()
@@ -61,7 +66,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path.startswith("/api/models/"):
             self._json(hub.tree() if "/tree/" in path else {"id": path.split("/revision")[0][12:], "sha": COMMIT})
             return
-        file = hub.folder / path.rpartition("/")[2]
+        # Behind `/resolve/` stand the revision and the file's name.
+        file = hub.folder / path.partition("/resolve/")[2].partition("/")[2]
         if "/resolve/" in path and file.is_file():
             self._file(file, hub)
         else:
@@ -80,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
-        hub.asked.append((file.name, self.headers.get("Range", "")))
+        hub.asked.append((hub.name(file), self.headers.get("Range", "")))
         if hub.breaks and file == hub.largest:
             hub.breaks -= 1
             self.close_connection = True

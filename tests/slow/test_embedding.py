@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from askance.replay import Store
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
 from tests.scripted import PICTURE, model_of, scripted
 from tests.slow.environments import HERE, ROOT, checked, make_once, packages_into
+from tests.slow.hub import hub_of
 
 pytestmark = pytest.mark.slow(group="local")
 
@@ -59,12 +61,14 @@ def tiny(local_python: Path, tmp_path: Path) -> Callable[[str], Path]:
 def embed(local_python: Path, own_place: Path) -> Embed:
     """Embeds texts in a process of its own."""
 
-    def run(spec: str, texts: list[str], *more: str, mode: str = "auto", python: Path = local_python) -> Any:
+    def run(
+        spec: str, texts: list[str], *more: str, mode: str = "auto", python: Path = local_python, **variables: str
+    ) -> Any:
         command = [str(python), str(HERE / "embed.py"), spec, mode, *more]
         lines = "".join(json.dumps(text) + "\n" for text in texts)
         done = subprocess.run(
             command, input=lines, cwd=own_place, capture_output=True, text=True, timeout=300, check=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables},
         )  # fmt: skip
         return json.loads(done.stdout)
 
@@ -124,6 +128,26 @@ def test_an_encoder_that_was_made_otherwise_is_not_run_as_asked(embed: Embed, ti
     assert sentence["form"]["pooling"] == "cls"
     with pytest.raises(ConfigError, match=r"pools by cls, and mean is asked for\."):
         get_embedder(f"st:{folder}?pooling=mean")
+
+
+def test_a_name_on_the_hub_is_downloaded_once_without_pickles_and_code(
+    embed: Embed, tiny: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = tiny("mean_tokens")
+    for name in ("pytorch_model.bin", "modeling.py", "1_Pooling/pytorch_model.bin"):
+        (folder / name).write_bytes(b"what can run any code")
+    home = {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
+
+    with hub_of(folder) as hub:
+        first = embed("st:org/name", ["a cup"], HF_ENDPOINT=hub.url, **home)
+    again = embed("st:org/name", ["a cup"], mode="live", HF_ENDPOINT="http://127.0.0.1:9", **home)
+
+    asked = sorted(name for name, _ in hub.asked)
+    assert {"1_Pooling/config.json", "model.safetensors", "modules.json"} <= set(asked)
+    assert asked == sorted(hub.name(file) for file in hub.files() if file.suffix not in {".bin", ".py"})
+    assert first["form"]["model"] == {"provider": "st", "model": "org/name@main"}
+    shutil.rmtree(folder / "1_Pooling")
+    assert first["vectors"] == again["vectors"] == embed(f"st:{folder}", ["a cup"])["vectors"]
 
 
 def test_a_name_that_nobody_has_ends_with_what_to_do(embed: Embed) -> None:

@@ -46,9 +46,9 @@ Frame = Literal["whole", "padded"]
 
 _SIGMOID_KINDS = frozenset({"siglip", "siglip2"})
 
-Shelf: TypeAlias = "VectorFile | MemoryVectors"
+VectorStore: TypeAlias = "VectorFile | MemoryVectors"
 Item = TypeVar("Item")
-Came: TypeAlias = "Half | AskanceError"
+Encoded: TypeAlias = "Half | AskanceError"
 
 PICTURES = 256
 """Pictures that are held decoded at a time, at most."""
@@ -60,7 +60,7 @@ class _Dual:
     def __init__(self, source: str, local: Local | None, long: Long) -> None:
         self._encoder: SharedEncoder = shared_encoder(source, local or Local(batch=BATCH))
         self._long: Long = long
-        self._shelf: Shelf = MemoryVectors()
+        self._store: VectorStore = MemoryVectors()
 
     @property
     def id(self) -> ModelId:
@@ -76,15 +76,15 @@ class _Dual:
         """Vectors are kept beside the records in `folder`; without one, in memory."""
         about: JsonObject = {"model": self.id.canonical()}
         if folder is None:
-            self._shelf = self._shelf if isinstance(self._shelf, MemoryVectors) else MemoryVectors()
-        elif not isinstance(self._shelf, VectorFile) or self._shelf.path.parent.parent != folder:
-            self._shelf = VectorFile(folder, about)
+            self._store = self._store if isinstance(self._store, MemoryVectors) else MemoryVectors()
+        elif not isinstance(self._store, VectorFile) or self._store.path.parent.parent != folder:
+            self._store = VectorFile(folder, about)
 
     async def aclose(self) -> None:
         """Lets go of the weights."""
         self._encoder.release()
 
-    async def _jobs_of(self, texts: Sequence[str]) -> list[list[Job]]:
+    async def _jobs_of(self, texts: Sequence[str]) -> list[list[EncodeJob]]:
         """For each text what is to be encoded of it: itself, or its parts.
 
         Raises:
@@ -102,9 +102,9 @@ class _Dual:
                 f"The text that begins {long[:40]!r} is longer than {self._encoder.spec!r} reads.",
                 hint="With `long=mean` or `long=max` it is read in parts.",
             )
-        return [[self._encoder.text_job(part, self._shelf) for part in parts] for parts in split]
+        return [[self._encoder.text_job(part, self._store) for part in parts] for parts in split]
 
-    async def _vectors(self, jobs: Sequence[Sequence[Job]]) -> list[list[Half]]:
+    async def _vectors(self, jobs: Sequence[Sequence[EncodeJob]]) -> list[list[Half]]:
         came = iter(await self._encoder.vectors([job for some in jobs for job in some]))
         return [[next(came) for _ in some] for some in jobs]
 
@@ -165,7 +165,7 @@ class DualEncoder(_Dual):
             UsageError: a box lies outside the picture.
         """
         jobs = await self._jobs_of(texts)
-        seen = [self._encoder.picture_job(image, view, self._shelf, padded=self._frame == "padded")]
+        seen = [self._encoder.picture_job(image, view, self._store, padded=self._frame == "padded")]
         (picture,), *read = await self._vectors([seen, *jobs])
         cosines = [self._cosine(picture, parts) for parts in read]
         if self._scale == "cosine":
@@ -254,11 +254,11 @@ def _sigmoid(logit: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Job:
+class EncodeJob:
     """A text that fits, or a picture; and where its vector is kept."""
 
     key: str
-    shelf: Shelf
+    store: VectorStore
     text: str = ""
     draw: Callable[[], tuple[Picture, ...]] | None = None
 
@@ -267,7 +267,7 @@ class Job:
 class _Queue:
     """What one loop waits for."""
 
-    jobs: dict[tuple[int, str], tuple[Job, asyncio.Future[Came]]] = field(default_factory=dict[Any, Any])
+    jobs: dict[tuple[int, str], tuple[EncodeJob, asyncio.Future[Encoded]]] = field(default_factory=dict[Any, Any])
     fresh: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     worker: asyncio.Task[None] | None = None
 
@@ -304,12 +304,12 @@ class SharedEncoder:
         now = self._towers.encoded if self._towers is not None else {}
         return {what: count + now.get(what, 0) for what, count in self._encoded.items()}
 
-    def text_job(self, text: str, shelf: Shelf) -> Job:
+    def text_job(self, text: str, store: VectorStore) -> EncodeJob:
         """What encodes a text that fits."""
         key = key_of("embed", {"model": self.id.canonical(), "tower": "text", "text": text})
-        return Job(key=key, shelf=shelf, text=text)
+        return EncodeJob(key=key, store=store, text=text)
 
-    def picture_job(self, image: Image, view: View, shelf: Shelf, *, padded: bool) -> Job:
+    def picture_job(self, image: Image, view: View, store: VectorStore, *, padded: bool) -> EncodeJob:
         """What encodes a picture, or what is shown of it.
 
         Raises:
@@ -322,7 +322,7 @@ class SharedEncoder:
             pictures = view.render(image)
             return tuple(drawing.squared(picture) for picture in pictures) if padded else pictures
 
-        return Job(key=key, shelf=shelf, draw=draw)
+        return EncodeJob(key=key, store=store, draw=draw)
 
     async def split(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Each text in parts that fit.
@@ -342,7 +342,7 @@ class SharedEncoder:
         """
         return await self._in_thread(lambda: self._ready().scale)
 
-    async def vectors(self, jobs: Sequence[Job]) -> list[Half]:
+    async def vectors(self, jobs: Sequence[EncodeJob]) -> list[Half]:
         """The vector of each job, in their order; equal jobs are done once, and those of several callers together.
 
         Raises:
@@ -350,7 +350,7 @@ class SharedEncoder:
         """
         queue = self._queue()
         loop = asyncio.get_running_loop()
-        places = [(id(job.shelf), job.key) for job in jobs]
+        places = [(id(job.store), job.key) for job in jobs]
         for place, job in zip(places, jobs, strict=True):
             if place not in queue.jobs:
                 queue.jobs[place] = (job, loop.create_future())
@@ -389,20 +389,20 @@ class SharedEncoder:
             queue.jobs.clear()
             queue.fresh.clear()
 
-    def _came(self, jobs: Sequence[Job]) -> list[Came]:
+    def _came(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
         """What became of each job; nothing is raised."""
-        came: dict[int, Came] = {}
-        for shelf in {id(job.shelf): job.shelf for job in jobs}.values():
-            mine = {job.key: job for job in jobs if job.shelf is shelf}
+        came: dict[int, Encoded] = {}
+        for store in {id(job.store): job.store for job in jobs}.values():
+            mine = {job.key: job for job in jobs if job.store is store}
             try:
-                found: dict[str, Came] = dict(shelf.find(list(mine)))
-                found |= self._made([job for key, job in mine.items() if key not in found], shelf)
+                found: dict[str, Encoded] = dict(store.find(list(mine)))
+                found |= self._made([job for key, job in mine.items() if key not in found], store)
             except AskanceError as error:
                 found = dict.fromkeys(mine, error)
             came |= {id(mine[key]): each for key, each in found.items()}
         return [came[id(job)] for job in jobs]
 
-    def _made(self, jobs: Sequence[Job], shelf: Shelf) -> dict[str, Came]:
+    def _made(self, jobs: Sequence[EncodeJob], store: VectorStore) -> dict[str, Encoded]:
         if not jobs:
             return {}
         texts = [job for job in jobs if job.draw is None]
@@ -412,17 +412,17 @@ class SharedEncoder:
             some = pictures[start : start + PICTURES]
             made.update(zip([job.key for job in some], self._seen(some), strict=True))
         vectors = {key: each for key, each in made.items() if not isinstance(each, AskanceError)}
-        shelf.keep(vectors)
+        store.keep(vectors)
         # Another process may have been quicker, and its vectors are those that are kept.
-        return made | shelf.find(list(vectors))
+        return made | store.find(list(vectors))
 
-    def _read(self, jobs: Sequence[Job]) -> list[Half]:
+    def _read(self, jobs: Sequence[EncodeJob]) -> list[Half]:
         return self._ready().texts([job.text for job in jobs])
 
-    def _seen(self, jobs: Sequence[Job]) -> list[Came]:
+    def _seen(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
         """The vectors of pictures; one that cannot be used spoils no other."""
         drawn: dict[int, tuple[Picture, ...]] = {}
-        came: dict[int, Came] = {}
+        came: dict[int, Encoded] = {}
         for job in jobs:
             try:
                 drawn[id(job)] = job.draw() if job.draw is not None else ()
@@ -430,7 +430,7 @@ class SharedEncoder:
                 came[id(job)] = error
         sound = [job for job in jobs if id(job) in drawn]
 
-        def see(some: Sequence[Job]) -> list[Half]:
+        def see(some: Sequence[EncodeJob]) -> list[Half]:
             shown = iter(self._ready().pictures([picture for job in some for picture in drawn[id(job)]]))
             return [mean_of([next(shown) for _ in drawn[id(job)]]) for job in some]
 
@@ -474,7 +474,7 @@ def _folder_with_towers(source: str, local: Local, spec: str) -> Folder:
     return folder
 
 
-def _each(jobs: Sequence[Job], make: Callable[[Sequence[Job]], list[Half]]) -> list[Came]:
+def _each(jobs: Sequence[EncodeJob], make: Callable[[Sequence[EncodeJob]], list[Half]]) -> list[Encoded]:
     """What `make` gives; where it fails, by halves, so that what one of them does harms no other."""
     if not jobs:
         return []

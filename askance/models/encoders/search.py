@@ -144,20 +144,20 @@ class _Vectors:
     def __init__(self, embedder: RecordedEmbedder) -> None:
         self._embedder = embedder
         folder = embedder.folder
-        self._shelf = MemoryVectors() if folder is None else VectorFile(folder, embedder.form())
+        self._store = MemoryVectors() if folder is None else VectorFile(folder, embedder.form())
 
     async def of(self, texts: Sequence[str]) -> list[Half]:
         """Their vectors, in their order."""
         if self._embedder.keeps:
             return [half(vector) for vector in await self._embedder.fresh(texts)]
         keys = [key_of("embed", self._embedder.request(text)) for text in texts]
-        found = await asyncio.to_thread(self._shelf.find, keys)
+        found = await asyncio.to_thread(self._store.find, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if missing:
             made = await self._embedder.fresh(list(missing.values()))
             fresh = {key: half(vector) for key, vector in zip(missing, made, strict=True)}
             found |= fresh
-            await asyncio.to_thread(self._shelf.keep, fresh)
+            await asyncio.to_thread(self._store.keep, fresh)
         return [found[key] for key in keys]
 
 

@@ -23,7 +23,7 @@ from askance.chat import ModelId
 from askance.documents import parse_json
 from askance.errors import ConfigError, MissingExtra, UsageError
 from askance.models.encoders.runtime import BATCH, BatchRunner, plain, settings_in
-from askance.models.local.fetching import CODE, WANTED, snapshot
+from askance.models.local.fetching import WANTED, snapshot
 from askance.models.local.folders import PICKLED, REVISION, SAFE, hub_folder
 from askance.models.local.opening import EXTRA, device_of, packages, quietly, told
 from askance.models.settings import Local
@@ -52,6 +52,8 @@ _USUAL = frozenset({"Dense", "Normalize", "Pooling", "Transformer"})
 _THEIRS = "sentence_transformers."
 _WEIGHTS = {f"pytorch_model{PICKLED}": f"model{SAFE}", f"adapter_model{PICKLED}": f"adapter_model{SAFE}"}
 """Files of weights in a pickle, and those that are read in their place where both are there."""
+_OTHERS = ("onnx/*", "openvino/*")
+"""Folders with the same weights for other programs."""
 _AS_SAVED = "Give the folder of a sentence encoder as it was saved."
 
 
@@ -139,7 +141,10 @@ class SentenceEncoder:
             folder = self.folder or self._from_hub()
             recipe = _recipe_in(folder, self.spec)
             self._check(recipe)
-            _check_weights(folder, recipe, self.local, spec=self.spec)
+            if not self.local.pickled:
+                _refuse_pickles(folder, self.spec)
+            if not self.local.remote_code:
+                _refuse_code(folder, recipe, self.spec)
             return _Model(
                 torch, folder, self.local, spec=self.spec, recipe=recipe, pooling=self._pooling, prompt=self._prompt
             )
@@ -150,9 +155,9 @@ class SentenceEncoder:
         found = hub_folder(name, revision)
         if found is not None and _has_weights(found):
             return found
-        code = CODE if self.local.remote_code else ()
-        pickled = tuple(_WEIGHTS) if self.local.pickled else ()
-        return snapshot(name, revision=revision, wanted=(*WANTED, *code, *pickled))
+        code = ("*.py",) if self.local.remote_code else ()
+        pickled = tuple(f"*{file}" for file in _WEIGHTS) if self.local.pickled else ()
+        return snapshot(name, revision=revision, wanted=(*WANTED, *code, *pickled), unwanted=_OTHERS)
 
     def _check(self, recipe: Recipe) -> None:
         """Holds what is asked for against how the encoder was made.
@@ -328,13 +333,13 @@ def _modes(settings: JsonObject) -> tuple[str, ...]:
     return found
 
 
-def _check_weights(folder: Path, recipe: Recipe, local: Local, *, spec: str) -> None:
-    """Refuses what sentence-transformers would unpickle, and code that it would run or leave out without a word.
+def _refuse_pickles(folder: Path, spec: str) -> None:
+    """Refuses weights that sentence-transformers would unpickle: where a layer has no others, it does so unasked.
 
     Raises:
-        ConfigError: there is such a file, or such a layer.
+        ConfigError: there are such weights.
     """
-    for pickled, safe in {} if local.pickled else _WEIGHTS.items():
+    for pickled, safe in _WEIGHTS.items():
         for file in folder.rglob(pickled):
             if not any(file.with_name(name).is_file() for name in (safe, f"{safe}.index.json")):
                 raise ConfigError(
@@ -342,14 +347,22 @@ def _check_weights(folder: Path, recipe: Recipe, local: Local, *, spec: str) -> 
                     f"{file.relative_to(folder).as_posix()!r}, which can run any code.",
                     hint="Take one with safetensors files, or allow it: `?pickled=true`.",
                 )
-    for kind, path in () if local.remote_code else recipe.layers:
-        dense = kind.rpartition(".")[2] == "Dense"
-        settings = cast("JsonObject", _json(folder / path / "config.json") or {}) if dense else {}
-        named = str(settings.get("activation_function") or "torch.")
-        foreign = kind if not kind.startswith(_THEIRS) else named if not named.startswith("torch.") else None
-        if foreign is not None:
+
+
+def _refuse_code(folder: Path, recipe: Recipe, spec: str) -> None:
+    """Refuses layers of other packages, and activations, in whose place sentence-transformers would put another.
+
+    Raises:
+        ConfigError: there is such a layer.
+    """
+    for kind, path in recipe.layers:
+        named = kind
+        if kind.startswith(_THEIRS) and kind.endswith(".Dense"):
+            settings = cast("JsonObject", _json(folder / path / "config.json") or {})
+            named = str(settings.get("activation_function") or _THEIRS)
+        if not named.startswith((_THEIRS, "torch.")):
             raise ConfigError(
-                f"The sentence encoder {spec!r} needs {foreign!r}, which is code of its own.",
+                f"The sentence encoder {spec!r} needs {named!r}, which is code of its own.",
                 hint="Take one without, or allow its code to run: `?remote_code=true`.",
             )
 

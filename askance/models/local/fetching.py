@@ -17,8 +17,6 @@ WANTED = ("*.jinja", "*.json", "*.model", "*.safetensors", "*.tiktoken", "*.txt"
 """Files that a model is read from: weights as data alone, no pickles and no code."""
 UNWANTED = ("*/*",)
 """Folders within: the same weights for other programs."""
-CODE = ("*.py",)
-"""Files that are wanted as well where the code of a model is run."""
 
 
 def is_here(name: str, local: Local | None = None) -> bool:
