@@ -17,7 +17,7 @@ from askance.models import Engine, get_embedder
 from askance.replay import MemoryStore
 from tests.models.encoders.conftest import Folders
 
-HERE = "tests/slow/test_encoders.py runs this where it is"
+HERE = "tests/slow/test_hf.py runs this where it is"
 torch = pytest.importorskip("torch", reason=f"torch is not installed; {HERE}")
 theirs = pytest.importorskip("sentence_transformers", reason=f"sentence-transformers is not installed; {HERE}")
 pytestmark = [
