@@ -44,7 +44,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "PIL": ("askance.images*",),
     "datasets": ("askance.evals.exports.frames",),
     "diskcache": ("askance.replay*",),
-    "filelock": ("askance.evals.run_folder", "askance.models.batch.jobs"),
+    "filelock": ("askance.evals.run_folder", "askance.models.batch.jobs", "askance.models.encoders.vectors"),
     "huggingface_hub": ("askance.models.local.fetching",),
     "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.prompts*",),

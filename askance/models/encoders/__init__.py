@@ -1,4 +1,4 @@
-"""What is no chat model: texts to vectors (`embedding`), pictures and texts to scores (`scoring`), all on record."""
+"""What is no chat model: texts to vectors (`embedder`), pictures and texts to scores (`scorer`), all on record."""
 
 from __future__ import annotations
 

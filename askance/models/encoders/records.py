@@ -1,6 +1,6 @@
 """What embedders and scorers have in common: how one is named, and its responses on record, many at a time.
 
-The modes are those of `recording.py`. Equal requests are made once, and what is missing is made in one go, because a
+The modes are those of an engine. Equal requests are made once, and what is missing is made in one go, because a
 local model is fastest so.
 """
 

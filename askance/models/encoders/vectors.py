@@ -21,8 +21,7 @@ import math
 import os
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from operator import mul
 from pathlib import Path
@@ -40,11 +39,6 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
 
     Half: TypeAlias = NDArray[np.float16]
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover  # not a POSIX system
-    fcntl = None
 
 # --- in records: numbers of 32 bits ---
 
@@ -169,10 +163,12 @@ class VectorFile:
                     yield str(error)
 
     def _keep(self, vectors: Mapping[str, Half]) -> None:
-        if not vectors or fcntl is None:
+        if not vectors:
             return
+        from filelock import FileLock
+
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock, _turn(self.path.parent / "lock"):
+        with self._lock, FileLock(self.path.parent / "lock"):
             size = len(next(iter(vectors.values())))
             if not self.path.exists():
                 _begin(self.path, self.about, size)
@@ -341,15 +337,3 @@ def _begin(path: Path, about: str, size: int) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
-
-
-@contextmanager
-def _turn(path: Path) -> Generator[None]:
-    """Holds the lock of the folder."""
-    held = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o666)
-    try:
-        if fcntl is not None:
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)

@@ -22,9 +22,7 @@ from tests.models.encoders.conftest import Folders
 from tests.models.encoders.test_sentence import spoil
 from tests.scripted import PICTURES
 
-torch: Any = pytest.importorskip(
-    "torch", reason="torch is not installed; tests/slow/test_hf.py runs this where it is"
-)
+torch: Any = pytest.importorskip("torch", reason="torch is not installed; tests/slow/test_hf.py runs this where it is")
 t: Any = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow(group="local")
 
