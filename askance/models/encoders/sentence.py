@@ -159,7 +159,7 @@ class SentenceEncoder:
         pickled = tuple(f"*{file}" for file in _WEIGHTS) if self.local.pickled else ()
         return snapshot(name, revision=revision, wanted=(*WANTED, *code, *pickled), unwanted=_OTHERS)
 
-    def _check(self, recipe: Recipe) -> None:
+    def _check(self, recipe: SentenceRecipe) -> None:
         """Holds what is asked for against how the encoder was made.
 
         Raises:
@@ -198,7 +198,15 @@ class _Model:
     """
 
     def __init__(
-        self, torch: Any, folder: Path, local: Local, *, spec: str, recipe: Recipe, pooling: str, prompt: str | None
+        self,
+        torch: Any,
+        folder: Path,
+        local: Local,
+        *,
+        spec: str,
+        recipe: SentenceRecipe,
+        pooling: str,
+        prompt: str | None,
     ) -> None:
         dtype = "float32" if local.dtype == "auto" else local.dtype
         self._torch = torch
@@ -261,7 +269,7 @@ def _library(spec: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class SentenceRecipe:
     """How one encoder makes vectors, as far as its records and refusals depend on it."""
 
     layers: tuple[tuple[str, str], ...]
@@ -290,7 +298,7 @@ class Recipe:
         return None if usual else next((kind for kind in order[2:] if kind != "Dense"), order[-1])
 
 
-def _recipe_in(folder: Path, spec: str) -> Recipe:
+def _recipe_in(folder: Path, spec: str) -> SentenceRecipe:
     """The recipe in the files of a folder.
 
     Raises:
@@ -304,7 +312,7 @@ def _recipe_in(folder: Path, spec: str) -> Recipe:
         pooling = next((path for kind, path in layers if kind.rpartition(".")[2] == "Pooling"), None)
         whole = cast("JsonObject", _json(folder / "config_sentence_transformers.json") or {})
         prompts = cast("JsonObject", whole.get("prompts") or {})
-        return Recipe(
+        return SentenceRecipe(
             layers=layers,
             modes=None if pooling is None else _modes(_json(folder / pooling / "config.json") or {}),
             prompts={name: str(text) for name, text in prompts.items()},
@@ -349,7 +357,7 @@ def _refuse_pickles(folder: Path, spec: str) -> None:
                 )
 
 
-def _refuse_code(folder: Path, recipe: Recipe, spec: str) -> None:
+def _refuse_code(folder: Path, recipe: SentenceRecipe, spec: str) -> None:
     """Refuses layers of other packages, and activations, in whose place sentence-transformers would put another.
 
     Raises:
