@@ -120,8 +120,8 @@ def _check_file(html: Path | None, *, plan: bool) -> None:
 
 
 def _write(out: Path, card: JudgeCard, rate: CorrectedRate | None) -> None:
-    from askance.evals.report.card_page import card_page
-    from askance.evals.report.writing import write_page
+    from askance.evals.report.document import write_page
+    from askance.evals.report.judges import card_page
 
     size = write_page(out, lambda _: card_page(card, rate=rate))
     print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from askance.evals.report import Pictures
-    from askance.evals.report.values import RunPart
+    from askance.evals.report.report import RunPart
 
 MANY = 5000
 """Samples beyond which a page is slow to make and large."""
@@ -48,7 +48,7 @@ def report(
 ) -> None:
     """Make one HTML page of runs: figures, plots, blame, and every sample with all that was asked and said."""
     from askance.evals.report import build_report, report_page
-    from askance.evals.report.writing import write_page
+    from askance.evals.report.document import write_page
     from askance.evals.run import Run
 
     found = build_report([Run.open(folder) for folder in folders], title=title, blames=blames or ())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from askance.evals.report import reading
+from askance.evals.report.row import kinds_of_options, options_of, places_in, true_places
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.report.values import RunPart
+    from askance.evals.report.report import RunPart
     from askance.evals.run import Answer
     from askance.replay import Record
 
@@ -46,8 +46,8 @@ def _texts_of(record: Record) -> Iterator[str]:
 def detail_of(answer: Answer) -> JsonObject:
     """One answer: what was asked of it, what is true, what was said on the way, what it is worth."""
     sample, prediction = answer.sample, answer.prediction
-    options = reading.options_of(sample)
-    true, chosen = reading.true_places(sample, options), reading.places_in(prediction.value, options)
+    options = options_of(sample)
+    true, chosen = true_places(sample, options), places_in(prediction.value, options)
     trace = dict(prediction.trace)
     form: JsonObject = {
         "group": sample.cluster if sample.cluster != sample.id else None,
@@ -57,7 +57,7 @@ def detail_of(answer: Answer) -> JsonObject:
         "options": options,
         "true": true,
         "chosen": chosen if prediction.answered else None,
-        "kinds": reading.kinds_of_options(sample, options),
+        "kinds": kinds_of_options(sample, options),
         "target": None if true is not None else sample.target,
         "value": None if chosen is not None and prediction.answered else prediction.value,
         "reason": prediction.reason,

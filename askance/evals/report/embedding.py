@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
+from askance.evals.report.blame import detail_of_blame
 from askance.evals.report.details import Texts, calls_of, detail_of
-from askance.evals.report.markup import Markup, data_block
-from askance.evals.report.shell import blocks
-from askance.evals.report.trials import detail_of_blame
+from askance.evals.report.document import Block, block
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.report.pictures import Pictures
-    from askance.evals.report.values import RunPart
+    from askance.evals.report.report import RunPart
     from askance.evals.run import Answer
 
 BLOCK = 50
@@ -65,11 +64,12 @@ class Shown:
     def __post_init__(self) -> None:
         self.numbers = {digest: number for number, digest in enumerate(self.pictures.jpegs)}
 
-    def blocks(self) -> Iterator[Markup]:
+    def blocks(self) -> Iterator[Block]:
         """The pictures that are within the page."""
         if self.files is None:
             uris = [self.pictures.uri(digest) for digest in self.numbers]
-            yield from blocks("pictures", uris, size=PICTURE_BLOCK)
+            for start in range(0, len(uris), PICTURE_BLOCK):
+                yield block(f"pictures-{start // PICTURE_BLOCK}", uris[start : start + PICTURE_BLOCK])
 
     def settings(self) -> JsonObject:
         """What the script has to know of them."""
@@ -77,7 +77,7 @@ class Shown:
         return {**form, "files": list(self.files)} if self.files is not None else form
 
 
-def details_blocks(number: int, part: RunPart, *, texts: Texts, room: Room) -> Iterator[Markup]:
+def details_blocks(number: int, part: RunPart, *, texts: Texts, room: Room) -> Iterator[Block]:
     """The details of one run's samples, block by block, each with the calls that they rest on."""
     for start in range(0, len(part.answers), BLOCK):
         some = part.answers[start : start + BLOCK]
@@ -88,7 +88,7 @@ def details_blocks(number: int, part: RunPart, *, texts: Texts, room: Room) -> I
             if room.takes(new):
                 calls.update(new)
         details = [{**detail_of(each), **_blame_of(part, each)} for each in some]
-        yield data_block(f"d-{number}-{start // BLOCK}", {"details": details, "calls": calls})
+        yield block(f"d-{number}-{start // BLOCK}", {"details": details, "calls": calls})
 
 
 def _blame_of(part: RunPart, answer: Answer) -> JsonObject:
@@ -97,6 +97,6 @@ def _blame_of(part: RunPart, answer: Answer) -> JsonObject:
     return {"blame": found} if found else {}
 
 
-def texts_block(texts: Texts) -> Markup:
+def texts_block(texts: Texts) -> Block:
     """The texts that calls have in common."""
-    return data_block("texts", list(texts.numbers))
+    return block("texts", list(texts.numbers))

@@ -12,7 +12,7 @@ from askance.errors import BadImage
 from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:
-    from askance.evals.report.values import RunPart
+    from askance.evals.report.report import RunPart
 
 MEGABYTES = 24
 """Of thumbnails in a page, unless told otherwise."""

@@ -12,6 +12,7 @@ from askance.chains import action_reason
 from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.evals import ChainSolver, Prediction, Run, Sample, Score, Scoring, Task, evaluate, mean
 from askance.evals.pittads.dataset import Negatives
+from askance.evals.report.document import environment
 from askance.images import Image
 from tests.evals.odd import write_pictures
 from tests.evals.pittads import worlds
@@ -149,6 +150,12 @@ def hostile_run(folder: Path, pictures: Path) -> Run:
 def _said(request: ChatRequest, field: str) -> ChatResponse:
     text = HOSTILE[int(request.key[:6], 16) % len(HOSTILE)]
     return ChatResponse(text=json.dumps({field: text}), thinking=text, usage=Usage(input=10, output=3))
+
+
+def drawn(template: str, macro: str, *values: Any) -> Parsed:
+    """What one macro of a template makes of its values."""
+    module: Any = environment().get_template(template).module
+    return Parsed(str(getattr(module, macro)(*values)))
 
 
 class Parsed(HTMLParser):

@@ -13,7 +13,7 @@ from askance.cli import main
 from askance.errors import ModelError
 from askance.evals import compare
 from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
-from askance.evals.report.writing import write_page
+from askance.evals.report.document import write_page
 from tests.evals.pittads import worlds
 from tests.evals.report.browser import launched, opened, showing
 from tests.evals.report.runs import HOSTILE, chain_run, copied, hostile_run, plain_run

@@ -13,9 +13,9 @@ from askance.chains import action_reason, verbalize
 from askance.chains.line import line_of
 from askance.evals.judging import Label, Labels, judge_card
 from askance.evals.report import build_report, report_page, thumbnails, wanted_by
-from askance.evals.report.card_page import card_page
+from askance.evals.report.document import write_page
+from askance.evals.report.judges import card_page
 from askance.evals.report.readings import Read, part_of_readings, readings_page
-from askance.evals.report.writing import write_page
 from askance.models import Engine, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
 from tests.evals.guilty import OPTIONS, liar, run_of
