@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -105,10 +106,21 @@ def _shown(value: Any) -> Any:
     """
     if not isinstance(value, str) or hasattr(value, "__html__") or visible(value) == value:
         return value
-    from markupsafe import Markup, escape
+    return _Marked(value)
 
-    marked = Markup('<span class="unseen">U+{:04X}</span>')
-    return Markup("").join(escape(each) if visible(each) == each else marked.format(ord(each)) for each in value)
+
+class _Marked:
+    """A text with characters that nobody would see."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __html__(self) -> str:
+        """What takes the place of an escape."""
+        return "".join(
+            escape(each) if visible(each) == each else f'<span class="unseen">U+{ord(each):04X}</span>'
+            for each in self._text
+        )
 
 
 def address(**parts: str | int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from importlib.resources import files
+from typing import Any
 
 import pytest
 from jinja2 import UndefinedError
@@ -30,13 +31,13 @@ SHOWN = {
 }
 
 
-PAGE = {"title": "", "count": 1, "policy": "", "style": "", "script": ""}
+PAGE: dict[str, Any] = {"title": "", "count": 1, "policy": "", "style": "", "script": ""}
 
 
 def page_with(value: str) -> str:
     """A page of single pictures that shows `value` as a note, and in an attribute."""
-    outcomes = {"label": value, "parts": [], "lost": [], "left": 0}
-    values = {"answered": 1, "outcomes": outcomes, "facts": [], "prompts": [], "notes": [value]}
+    outcomes: dict[str, Any] = {"label": value, "parts": [], "lost": [], "left": 0}
+    values: dict[str, Any] = {"answered": 1, "outcomes": outcomes, "facts": [], "prompts": [], "notes": [value]}
     return render("readings.html", **PAGE, **values, blocks=[], pictures=Sortable(heads=(), rows=()))
 
 
