@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.amounts import many
 from askance.evals import verdicts
-from askance.evals.report.details import Texts, calls_of, detail_of
-from askance.evals.report.document import Block, block, document
-from askance.evals.report.embedding import BLOCK, WITHOUT, Room, Shown, texts_block
+from askance.evals.report.document import block, document
 from askance.evals.report.pictures import Pictures
 from askance.evals.report.plots import Bars, Dot, Intervals, Plot, scale_of
 from askance.evals.report.report import part_of
+from askance.evals.report.samples import BLOCK, WITHOUT, Room, Shown, Texts, sample_blocks, texts_block
 from askance.evals.report.summary import summary_of
 from askance.evals.report.tables import Field, Sortable, runs_table, side_by_side
 from askance.evals.reports import notes_of, table_of_runs
@@ -151,7 +150,8 @@ def difference_page(
     """
     shown = Shown(pictures=pictures or Pictures(), files=files)
     texts, room = Texts(difference.parts), Room()
-    details = list(_details(difference, texts, room))
+    rows = difference.comparison.matching.rows
+    details = list(sample_blocks(0, difference.parts, rows, texts=texts, room=room))
     index = {**_index(difference, shown), **({"without": WITHOUT} if room.refused else {})}
     first, *others = difference.names
     comparison = difference.comparison
@@ -212,20 +212,6 @@ def _row(row: ChangeRow, shown: Shown) -> JsonObject:
         "marks": list(first.marks),
         "picture": shown.numbers.get(first.picture or ""),
     }
-
-
-def _details(difference: Difference, texts: Texts, room: Room) -> Iterator[Block]:
-    rows = difference.comparison.matching.rows
-    for start in range(0, len(rows), BLOCK):
-        details: list[JsonObject] = []
-        calls: dict[str, Any] = {}
-        for row in rows[start : start + BLOCK]:
-            details.append({"sides": [detail_of(answer) for answer in row]})
-            for part, answer in zip(difference.parts, row, strict=True):
-                new = {key: form for key, form in calls_of(part, answer, texts).items() if key not in calls}
-                if room.takes(new):
-                    calls.update(new)
-        yield block(f"d-0-{start // BLOCK}", {"details": details, "calls": calls})
 
 
 def _bars(difference: Difference) -> Bars:

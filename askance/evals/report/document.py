@@ -20,6 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlencode
+from zlib import compress
 
 from askance.amounts import many
 from askance.errors import UsageError
@@ -138,13 +139,20 @@ class Block:
     """Data that the script reads when it needs it."""
 
     id: str
-    json: str
-    """Text in which nothing has a meaning for HTML."""
+    text: str
+    """In which nothing has a meaning for HTML."""
+    type: str = "application/json"
 
 
 def block(identity: str, value: Any) -> Block:
-    """`value` as data for the script."""
-    return Block(id=identity, json=safe_json(value))
+    """`value` as data that the script reads at once."""
+    return Block(id=identity, text=safe_json(value))
+
+
+def packed_block(identity: str, value: Any) -> Block:
+    """`value` as data that the script unpacks when somebody looks: JSON, compressed by `zlib`, in Base64."""
+    packed = compress(safe_json(value).encode("utf-8"))
+    return Block(id=identity, text=b64encode(packed).decode("ascii"), type="application/zlib")
 
 
 def document(

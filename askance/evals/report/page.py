@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from askance.evals.report.blame import blame_tables, blame_views, filters_of
-from askance.evals.report.details import Texts
 from askance.evals.report.document import block, document
-from askance.evals.report.embedding import BLOCK, WITHOUT, Room, Shown, details_blocks, texts_block
 from askance.evals.report.judges import judge_views, judges_table
 from askance.evals.report.pictures import Pictures
 from askance.evals.report.plots import MOST, SHARES, Bars, Dot, Intervals, Plot, Scatter, dot_of, scale_of, score_dots
 from askance.evals.report.row import RESULTS
+from askance.evals.report.samples import BLOCK, WITHOUT, Room, Shown, Texts, sample_blocks, texts_block
 from askance.evals.report.summary import summary_of
 from askance.evals.report.tables import Sortable, beside_table, figures_tables, runs_table, side_by_side
 from askance.evals.reports import notes_of, table_of_runs
@@ -58,7 +57,9 @@ def report_page(report: Report, *, pictures: Pictures | None = None, files: Sequ
     shown = Shown(pictures=pictures or Pictures(), files=files)
     texts, room = Texts(report.runs), Room()
     details = [
-        each for number, part in enumerate(report.runs) for each in details_blocks(number, part, texts=texts, room=room)
+        each
+        for number, part in enumerate(report.runs)
+        for each in sample_blocks(number, [part], [(answer,) for answer in part.answers], texts=texts, room=room)
     ]
     index = {**index_of(report.runs, shown), "kind": "report", **({"without": WITHOUT} if room.refused else {})}
     judges = [note for part in report.runs for note in part.judges]

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from askance import __version__
-from askance.evals.report.details import Texts
 from askance.evals.report.document import block, document
-from askance.evals.report.embedding import Room, Shown, details_blocks, texts_block
 from askance.evals.report.page import index_of
 from askance.evals.report.pictures import Pictures
 from askance.evals.report.report import RunPart
 from askance.evals.report.row import RESULTS, Row, row_of, total
+from askance.evals.report.samples import Room, Shown, Texts, sample_blocks, texts_block
 from askance.evals.report.summary import PromptFile, digests_of_prompts, facts_of_pictures, outcomes_of
 from askance.evals.report.tables import Field, Link, Sortable
 from askance.evals.run import Answer, Run
@@ -130,7 +129,8 @@ def readings_page(
     """
     shown = Shown(pictures=pictures or Pictures())
     texts, room = Texts([part]), Room()
-    details = list(details_blocks(0, part, texts=texts, room=room))
+    answers = [(answer,) for answer in part.answers]
+    details = list(sample_blocks(0, [part], answers, texts=texts, room=room))
     index = {**index_of([part], shown), "kind": "pictures", "opens": True, "many": "pictures", "without": _UNKEPT}
     return document(
         "readings.html",

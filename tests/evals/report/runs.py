@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from zlib import decompress
 
 from askance.chains import action_reason
 from askance.chat import ChatRequest, ChatResponse, Usage
@@ -192,11 +194,15 @@ class Parsed(HTMLParser):
 
     def data(self, name: str) -> Any:
         """A block of JSON."""
-        return json.loads(self.scripts[name])
+        text = self.scripts[name]
+        return json.loads(text if text[:1] in "[{" else decompress(b64decode(text, validate=True)))
 
-    def blocks(self, name: str) -> list[Any]:
-        """All blocks whose names begin so."""
-        return [json.loads(text) for identity, text in self.scripts.items() if identity.startswith(name)]
+    def samples(self, number: int = 0) -> tuple[list[Any], dict[str, Any]]:
+        """What is known of the samples of a list, by their sides, and the calls of all of them."""
+        blocks = [self.data(name) for name in self.scripts if name.startswith(f"d-{number}-")]
+        samples = [sides for block in blocks for sides in block]
+        calls = {key: call for sides in samples for side in sides for key, call in side["calls"].items()}
+        return [[side["detail"] for side in sides] for sides in samples], calls
 
     @property
     def text(self) -> str:

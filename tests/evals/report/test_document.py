@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jinja2 import UndefinedError
 
-from askance.evals.report.document import address, block, render, safe_json
+from askance.evals.report.document import address, block, packed_block, render, safe_json
 from askance.evals.report.tables import Link, Sortable
 from askance.replay import visible
 from tests.evals.report.runs import HOSTILE, Parsed
@@ -63,7 +63,7 @@ def test_a_template_says_what_it_misses() -> None:
 def test_what_no_escape_touches_is_what_the_package_wrote() -> None:
     unescaped = [found for text in TEMPLATES.values() for found in re.findall(r"\{\{[^}]*\|\s*safe[^}]*\}\}", text)]
 
-    assert sorted(unescaped) == ["{{ block.json|safe }}", "{{ script|safe }}", "{{ style|safe }}"]
+    assert sorted(unescaped) == ["{{ block.text|safe }}", "{{ script|safe }}", "{{ style|safe }}"]
     assert not [name for name, text in TEMPLATES.items() if "autoescape" in text]
 
 
@@ -89,9 +89,11 @@ def test_an_address_is_escaped_as_the_script_reads_it() -> None:
 @pytest.mark.parametrize("given", HOSTILE, ids=[f"{each[:12]!r}" for each in HOSTILE])
 def test_a_block_of_data_comes_back_as_it_was(given: str) -> None:
     made = block("x", {given: [given]})
-    written = render("page.html", **PAGE, blocks=[made])
+    packed = packed_block("y", {given: [given]})
+    written = render("page.html", **PAGE, blocks=[made, packed])
 
-    assert Parsed(written.encode("utf-8").decode()).data("x") == {given: [given]}
+    parsed = Parsed(written.encode("utf-8").decode())
+    assert parsed.data("x") == parsed.data("y") == {given: [given]}
 
 
 def test_nothing_in_json_means_anything_to_html() -> None:

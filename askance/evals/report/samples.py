@@ -1,20 +1,126 @@
-"""Everything that is known of one answer, as JSON for the page: what was asked and said at every link, in full."""
+"""What the page's script reads of samples: everything that is known of each, packed in blocks until somebody looks.
+
+Prompts hold what earlier calls have said, and the calls of one sample in several runs are much alike. A block keeps
+what belongs to a sample together and is compressed, to about an eighth; the script unpacks it when somebody looks.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from askance.amounts import many
+from askance.evals.report.blame import detail_of_blame
+from askance.evals.report.document import Block, block, packed_block
 from askance.evals.report.row import kinds_of_options, options_of, places_in, true_places
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.report.pictures import Pictures
     from askance.evals.report.report import RunPart
     from askance.evals.run import Answer
     from askance.replay import Record
 
+BLOCK = 50
+"""Samples whose details are read together."""
+PICTURE_BLOCK = 50
 _SHORTEST = 80
 """Characters from which on a text that comes again is kept once."""
+CALLS_MB = 96.0
+"""Megabytes of prompts and replies in a page; the calls of samples beyond it stay in the run's folder."""
+
+WITHOUT = "Left out of this page, which holds the calls of the first samples only; the run's folder has it."
+
+
+@dataclass(kw_only=True)
+class Room:
+    """How much of the calls a page still takes."""
+
+    left: float = CALLS_MB * 1e6
+    refused: int = 0
+    """Samples whose calls had no room."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of it."""
+        if not self.refused:
+            return ()
+        return (f"the calls of {many(self.refused, 'sample')} had no room in this page; they are in the run's folder",)
+
+    def takes(self, form: Mapping[str, Any]) -> bool:
+        """Whether there is room for `form`, which is then taken."""
+        size = len(json.dumps(form, ensure_ascii=False))
+        if size > self.left:
+            self.refused += 1
+            return False
+        self.left -= size
+        return True
+
+
+@dataclass(kw_only=True)
+class Shown:
+    """Pictures by number, as rows refer to them."""
+
+    pictures: Pictures
+    files: Sequence[str] | None = None
+    """Addresses of pictures that lie beside the page; None is within it."""
+    numbers: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        self.numbers = {digest: number for number, digest in enumerate(self.pictures.jpegs)}
+
+    def blocks(self) -> Iterator[Block]:
+        """The pictures that are within the page."""
+        if self.files is None:
+            uris = [self.pictures.uri(digest) for digest in self.numbers]
+            for start in range(0, len(uris), PICTURE_BLOCK):
+                yield block(f"pictures-{start // PICTURE_BLOCK}", uris[start : start + PICTURE_BLOCK])
+
+    def settings(self) -> JsonObject:
+        """What the script has to know of them."""
+        form: JsonObject = {"anyPicture": bool(self.numbers), "pictureBlock": PICTURE_BLOCK}
+        return {**form, "files": list(self.files)} if self.files is not None else form
+
+
+def sample_blocks(
+    number: int, parts: Sequence[RunPart], answers: Sequence[Sequence[Answer]], *, texts: Texts, room: Room
+) -> Iterator[Block]:
+    """Samples with all that is known of them, block by block, each answer with the calls that it rests on.
+
+    Args:
+        number: of the list of samples on the page.
+        parts: runs that are shown side by side.
+        answers: by sample, what each of the runs answered.
+        texts: that calls have in common.
+        room: for calls.
+    """
+    for start in range(0, len(answers), BLOCK):
+        there: set[str] = set()
+        samples: list[list[JsonObject]] = []
+        for several in answers[start : start + BLOCK]:
+            sides: list[JsonObject] = []
+            for part, answer in zip(parts, several, strict=True):
+                new = {key: form for key, form in calls_of(part, answer, texts).items() if key not in there}
+                calls = new if room.takes(new) else {}
+                there.update(calls)
+                sides.append({"detail": {**detail_of(answer), **_blame_of(part, answer)}, "calls": calls})
+            samples.append(sides)
+        yield packed_block(f"d-{number}-{start // BLOCK}", samples)
+
+
+def _blame_of(part: RunPart, answer: Answer) -> JsonObject:
+    several = [] if part.blames is None else [detail_of_blame(each, answer) for each in part.blames.parts]
+    found = [each for each in several if each is not None]
+    return {"blame": found} if found else {}
+
+
+def texts_block(texts: Texts) -> Block:
+    """The texts that calls have in common."""
+    return block("texts", list(texts.numbers))
+
+
 _SHOWN_TRACE = frozenset({"verbalization", "statement", "statement_reason", "answers"})
 
 
