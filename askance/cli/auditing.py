@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from askance.agents import judge_equivalence
 from askance.amounts import many
+from askance.cli.display import json_text
 from askance.cli.exits import OK, SOME
 from askance.cli.negating import Asking, Calls, asking
-from askance.cli.showing import json_text
 from askance.evals.negatives import (
     Asked,
     Rules,

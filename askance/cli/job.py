@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from askance import chains
 from askance.chains import Chain, action_reason, atypicality, end_to_end, verbalize
 from askance.chat import key_of
+from askance.cli.display import Show
 from askance.cli.exits import INTERRUPTED, OK, hear_warnings
 from askance.cli.inputs import Options, find_pictures, read_options
 from askance.cli.places import library, open_store
 from askance.cli.running import Running, inputs_of
-from askance.cli.showing import Show
 from askance.cli.tally import Tally
 from askance.errors import BadImage, ConfigError, UsageError
 from askance.images import Image, policy
@@ -170,7 +170,7 @@ async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, O
 
 def _check_page(job: Job) -> None:
     if job.html is not None:
-        from askance.cli.paged import check_page
+        from askance.cli.page import check_page
 
         check_page(job.html, mode=job.mode, plan=job.plan)
 
@@ -178,7 +178,7 @@ def _check_page(job: Job) -> None:
 def _show(job: Job, *, total: int, tally: Tally, engine: Engine) -> Show:
     if job.html is None:
         return Show(total, as_json=job.as_json, tally=tally, engine=engine)
-    from askance.cli.paged import KeepingShow
+    from askance.cli.page import KeepingShow
 
     return KeepingShow(total, as_json=job.as_json, tally=tally, engine=engine)
 
@@ -188,7 +188,7 @@ def _write_page(
 ) -> None:
     if job.html is None:
         return
-    from askance.cli.paged import KeepingShow, write_interrupted, write_readings
+    from askance.cli.page import KeepingShow, write_interrupted, write_readings
 
     if isinstance(show, KeepingShow):
         place = None if folder is None else folder.path

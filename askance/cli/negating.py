@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
+from askance.cli.display import json_text
 from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
 from askance.cli.places import library, open_store
 from askance.cli.progress import Progress, calls_state
-from askance.cli.showing import json_text
 from askance.cli.tally import Tally
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER

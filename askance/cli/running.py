@@ -18,8 +18,8 @@ from askance.models.counting import Counting
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Given, Reading
+    from askance.cli.display import Show
     from askance.cli.inputs import Options
-    from askance.cli.showing import Show
     from askance.evals import RunFolder
     from askance.models import Model
     from askance.models.spending.budgeted import Purse

@@ -18,8 +18,7 @@ from askance.evals.report.report import part_of
 from askance.evals.report.samples import BLOCK, WITHOUT, Room, Shown, Texts, sample_blocks, texts_block
 from askance.evals.report.summary import summary_of
 from askance.evals.report.tables import Field, Sortable, runs_table, side_by_side
-from askance.evals.reports import notes_of, table_of_runs
-from askance.evals.tables import NONE
+from askance.evals.tables import NONE, notes_of, table_of_runs
 from askance.evals.verdicts import counts_of, letter, pair_of
 
 if TYPE_CHECKING:

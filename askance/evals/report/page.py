@@ -15,7 +15,7 @@ from askance.evals.report.row import RESULTS
 from askance.evals.report.samples import BLOCK, WITHOUT, Room, Shown, Texts, sample_blocks, texts_block
 from askance.evals.report.summary import summary_of
 from askance.evals.report.tables import Sortable, beside_table, figures_tables, runs_table, side_by_side
-from askance.evals.reports import notes_of, table_of_runs
+from askance.evals.tables import notes_of, table_of_runs
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

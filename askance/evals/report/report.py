@@ -20,8 +20,8 @@ from askance.evals.grid import NAMED, Grid, read_grid
 from askance.evals.reference import PERCENT, Suite, read_reference
 from askance.evals.report.blame import blames_of, check_blames
 from askance.evals.report.row import RESULTS, Result, Row, Spent, column_of, marks_of, mistakes, row_of, total, worth_of
-from askance.evals.reports import names_of, table_of_runs
 from askance.evals.run_folder import DESCRIPTION
+from askance.evals.tables import names_of, table_of_runs
 from askance.statistics import mean_estimate
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from askance.amounts import many
 from askance.evals.report.row import RESULTS
 from askance.evals.report.tables import interval_text
-from askance.evals.reports import notes_of
 from askance.evals.run_folder import PROMPTS
-from askance.evals.tables import shown_value
+from askance.evals.tables import notes_of, shown_value
 
 if TYPE_CHECKING:
     from askance.evals.report.report import RunPart

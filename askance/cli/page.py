@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
+from askance.cli.display import Show
 from askance.cli.exits import complain
-from askance.cli.showing import Show
 from askance.errors import AskanceError, UsageError
 from askance.evals.report import thumbnails, wanted_by
 from askance.evals.report.document import write_page
