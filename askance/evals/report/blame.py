@@ -394,7 +394,7 @@ def _change(figure: Figure) -> str:
 
 def _dot(each: Blamed, figure: Figure) -> Dot:
     name = LINKS.get(each.link, each.link)
-    return Dot(name=name, value=figure.value, interval=figure.interval, count=f"{figure.samples:,}")
+    return Dot(name=name, value=figure.value, interval=figure.interval)
 
 
 def _answers(number: int, part: RunPart, blame: BlamePart) -> Sortable:

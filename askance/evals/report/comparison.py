@@ -17,8 +17,8 @@ from askance.evals.report.plots import Bars, Dot, Intervals, Plot, scale_of
 from askance.evals.report.report import part_of
 from askance.evals.report.samples import BLOCK, WITHOUT, Room, Shown, Texts, sample_blocks, texts_block
 from askance.evals.report.summary import summary_of
-from askance.evals.report.tables import Field, Sortable, runs_table, side_by_side
-from askance.evals.tables import NONE, notes_of, table_of_runs
+from askance.evals.report.tables import Field, Sortable, tables_of_runs
+from askance.evals.tables import NONE
 from askance.evals.verdicts import counts_of, letter, pair_of
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 400
 """Characters of a value in the table of what differs."""
-_SIDE_BY_SIDE = 4
-"""Runs up to which each has a column of figures; more of them have a row each."""
 
 Change = Literal["better", "worse", "other", "same"]
 """Of one run against another on one sample; `other`: another answer that is worth as much."""
@@ -155,7 +153,7 @@ def difference_page(
     first, *others = difference.names
     comparison = difference.comparison
     headlines = _by_first(comparison)
-    runs, several = [part.run for part in difference.parts], len(difference.parts) > _SIDE_BY_SIDE
+    two = len(difference.parts) == 2
     return document(
         "comparison.html",
         title=f"{first} against {' and '.join(others)}",
@@ -164,18 +162,17 @@ def difference_page(
         beside=files is not None,
         runs=[(letter(place), name) for place, name in enumerate(difference.names)],
         headlines=[_headline(each, alone=len(headlines) == 1) for each in headlines],
-        changes=_bars(difference) if len(runs) == 2 else None,
+        changes=_bars(difference) if two else None,
         changes_by_pair=_changes_by_pair(difference),
         changed=sum(row.changed for row in difference.rows),
         counts=[*counts_of(comparison)],
         told=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict != "tied"],
         tied=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict == "tied"],
-        forest=[*_forest(comparison.metrics if len(runs) == 2 else headlines, two=len(runs) == 2)],
+        forest=[*_forest(comparison.metrics if two else headlines, two=two)],
         comparisons=_comparisons(comparison.metrics) if comparison.metrics else None,
         tests=[*verdicts.notes_of_tests(comparison)],
         differences=[(each.place, [_value(value) for value in each.values]) for each in comparison.differences],
-        tables=[runs_table(table_of_runs(runs))] if several else side_by_side(difference.parts),
-        table_notes=table_of_runs(runs).notes if several else notes_of(runs),
+        figures=tables_of_runs(difference.parts),
         summaries=[summary_of(part) for part in difference.parts],
         notes=(*shown.pictures.notes, *room.notes),
     )

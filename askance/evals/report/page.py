@@ -14,27 +14,14 @@ from askance.evals.report.plots import MOST, SHARES, Bars, Dot, Intervals, Plot,
 from askance.evals.report.row import RESULTS
 from askance.evals.report.samples import BLOCK, WITHOUT, Room, Shown, Texts, sample_blocks, texts_block
 from askance.evals.report.summary import summary_of
-from askance.evals.report.tables import Sortable, beside_table, figures_tables, runs_table, side_by_side
-from askance.evals.tables import notes_of, table_of_runs
+from askance.evals.report.tables import FigureTables, Sortable, beside_table, tables_of_runs
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Figure
     from askance.evals.report.report import Beside, Breakdown, Report, RunPart
 
-_SIDE_BY_SIDE = 4
-"""Runs of one task up to which each has a column; more of them have a row each."""
 _SORTS: Mapping[str, str] = {"slow": "seconds", "cost": "cost", "tokens": "tokens", "tries": "again"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFigures:
-    """The figures of the runs of one task."""
-
-    task: str
-    """Empty where the report is of one task."""
-    tables: Sequence[Sortable]
-    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,19 +92,15 @@ def _sorts(runs: Sequence[JsonObject]) -> list[str]:
     return ["order", *ranked, *told]
 
 
-def _figures(report: Report) -> Iterator[TaskFigures]:
+def _figures(report: Report) -> Iterator[tuple[str, FigureTables]]:
+    """The figures of the runs of each task, named where there are several."""
     by_task: dict[str, list[RunPart]] = {}
     for part in report.runs:
         by_task.setdefault(part.run.task, []).append(part)
     for task, parts in by_task.items():
-        runs, name = [part.run for part in parts], task if len(by_task) > 1 else ""
-        if len(parts) > _SIDE_BY_SIDE:
-            table = table_of_runs(runs)
-            yield TaskFigures(task=name, tables=[runs_table(table)], notes=table.notes)
-        elif len(parts) > 1:
-            yield TaskFigures(task=name, tables=side_by_side(parts), notes=notes_of(runs))
-        elif name or parts[0].run.figures:
-            yield TaskFigures(task=name, tables=figures_tables(parts[0]))
+        found = tables_of_runs(parts)
+        if found.tables or len(by_task) > 1:
+            yield task if len(by_task) > 1 else "", found
 
 
 def _published(report: Report) -> Iterator[BesideView]:

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from askance.evals.figures import Figure
-from askance.evals.tables import NONE, shown_figure, shown_value
+from askance.evals.tables import NONE, notes_of, shown_figure, shown_value, table_of_runs
 
 if TYPE_CHECKING:
     from askance.evals.report.report import Beside, RunPart
-    from askance.evals.tables import Cell, Table
+    from askance.evals.tables import Cell
     from askance.statistics import Interval
 
 FIRST = 8
 """Figures that are shown at once; the others unfold."""
+_SIDE_BY_SIDE = 4
+"""Runs up to which each has a column; more of them have a row each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +52,27 @@ class Sortable:
         return not self.rows or any(isinstance(row[place], tuple) for row in self.rows)
 
 
-def figures_tables(part: RunPart) -> list[Sortable]:
-    """Every figure of one run with its interval, counts and bounds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureTables:
+    """The figures of runs of one task, and what a reader has to know of them."""
+
+    tables: Sequence[Sortable]
+    notes: Sequence[str] = ()
+
+
+def tables_of_runs(parts: Sequence[RunPart]) -> FigureTables:
+    """The figures of runs of one task: some have a column each, many a row each."""
+    runs = [part.run for part in parts]
+    if len(parts) > _SIDE_BY_SIDE:
+        table = table_of_runs(runs)
+        rows = [[_field(cell) for cell in row] for row in table.rows]
+        return FigureTables(tables=[Sortable(heads=table.columns, rows=rows)], notes=table.notes)
+    if len(parts) > 1:
+        return FigureTables(tables=_side_by_side(parts), notes=notes_of(runs))
+    return FigureTables(tables=_alone(parts[0]))
+
+
+def _alone(part: RunPart) -> list[Sortable]:
     heads = ("figure", "value", "95 % interval", "samples", "answered", "if wrong", "if right")
     rows: list[list[Field]] = [
         [
@@ -68,8 +89,7 @@ def figures_tables(part: RunPart) -> list[Sortable]:
     return _unfolding(heads, rows, FIRST) if rows else []
 
 
-def side_by_side(parts: Sequence[RunPart]) -> list[Sortable]:
-    """Some runs of one task: a row a figure, a column a run."""
+def _side_by_side(parts: Sequence[RunPart]) -> list[Sortable]:
     figures = _by_metric(parts)
     metrics = dict.fromkeys(metric for each in figures for metric in each)
     rows: list[list[Field]] = [
@@ -86,11 +106,6 @@ def _unfolding(heads: Sequence[str], rows: Sequence[Sequence[Field]], first: int
     if not others:
         return [shown]
     return [shown, Sortable(heads=heads, rows=others, summary=f"{len(others):,} more figures")]
-
-
-def runs_table(table: Table) -> Sortable:
-    """Several runs: a row each, a column a metric."""
-    return Sortable(heads=table.columns, rows=[[_field(cell) for cell in row] for row in table.rows])
 
 
 def beside_table(beside: Beside, parts: Sequence[RunPart]) -> Sortable:

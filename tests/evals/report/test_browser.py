@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from askance.chat import ChatRequest
 from askance.cli import main
 from askance.errors import ModelError
 from askance.evals import compare
 from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
 from askance.evals.report.document import write_page
+from askance.images import Image
 from tests.evals.pittads import worlds
 from tests.evals.report.browser import launched, opened, showing
 from tests.evals.report.runs import HOSTILE, chain_run, copied, hostile_run, plain_run
@@ -65,6 +67,24 @@ def test_filters_count_what_they_leave(browser: Browser, plain: Path) -> None:
         seen.until("document.querySelectorAll('.row').length === 1")
 
         assert seen.do("location.hash") == "#q=S0008&result=wrong&mark=half%3A%20last"
+
+
+def test_a_search_finds_what_a_call_said(browser: Browser, tmp_path: Path) -> None:
+    data = worlds.world(tmp_path / "data")
+    whale = Image.from_path(next(data.glob("train_images/*/*"))).sha256
+
+    def unusual(request: ChatRequest) -> dict[str, str]:
+        return {"unusual": "A WHALE." if worlds.picture_of(request) == whale else "ODD."}
+
+    run = chain_run(tmp_path / "run", data, unusual=unusual)
+    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
+    with opened(browser, tmp_path / "page.html", "#q=a%20whale") as seen:
+        seen.until("document.querySelectorAll('.row').length === 1")
+        (found,) = seen.texts(ROWS)
+        seen.page.fill("input[type=search]", "odd")
+        seen.until("document.querySelectorAll('.row').length === 2")
+
+        assert found not in seen.texts(ROWS)
 
 
 def test_samples_sort_by_what_they_are_worth(browser: Browser, plain: Path) -> None:

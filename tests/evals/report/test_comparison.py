@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,12 @@ def test_both_sides_of_a_pair_are_there_with_their_calls(chains: tuple[Run, Run]
     assert {key for run in chains for answer in run.answers for key in answer.keys} == calls.keys()
     row = parsed.data("index")["rows"][0]
     assert (row["worths"], row["answers"], row["asked"]) == ([1.0, 0.0], [0, 1], [0, 0])
+
+
+def test_what_is_known_of_samples_is_small_in_the_page(chains: tuple[Run, Run]) -> None:
+    parsed = Parsed(difference_page(difference_of(*chains)))
+
+    assert len(parsed.scripts["d-0-0"]) < len(json.dumps(parsed.data("d-0-0"))) / 4
 
 
 def test_another_configuration_and_other_samples_are_shown(tmp_path: Path) -> None:
