@@ -166,7 +166,7 @@ def difference_page(
         changes_by_pair=_changes_by_pair(difference),
         changed=sum(row.changed for row in difference.rows),
         counts=[*counts_of(comparison)],
-        told=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict != "tied"],
+        decided=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict != "tied"],
         tied=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict == "tied"],
         forest=[*_forest(comparison.metrics if two else headlines, two=two)],
         comparisons=_comparisons(comparison.metrics) if comparison.metrics else None,

@@ -81,12 +81,15 @@ def _value(value: float | None, percent: bool) -> str:  # noqa: FBT001  # a filt
     return shown_value(value, percent=percent)
 
 
-def _address(parts: Mapping[str, str | int]) -> str:
-    return address(**parts)
+def address(parts: Mapping[str, str | int]) -> str:
+    """Where the page leads to what is seen, as its own script writes it: `sample`, `epoch`, `run`, `blame`."""
+    usual = {"epoch": 0, "run": 0}
+    there = {name: value for name, value in parts.items() if usual.get(name) != value}
+    return f"#{urlencode(there, quote_via=quote, errors='replace')}"
 
 
 _FILTERS: Mapping[str, Callable[..., Any]] = {
-    "address": _address,
+    "address": address,
     "cut": _cut,
     "grouped": "{:,}".format,
     "many": many,
@@ -119,16 +122,9 @@ class _Marked:
     def __html__(self) -> str:
         """What takes the place of an escape."""
         return "".join(
-            escape(each) if visible(each) == each else f'<span class="unseen">U+{ord(each):04X}</span>'
-            for each in self._text
+            escape(each) if visible(each) == each else f"<span class=unseen>U+{ord(each):04X}</span>"
+            for each in self._text  # with no quotes of its own, so that it would end no attribute either
         )
-
-
-def address(**parts: str | int) -> str:
-    """Where the page leads to what is seen, as its own script writes it: `sample`, `epoch`, `run`, `blame`."""
-    usual = {"epoch": 0, "run": 0}
-    there = {name: value for name, value in parts.items() if usual.get(name) != value}
-    return f"#{urlencode(there, quote_via=quote, errors='replace')}"
 
 
 # --- the page ---

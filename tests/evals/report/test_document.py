@@ -22,9 +22,9 @@ TEMPLATES = {
 SHOWN = {
     "markup": ("<b>&</b>", "&lt;b&gt;&amp;&lt;/b&gt;"),
     "quotes": ("\"'", "&#34;&#39;"),
-    "direction": ("a\u202eb", 'a<span class="unseen">U+202E</span>b'),
-    "control": ("\x1b[1m", '<span class="unseen">U+001B</span>[1m'),
-    "half a pair": ("\ud800", '<span class="unseen">U+D800</span>'),
+    "direction": ("a\u202eb", "a<span class=unseen>U+202E</span>b"),
+    "control": ("\x1b[1m", "<span class=unseen>U+001B</span>[1m"),
+    "half a pair": ("\ud800", "<span class=unseen>U+D800</span>"),
     "a joiner that emoji need": ("👩\u200d👧", "👩\u200d👧"),
     "line feed": ("a\nb", "a\nb"),
     "what a template would run": ("{{ 7 * 7 }}{% raise %}", "{{ 7 * 7 }}{% raise %}"),
@@ -83,7 +83,7 @@ def test_every_value_of_an_attribute_stands_in_quotes() -> None:
 def test_an_address_is_escaped_as_the_script_reads_it() -> None:
     link = Link(text="<i>", to={"sample": '"&\ud800', "epoch": 0, "run": 2})
 
-    assert address(**link.to) == "#sample=%22%26%3F&run=2"
+    assert address(link.to) == "#sample=%22%26%3F&run=2"
 
 
 @pytest.mark.parametrize("given", HOSTILE, ids=[f"{each[:12]!r}" for each in HOSTILE])
