@@ -13,7 +13,7 @@ from askance.amounts import many
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from askance.evals.report import Pictures
+    from askance.evals.report import Thumbnails
     from askance.evals.report.report import RunPart
 
 MANY = 5000
@@ -63,7 +63,7 @@ def report(
     tell(out, size, pictures)
 
 
-def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabytes: float) -> Pictures | None:
+def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabytes: float) -> Thumbnails | None:
     """The pictures that runs speak of, as thumbnails; None where nobody says where they are.
 
     Raises:
@@ -80,7 +80,7 @@ def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabyte
     return thumbnails(wanted_by(parts), places, megabytes=megabytes)
 
 
-def tell(out: Path, size: int, pictures: Pictures | None) -> None:
+def tell(out: Path, size: int, pictures: Thumbnails | None) -> None:
     """Says where the page is, and what became of its pictures."""
     from askance.replay import visible
 

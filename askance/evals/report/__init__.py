@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from askance.evals.report.comparison import Difference, build_difference, difference_page
     from askance.evals.report.page import report_page
-    from askance.evals.report.pictures import MEGABYTES, Pictures, thumbnails, wanted_by
+    from askance.evals.report.pictures import MEGABYTES, Thumbnails, thumbnails, wanted_by
     from askance.evals.report.report import Report, build_report
 
 _HOMES = {
     "comparison": ("Difference", "build_difference", "difference_page"),
     "page": ("report_page",),
-    "pictures": ("MEGABYTES", "Pictures", "thumbnails", "wanted_by"),
+    "pictures": ("MEGABYTES", "Thumbnails", "thumbnails", "wanted_by"),
     "report": ("Report", "build_report"),
 }
 """Names by the modules that have them, which load when one of their names is asked for."""
@@ -22,8 +22,8 @@ _HOMES = {
 __all__ = [
     "MEGABYTES",
     "Difference",
-    "Pictures",
     "Report",
+    "Thumbnails",
     "build_difference",
     "build_report",
     "difference_page",

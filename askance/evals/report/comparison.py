@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance.amounts import many
 from askance.evals import verdicts
 from askance.evals.report.document import block, document
-from askance.evals.report.pictures import Pictures
+from askance.evals.report.pictures import Thumbnails
 from askance.evals.report.plots import Bars, Dot, Intervals, Plot, scale_of
 from askance.evals.report.report import part_of
-from askance.evals.report.samples import BLOCK, WITHOUT, Room, Shown, Texts, sample_blocks, texts_block
+from askance.evals.report.samples import BLOCK, WITHOUT, CallRoom, Shown, Texts, sample_blocks, texts_block
 from askance.evals.report.summary import summary_of
 from askance.evals.report.tables import Field, Sortable, tables_of_runs
 from askance.evals.tables import NONE
@@ -128,7 +128,7 @@ def _worth(row: Row) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class VerdictLine:
     """A verdict in a word, and the sentence for it."""
 
     word: str
@@ -136,7 +136,7 @@ class Verdict:
 
 
 def difference_page(
-    difference: Difference, *, pictures: Pictures | None = None, files: Sequence[str] | None = None
+    difference: Difference, *, pictures: Thumbnails | None = None, files: Sequence[str] | None = None
 ) -> str:
     """The page of runs that were compared; equal runs give equal pages.
 
@@ -145,8 +145,8 @@ def difference_page(
         pictures: thumbnails; None is none.
         files: addresses of the thumbnails where they lie beside the page, in their order.
     """
-    shown = Shown(pictures=pictures or Pictures(), files=files)
-    texts, room = Texts(difference.parts), Room()
+    shown = Shown(pictures=pictures or Thumbnails(), files=files)
+    texts, room = Texts(difference.parts), CallRoom()
     rows = difference.comparison.matching.rows
     details = list(sample_blocks(0, difference.parts, rows, texts=texts, room=room))
     index = {**_index(difference, shown), **({"without": WITHOUT} if room.refused else {})}
@@ -242,14 +242,14 @@ def _by_first(comparison: RunsComparison) -> list[MetricComparison]:
     return [each for each in comparison if each.metric == comparison.metrics[0].metric]
 
 
-def _headline(each: MetricComparison, *, alone: bool) -> Verdict:
+def _headline(each: MetricComparison, *, alone: bool) -> VerdictLine:
     said = verdicts.verdict_of(each)
     word = f"{said[0].upper()}{said[1:]}" if alone else f"{pair_of(each.a, each.b)}: {said}"
-    return Verdict(word=word, sentence=each.sentence)
+    return VerdictLine(word=word, sentence=each.sentence)
 
 
-def _verdict(each: MetricComparison) -> Verdict:
-    return Verdict(word=each.comparison.verdict.capitalize(), sentence=each.sentence)
+def _verdict(each: MetricComparison) -> VerdictLine:
+    return VerdictLine(word=each.comparison.verdict.capitalize(), sentence=each.sentence)
 
 
 def _comparisons(metrics: Sequence[MetricComparison]) -> Sortable:

@@ -31,7 +31,7 @@ from askance.replay import visible
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from askance.evals.report.pictures import Pictures
+    from askance.evals.report.pictures import Thumbnails
 
 _SCRIPTS = ("dom.js", "sample.js", "blame.js", "pair.js", "browse.js", "start.js")
 
@@ -131,7 +131,7 @@ class _Marked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class DataBlock:
     """Data that the script reads when it needs it."""
 
     id: str
@@ -140,22 +140,22 @@ class Block:
     type: str = "application/json"
 
 
-def block(identity: str, value: Any) -> Block:
+def block(identity: str, value: Any) -> DataBlock:
     """`value` as data that the script reads at once."""
-    return Block(id=identity, text=safe_json(value))
+    return DataBlock(id=identity, text=safe_json(value))
 
 
-def packed_block(identity: str, value: Any) -> Block:
+def packed_block(identity: str, value: Any) -> DataBlock:
     """`value` as data that the script unpacks when somebody looks: JSON, compressed by `zlib`, in Base64."""
     packed = compress(safe_json(value).encode("utf-8"))
-    return Block(id=identity, text=b64encode(packed).decode("ascii"), type="application/zlib")
+    return DataBlock(id=identity, text=b64encode(packed).decode("ascii"), type="application/zlib")
 
 
 def document(
     template: str,
     *,
     title: str,
-    blocks: Iterable[Block],
+    blocks: Iterable[DataBlock],
     count: int | None = None,
     beside: bool = False,
     **values: Any,
@@ -226,7 +226,7 @@ Make = Callable[[Sequence[str] | None], str]
 """From the addresses of the pictures beside the page, None where there are none, to the page."""
 
 
-def write_page(out: Path, make: Make, *, pictures: Pictures | None = None, beside: bool = False) -> int:
+def write_page(out: Path, make: Make, *, pictures: Thumbnails | None = None, beside: bool = False) -> int:
     """Writes a page, in place of one that is there.
 
     Args:
@@ -255,12 +255,12 @@ def write_page(out: Path, make: Make, *, pictures: Pictures | None = None, besid
     return size
 
 
-def _places(out: Path, pictures: Pictures) -> Iterator[str]:
+def _places(out: Path, pictures: Thumbnails) -> Iterator[str]:
     """Addresses of pictures beside a page, in their order."""
     return (f"{quote(f'{out.stem}_files')}/{digest[:32]}.jpg" for digest in pictures.jpegs)
 
 
-def _put_beside(out: Path, pictures: Pictures) -> None:
+def _put_beside(out: Path, pictures: Thumbnails) -> None:
     folder = out.with_name(f"{out.stem}_files")
     folder.mkdir(exist_ok=True)
     for digest, data in pictures.jpegs.items():

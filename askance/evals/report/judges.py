@@ -67,7 +67,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reliability(Plot):
+class ReliabilityPlot(Plot):
     """Share of pairs that people call true, by share of the votes that say true."""
 
     points: Sequence[Point]
@@ -143,7 +143,7 @@ def card_plots(card: Mapping[str, Any]) -> Iterator[Plot]:
     points = list(_points(cast("dict[str, Any]", curve).get("points"))) if isinstance(curve, dict) else []
     if points:
         who = "members of the panel" if str(cast("dict[str, Any]", curve).get("by")) == "members" else "draws"
-        yield Reliability(title=f"Reliability of {who}", points=points, who=who)
+        yield ReliabilityPlot(title=f"Reliability of {who}", points=points, who=who)
 
 
 def _dot(card: Mapping[str, Any], name: str) -> Dot | None:

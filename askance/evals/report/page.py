@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from askance.evals.report.blame import blame_tables, blame_views, filters_of
 from askance.evals.report.document import block, document
 from askance.evals.report.judges import judge_views, judges_table
-from askance.evals.report.pictures import Pictures
+from askance.evals.report.pictures import Thumbnails
 from askance.evals.report.plots import MOST, SHARES, Bars, Dot, Intervals, Plot, Scatter, dot_of, scale_of, score_dots
 from askance.evals.report.row import RESULTS
-from askance.evals.report.samples import BLOCK, WITHOUT, Room, Shown, Texts, sample_blocks, texts_block
+from askance.evals.report.samples import BLOCK, WITHOUT, CallRoom, Shown, Texts, sample_blocks, texts_block
 from askance.evals.report.summary import summary_of
 from askance.evals.report.tables import FigureTables, Sortable, beside_table, tables_of_runs
 
@@ -33,7 +33,7 @@ class BesideView:
     source: str
 
 
-def report_page(report: Report, *, pictures: Pictures | None = None, files: Sequence[str] | None = None) -> str:
+def report_page(report: Report, *, pictures: Thumbnails | None = None, files: Sequence[str] | None = None) -> str:
     """The page of a report; equal reports give equal pages.
 
     Args:
@@ -41,8 +41,8 @@ def report_page(report: Report, *, pictures: Pictures | None = None, files: Sequ
         pictures: thumbnails; None is none.
         files: addresses of the thumbnails where they lie beside the page, in their order.
     """
-    shown = Shown(pictures=pictures or Pictures(), files=files)
-    texts, room = Texts(report.runs), Room()
+    shown = Shown(pictures=pictures or Thumbnails(), files=files)
+    texts, room = Texts(report.runs), CallRoom()
     details = [
         each
         for number, part in enumerate(report.runs)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from askance import __version__
 from askance.evals.report.document import block, document
 from askance.evals.report.page import index_of
-from askance.evals.report.pictures import Pictures
+from askance.evals.report.pictures import Thumbnails
 from askance.evals.report.report import RunPart
 from askance.evals.report.row import RESULTS, Row, row_of, total
-from askance.evals.report.samples import Room, Shown, Texts, sample_blocks, texts_block
-from askance.evals.report.summary import PromptFile, digests_of_prompts, facts_of_pictures, outcomes_of
+from askance.evals.report.samples import CallRoom, Shown, Texts, sample_blocks, texts_block
+from askance.evals.report.summary import PromptText, digests_of_prompts, facts_of_pictures, outcomes_of
 from askance.evals.report.tables import Field, Link, Sortable
 from askance.evals.run import Answer, Run
 from askance.evals.values import Prediction, Sample
@@ -115,7 +115,7 @@ def readings_page(
     *,
     title: str,
     prompts: Mapping[str, str],
-    pictures: Pictures | None = None,
+    pictures: Thumbnails | None = None,
     notes: Sequence[str] = (),
 ) -> str:
     """The page of single pictures.
@@ -127,8 +127,8 @@ def readings_page(
         pictures: thumbnails; None is none.
         notes: what else a reader should know.
     """
-    shown = Shown(pictures=pictures or Pictures())
-    texts, room = Texts([part]), Room()
+    shown = Shown(pictures=pictures or Thumbnails())
+    texts, room = Texts([part]), CallRoom()
     answers = [(answer,) for answer in part.answers]
     details = list(sample_blocks(0, [part], answers, texts=texts, room=room))
     index = {**index_of([part], shown), "kind": "pictures", "opens": True, "many": "pictures", "without": _UNKEPT}
@@ -141,7 +141,7 @@ def readings_page(
         outcomes=outcomes_of(part),
         facts=[*facts_of_pictures(part)],
         prompts=[
-            PromptFile(name=name, digest=digest, text=prompts.get(name)) for name, digest in digests_of_prompts(part)
+            PromptText(name=name, digest=digest, text=prompts.get(name)) for name, digest in digests_of_prompts(part)
         ],
         notes=(*notes, *shown.pictures.notes, *room.notes),
         pictures=_table(part),

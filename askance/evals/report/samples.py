@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.amounts import many
 from askance.evals.report.blame import detail_of_blame
-from askance.evals.report.document import Block, block, packed_block
+from askance.evals.report.document import DataBlock, block, packed_block
 from askance.evals.report.row import kinds_of_options, options_of, places_in, true_places
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.report.pictures import Pictures
+    from askance.evals.report.pictures import Thumbnails
     from askance.evals.report.report import RunPart
     from askance.evals.run import Answer
     from askance.replay import Record
@@ -35,7 +35,7 @@ WITHOUT = "Left out of this page, which holds the calls of the first samples onl
 
 
 @dataclass(kw_only=True)
-class Room:
+class CallRoom:
     """How much of the calls a page still takes."""
 
     left: float = CALLS_MB * 1e6
@@ -63,7 +63,7 @@ class Room:
 class Shown:
     """Pictures by number, as rows refer to them."""
 
-    pictures: Pictures
+    pictures: Thumbnails
     files: Sequence[str] | None = None
     """Addresses of pictures that lie beside the page; None is within it."""
     numbers: dict[str, int] = field(default_factory=dict[str, int])
@@ -71,7 +71,7 @@ class Shown:
     def __post_init__(self) -> None:
         self.numbers = {digest: number for number, digest in enumerate(self.pictures.jpegs)}
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[DataBlock]:
         """The pictures that are within the page."""
         if self.files is None:
             uris = [self.pictures.uri(digest) for digest in self.numbers]
@@ -85,8 +85,8 @@ class Shown:
 
 
 def sample_blocks(
-    number: int, parts: Sequence[RunPart], answers: Sequence[Sequence[Answer]], *, texts: Texts, room: Room
-) -> Iterator[Block]:
+    number: int, parts: Sequence[RunPart], answers: Sequence[Sequence[Answer]], *, texts: Texts, room: CallRoom
+) -> Iterator[DataBlock]:
     """Samples with all that is known of them, block by block, each answer with the calls that it rests on.
 
     Args:
@@ -116,7 +116,7 @@ def _blame_of(part: RunPart, answer: Answer) -> JsonObject:
     return {"blame": found} if found else {}
 
 
-def texts_block(texts: Texts) -> Block:
+def texts_block(texts: Texts) -> DataBlock:
     """The texts that calls have in common."""
     return block("texts", list(texts.numbers))
 

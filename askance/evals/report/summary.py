@@ -30,7 +30,7 @@ Fact: TypeAlias = "tuple[str, Sequence[str | Digest]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptFile:
+class PromptText:
     """A prompt file by its digest."""
 
     name: str
@@ -40,7 +40,7 @@ class PromptFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class OutcomeShare:
     """The samples of one result, as a part of the bar of all."""
 
     words: str
@@ -55,7 +55,7 @@ class Outcomes:
     """How the samples ended."""
 
     label: str
-    parts: Sequence[Part]
+    parts: Sequence[OutcomeShare]
     lost: Sequence[tuple[str, int]]
     """Outcomes of non-answers, with their counts."""
     left: int
@@ -81,7 +81,7 @@ class Summary:
     """None where the run is not finished."""
     outcomes: Outcomes
     facts: Sequence[Fact]
-    prompts: Sequence[PromptFile]
+    prompts: Sequence[PromptText]
     notes: Sequence[str]
     configuration: str
 
@@ -116,11 +116,13 @@ def outcomes_of(part: RunPart) -> Outcomes:
     """How the samples of a run ended."""
     total = max(sum(part.results.values()), 1)
     place = 0.0
-    parts: list[Part] = []
+    parts: list[OutcomeShare] = []
     for result, count in part.results.items():
         share = 100 * count / total
         look = result.replace(" ", "-")
-        parts.append(Part(words=RESULTS[result], look=look, count=count, x=f"{place:.3f}%", width=f"{share:.3f}%"))
+        parts.append(
+            OutcomeShare(words=RESULTS[result], look=look, count=count, x=f"{place:.3f}%", width=f"{share:.3f}%")
+        )
         place += share
     return Outcomes(
         label=", ".join(f"{result} {count:,}" for result, count in part.results.items()),
@@ -158,13 +160,13 @@ def facts_of_pictures(part: RunPart) -> Iterator[Fact]:
     yield "Made by", [f"askance {part.facts.get('askance', '?')}"]
 
 
-def _prompts(part: RunPart) -> Iterator[PromptFile]:
+def _prompts(part: RunPart) -> Iterator[PromptText]:
     for name, digest in digests_of_prompts(part):
         file = part.run.path / PROMPTS / name
         plain = "/" not in name and "\\" not in name  # anybody may have written the names, and the folder
         inside = plain and file.is_file() and not file.is_symlink()
         text = file.read_text(encoding="utf-8", errors="replace") if inside else None
-        yield PromptFile(name=name, digest=digest, text=text)
+        yield PromptText(name=name, digest=digest, text=text)
 
 
 def digests_of_prompts(part: RunPart) -> Sequence[tuple[str, str]]:

@@ -15,7 +15,7 @@ from askance.evals import Run
 from askance.evals.negatives import generate, read_sources
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report, report_page
-from askance.evals.report.samples import Room
+from askance.evals.report.samples import CallRoom
 from tests.evals.pittads.worlds import world, writer
 from tests.evals.report.runs import HOSTILE, Parsed, chain_run, hostile_run, plain_run
 
@@ -123,7 +123,7 @@ def test_equal_runs_make_equal_pages(run: Run, tmp_path: Path) -> None:
 
 
 def test_calls_beyond_the_room_are_left_out_and_said_to_be() -> None:
-    room = Room(left=40)
+    room = CallRoom(left=40)
 
     assert [room.takes({"a": "x" * 20}), room.takes({"b": "x" * 20}), room.takes({})] == [True, False, True]
     assert room.refused == 1
