@@ -15,7 +15,7 @@ from askance.evals.report.document import block, document
 from askance.evals.report.pictures import Thumbnails
 from askance.evals.report.plots import Bars, Dot, Intervals, Plot, scale_of
 from askance.evals.report.report import part_of
-from askance.evals.report.samples import BLOCK, WITHOUT, CallRoom, Shown, Texts, sample_blocks, texts_block
+from askance.evals.report.samples import BLOCK, WITHOUT, CallRoom, Shown, sample_blocks
 from askance.evals.report.summary import summary_of
 from askance.evals.report.tables import Field, Sortable, tables_of_runs
 from askance.evals.tables import NONE
@@ -146,9 +146,9 @@ def difference_page(
         files: addresses of the thumbnails where they lie beside the page, in their order.
     """
     shown = Shown(pictures=pictures or Thumbnails(), files=files)
-    texts, room = Texts(difference.parts), CallRoom()
+    room = CallRoom()
     rows = difference.comparison.matching.rows
-    details = list(sample_blocks(0, difference.parts, rows, texts=texts, room=room))
+    details = list(sample_blocks(0, difference.parts, rows, room=room))
     index = {**_index(difference, shown), **({"without": WITHOUT} if room.refused else {})}
     first, *others = difference.names
     comparison = difference.comparison
@@ -157,7 +157,7 @@ def difference_page(
     return document(
         "comparison.html",
         title=f"{first} against {' and '.join(others)}",
-        blocks=[block("index", index), texts_block(texts), *details, *shown.blocks()],
+        blocks=[block("index", index), *details, *shown.blocks()],
         count=len(difference.rows),
         beside=files is not None,
         runs=[(letter(place), name) for place, name in enumerate(difference.names)],

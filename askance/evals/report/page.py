@@ -12,7 +12,7 @@ from askance.evals.report.judges import judge_views, judges_table
 from askance.evals.report.pictures import Thumbnails
 from askance.evals.report.plots import MOST, SHARES, Bars, Dot, Intervals, Plot, Scatter, dot_of, scale_of, score_dots
 from askance.evals.report.row import RESULTS
-from askance.evals.report.samples import BLOCK, WITHOUT, CallRoom, Shown, Texts, sample_blocks, texts_block
+from askance.evals.report.samples import BLOCK, WITHOUT, CallRoom, Shown, sample_blocks
 from askance.evals.report.summary import summary_of
 from askance.evals.report.tables import FigureTables, Sortable, beside_table, tables_of_runs
 
@@ -42,18 +42,18 @@ def report_page(report: Report, *, pictures: Thumbnails | None = None, files: Se
         files: addresses of the thumbnails where they lie beside the page, in their order.
     """
     shown = Shown(pictures=pictures or Thumbnails(), files=files)
-    texts, room = Texts(report.runs), CallRoom()
+    room = CallRoom()
     details = [
         each
         for number, part in enumerate(report.runs)
-        for each in sample_blocks(number, [part], [(answer,) for answer in part.answers], texts=texts, room=room)
+        for each in sample_blocks(number, [part], [(answer,) for answer in part.answers], room=room)
     ]
     index = {**index_of(report.runs, shown), "kind": "report", **({"without": WITHOUT} if room.refused else {})}
     judges = [note for part in report.runs for note in part.judges]
     return document(
         "report.html",
         title=report.title,
-        blocks=[block("index", index), texts_block(texts), *details, *shown.blocks()],
+        blocks=[block("index", index), *details, *shown.blocks()],
         count=sum(len(part.rows) for part in report.runs),
         beside=files is not None,
         summaries=[summary_of(part) for part in report.runs],

@@ -13,7 +13,7 @@ from askance.evals.report.page import index_of
 from askance.evals.report.pictures import Thumbnails
 from askance.evals.report.report import RunPart
 from askance.evals.report.row import RESULTS, Row, row_of, total
-from askance.evals.report.samples import CallRoom, Shown, Texts, sample_blocks, texts_block
+from askance.evals.report.samples import CallRoom, Shown, sample_blocks
 from askance.evals.report.summary import PromptText, digests_of_prompts, facts_of_pictures, outcomes_of
 from askance.evals.report.tables import Field, Link, Sortable
 from askance.evals.run import Answer, Run
@@ -128,14 +128,14 @@ def readings_page(
         notes: what else a reader should know.
     """
     shown = Shown(pictures=pictures or Thumbnails())
-    texts, room = Texts([part]), CallRoom()
+    room = CallRoom()
     answers = [(answer,) for answer in part.answers]
-    details = list(sample_blocks(0, [part], answers, texts=texts, room=room))
+    details = list(sample_blocks(0, [part], answers, room=room))
     index = {**index_of([part], shown), "kind": "pictures", "opens": True, "many": "pictures", "without": _UNKEPT}
     return document(
         "readings.html",
         title=title,
-        blocks=[block("index", index), texts_block(texts), *details, *shown.blocks()],
+        blocks=[block("index", index), *details, *shown.blocks()],
         count=len(part.rows),
         answered=part.outcomes.get("answered", 0),
         outcomes=outcomes_of(part),

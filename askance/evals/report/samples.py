@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 BLOCK = 50
 """Samples whose details are read together."""
 PICTURE_BLOCK = 50
-_SHORTEST = 80
-"""Characters from which on a text that comes again is kept once."""
-CALLS_MB = 96.0
-"""Megabytes of prompts and replies in a page; the calls of samples beyond it stay in the run's folder."""
+CALLS_MB = 200.0
+"""Megabytes of prompts and replies in a page before they are compressed; the calls of samples beyond it stay in the
+run's folder."""
 
 WITHOUT = "Left out of this page, which holds the calls of the first samples only; the run's folder has it."
 
@@ -85,7 +84,7 @@ class Shown:
 
 
 def sample_blocks(
-    number: int, parts: Sequence[RunPart], answers: Sequence[Sequence[Answer]], *, texts: Texts, room: CallRoom
+    number: int, parts: Sequence[RunPart], answers: Sequence[Sequence[Answer]], *, room: CallRoom
 ) -> Iterator[DataBlock]:
     """Samples with all that is known of them, block by block, each answer with the calls that it rests on.
 
@@ -93,7 +92,6 @@ def sample_blocks(
         number: of the list of samples on the page.
         parts: runs that are shown side by side.
         answers: by sample, what each of the runs answered.
-        texts: that calls have in common.
         room: for calls.
     """
     for start in range(0, len(answers), BLOCK):
@@ -102,7 +100,7 @@ def sample_blocks(
         for several in answers[start : start + BLOCK]:
             sides: list[JsonObject] = []
             for part, answer in zip(parts, several, strict=True):
-                new = {key: form for key, form in calls_of(part, answer, texts).items() if key not in there}
+                new = {key: form for key, form in calls_of(part, answer).items() if key not in there}
                 calls = new if room.takes(new) else {}
                 there.update(calls)
                 sides.append({"detail": {**detail_of(answer), **_blame_of(part, answer)}, "calls": calls})
@@ -116,37 +114,7 @@ def _blame_of(part: RunPart, answer: Answer) -> JsonObject:
     return {"blame": found} if found else {}
 
 
-def texts_block(texts: Texts) -> DataBlock:
-    """The texts that calls have in common."""
-    return block("texts", list(texts.numbers))
-
-
 _SHOWN_TRACE = frozenset({"verbalization", "statement", "statement_reason", "answers"})
-
-
-class Texts:
-    """Texts that calls have in common, such as instructions: each is written once and referred to by number.
-
-    A text becomes common with its second call, so that it is looked for before anything is written.
-    """
-
-    def __init__(self, parts: Sequence[RunPart]) -> None:
-        seen: dict[str, int] = {}
-        for part in parts:
-            for record in part.run.records:
-                for text in _texts_of(record):
-                    seen[text] = seen.get(text, 0) + 1
-        common = (text for text, count in seen.items() if count > 1 and len(text) >= _SHORTEST)
-        self.numbers = {text: number for number, text in enumerate(common)}
-
-    def form(self, text: str) -> str | int:
-        """The number of a common text, any other text itself."""
-        return self.numbers.get(text, text)
-
-
-def _texts_of(record: Record) -> Iterator[str]:
-    for message in record.request.get("messages", ()):
-        yield from (part["text"] for part in message.get("parts", ()) if isinstance(part.get("text"), str))
 
 
 def detail_of(answer: Answer) -> JsonObject:
@@ -190,13 +158,13 @@ def _there(verbalization: Any) -> JsonObject:
     return {name: value for name, value in links.items() if value is not None}
 
 
-def calls_of(part: RunPart, answer: Answer, texts: Texts) -> Mapping[str, JsonObject]:
+def calls_of(part: RunPart, answer: Answer) -> Mapping[str, JsonObject]:
     """The calls that an answer and its score rest on, by key; what is not in the folder is left out."""
     records = {key: part.run.records.get(key) for key in answer.keys}
-    return {key: call_of(record, texts) for key, record in records.items() if record is not None}
+    return {key: call_of(record) for key, record in records.items() if record is not None}
 
 
-def call_of(record: Record, texts: Texts) -> JsonObject:
+def call_of(record: Record) -> JsonObject:
     """One call: to whom, every message and the reply in full, and whatever else was asked."""
     request, response = dict(record.request), dict(record.response)
     form: JsonObject = {"kind": record.kind, "model": record.model, "at": record.at}
@@ -204,13 +172,13 @@ def call_of(record: Record, texts: Texts) -> JsonObject:
         return {**form, "request": _short(request), "response": _short(response)}
     messages: list[Any] = request.pop("messages", [])
     request.pop("model", None)
-    form["messages"] = [_message(message, texts) for message in messages]
+    form["messages"] = [_message(message) for message in messages]
     form["reply"] = response
     return {**form, "asked": request} if request else form
 
 
-def _message(message: Mapping[str, Any], texts: Texts) -> JsonObject:
-    parts = [texts.form(part["text"]) if "text" in part else {"part": part} for part in message.get("parts", ())]
+def _message(message: Mapping[str, Any]) -> JsonObject:
+    parts = [part.get("text", {"part": part}) for part in message.get("parts", ())]
     rest = {name: value for name, value in message.items() if name not in {"role", "parts"}}
     return {"role": message.get("role"), "parts": parts, **({"rest": rest} if rest else {})}
 

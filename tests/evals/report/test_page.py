@@ -90,14 +90,14 @@ def test_two_runs_stand_side_by_side_with_their_cost(tmp_path: Path) -> None:
 def test_every_call_is_there_once_and_in_full(tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", world(tmp_path / "data"))
     parsed = page_of(run)
-    (_, calls), texts = parsed.samples(), parsed.data("texts")
+    _, calls = parsed.samples()
 
     keys = {key for answer in run.answers for key in answer.keys}
     assert calls.keys() == keys
     record = next(record for record in run.records if "NARRATED" in str(record.response))
     call = calls[record.key]
     parts = [part for message in call["messages"] for part in message["parts"]]
-    said = [texts[part] if isinstance(part, int) else part for part in parts if not isinstance(part, dict)]
+    said = [part for part in parts if not isinstance(part, dict)]
     assert said == [
         part["text"] for message in record.request["messages"] for part in message["parts"] if "text" in part
     ]

@@ -4,7 +4,6 @@ const ROW = 68;
 const index = readBlock("index");
 const block = keeping(readSamples, 6);
 const pictures = keeping((id) => readBlock(id), 12);
-const texts = keeping((id) => readBlock(id) || [], 1);
 
 const FILTERS = [
   { name: "run", label: index.kind === "pair" ? "Which two" : "Run", all: null },

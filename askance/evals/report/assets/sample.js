@@ -141,7 +141,6 @@ function titled(title, text, look) {
 
 function messageElement(message) {
   const parts = message.parts.map((part) => {
-    if (typeof part === "number") return fullText(texts("texts")[part]);
     if (typeof part === "string") return fullText(part);
     const named = part.part || {};
     return h("p", { class: "small" }, named.type === "image" ? `picture ${String(named.sha256 || "").slice(0, 12)}${named.policy ? `, sent by the policy ${named.policy.name} ${named.policy.version}` : ""}` : json(named));
