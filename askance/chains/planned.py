@@ -123,7 +123,7 @@ class Plan:
 
     @property
     def price_dates(self) -> tuple[str, ...]:
-        """Dates of the price lists that `dollars` rests on; none where all prices are configured."""
+        """Dates or versions of the price lists that `dollars` rests on; none where all prices are configured."""
         return tuple(
             sorted({link.price.as_of for link in self.links if link.price and link.price.as_of and link.calls})
         )

@@ -256,7 +256,7 @@ class Counting:
         return LinkPlan(
             link=step.link,
             model=node.model.id,
-            price=node.model.settings.price,
+            price=node.model.price,
             hits=seen.hits,
             known=seen.known,
             below=seen.below,

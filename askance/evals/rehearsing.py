@@ -157,7 +157,7 @@ def _measured(nodes: Sequence[Node[Any, Any]]) -> Mapping[int, Mapping[Any, Meas
 
 
 def _link(role: str, seen: _Seen, found: Mapping[Any, Measured]) -> LinkPlan:
-    node, price = seen.node, seen.node.model.settings.price
+    node, price = seen.node, seen.node.model.price
     like = found.get((node.model.id, node.prompt)) or Measured()
     known = seen.input
     if like.factor is not None:
