@@ -42,6 +42,7 @@ RUNNABLE_ROOMS = tuple(f"{PACKAGE}.{room}*" for room in ("nodes", "tools", "agen
 
 VENDORS: dict[str, tuple[str, ...]] = {
     "PIL": ("askance.images*",),
+    "aiohttp": ("askance.models.openai.transport",),
     "datasets": ("askance.evals.exports.frames",),
     "diskcache": ("askance.replay*",),
     "filelock": ("askance.evals.run_folder", "askance.models.batch.jobs", "askance.models.encoders.vectors"),
@@ -85,6 +86,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "transformers": ("askance.models.local.*",),
     "typer": ("askance.cli*",),
     "vllm": ("askance.models.vllm.*",),
+    "yarl": ("askance.models.openai.transport",),
     "yaml": ("askance.evals.yaml_files", "askance.evals.reference*", "askance.prompts*"),
 }
 """Where each vendor's package may be imported, as patterns of module names; typing-only imports are free."""

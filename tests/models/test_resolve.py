@@ -124,7 +124,7 @@ model = get_model("openai:gpt-4o", engine=Engine(mode="replay"))
 try:
     run_sync(model.generate(model.request((Message("user", (TextPart("What is odd?"),)),))))
 except ReplayMiss:
-    vendors = {"openai", "httpx", "httpx2", "langchain_core", "PIL", "pydantic", "tenacity", "torch"}
+    vendors = {"aiohttp", "openai", "httpx", "httpx2", "langchain_core", "PIL", "pydantic", "tenacity", "torch"}
     print(sorted(vendors & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)

@@ -19,6 +19,7 @@ from askance.models.batch.answers import parsed
 from askance.models.complaints import Complaint, clean
 from askance.models.openai.client import PACKINGS, build_client, key_variable, secrets_of
 from askance.models.openai.replies import bounding, clear_head
+from askance.models.openai.transport import client_class
 from askance.models.reading import clean_text, count, items, mapping, part_of
 from askance.models.vendor_errors import Asked, error_of, shown, translated
 
@@ -211,8 +212,6 @@ def batch_api(settings: ModelSettings) -> BatchApi:
         AuthError: the key's variable is not set.
         ConfigError: a header's variable is not set, or nobody has agreed to where a project's settings send a key.
     """
-    from openai import DefaultAsyncHttpxClient
-
     if settings.consent is not None:
         settings.consent.require()
 
@@ -226,7 +225,7 @@ def batch_api(settings: ModelSettings) -> BatchApi:
         else:
             clear_head(response, secrets)
 
-    http = DefaultAsyncHttpxClient(
+    http = client_class()(
         headers={"Accept-Encoding": PACKINGS}, follow_redirects=False, event_hooks={"response": [bounded]}
     )
     client = build_client(settings, http)

@@ -4,7 +4,7 @@ The SDK does no retries and keeps no time limit but for connecting: retry and ti
 go from the environment straight into the SDK. `OPENAI_API_KEY` and the SDK's other variables for OpenAI (organization,
 project, headers) are for OpenAI alone: an endpoint of one's own gets the key in the variable that `key_variable` names,
 or none. `OPENAI_BASE_URL` is not read: a model's address is part of what its answers are filed under, so it stands in
-the spec. Proxies are the SDK's, from `HTTPS_PROXY` and its like.
+the spec. Proxies are those of `HTTPS_PROXY` and its like.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from askance.errors import AuthError, ConfigError
-from askance.models.openai.lanes import lanes
 from askance.models.openai.replies import PACKINGS, bounding
+from askance.models.openai.transport import client_class, transport
 from askance.models.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -47,14 +47,12 @@ def http_client(settings: ModelSettings, *, secrets: Secrets | None = None, dire
         secrets: what is blanked out of complaints; None is what `settings` say is sent.
         direct: pass proxies by.
     """
-    from openai import DefaultAsyncHttpxClient
-
-    return DefaultAsyncHttpxClient(
+    return client_class()(
         timeout=_timeout(),
         headers={"Accept-Encoding": PACKINGS},
         follow_redirects=False,
         event_hooks={"response": [bounding(secrets_of(settings) if secrets is None else secrets)]},
-        transport=lanes(direct=direct),
+        transport=transport() if direct else None,
     )
 
 

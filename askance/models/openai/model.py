@@ -11,7 +11,6 @@ from askance.chat import ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
 from askance.models.complaints import Complaint, clean, headers_of, read, read_body
 from askance.models.encoding import EncodedImages
-from askance.models.openai.again import Again
 from askance.models.openai.chat import from_chat, to_chat
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
 from askance.models.openai.habits import Habits
@@ -61,7 +60,6 @@ class OpenAIModel:
             name everywhere else, and the other one where the endpoint says so.
         key_variable: name of the variable that the client's key came from, for messages.
         secrets: what is blanked out of replies; None is the client's key.
-        again: sends what the client has sent, with another body; None has the client build every request.
     """
 
     def __init__(
@@ -73,7 +71,6 @@ class OpenAIModel:
         token_field: TokenField | None = None,
         key_variable: str | None = None,
         secrets: Secrets | None = None,
-        again: Again | None = None,
     ) -> None:
         address = shown(str(client.base_url))
         own = is_own(address)
@@ -82,7 +79,6 @@ class OpenAIModel:
         self._secrets = Secrets((client.api_key,)) if secrets is None else secrets
         self._asked = Asked(where=address, model=model, key_variable=key_variable, secrets=self._secrets)
         self._habits = Habits(token_field or ("max_completion_tokens" if own else "max_tokens"))
-        self._again = again
         self._images = EncodedImages()
         self._served: list[str] | None = None
         self.shape: Callable[[ChatRequest, JsonObject], JsonObject] | None = None
@@ -156,12 +152,15 @@ class OpenAIModel:
         return "/chat/completions", body if self.shape is None else self.shape(request, body)
 
     async def _post(self, path: str, body: JsonObject) -> bytes:
-        again = self._again
+        import httpx2
+        from openai import AsyncAzureOpenAI, AsyncStream
+
+        # The client for Azure finds the deployment in the body, and so has to see it.
+        given: Any = {"body": body} if isinstance(self._client, AsyncAzureOpenAI) else {"content": _text(body)}
         try:
-            if again is not None and again.knows(path):
-                response = await again.send(path, _text(body))
-            else:
-                response = await self._first(path, body)
+            response: Any = await self._client.post(
+                path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **given
+            )
         except Exception as cause:
             hand_on(headers_of(cause))
             raise
@@ -170,20 +169,6 @@ class OpenAIModel:
             return self._secrets.blanked(await _limited(response, self._asked))
         finally:
             await response.aclose()
-
-    async def _first(self, path: str, body: JsonObject) -> Any:
-        """The reply to a request that the client builds."""
-        import httpx2
-        from openai import AsyncStream
-
-        # A client for Azure finds the deployment in the body, and so has to see it.
-        given: Any = {"body": body} if self._again is None else {"content": _text(body)}
-        response: Any = await self._client.post(
-            path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **given
-        )
-        if self._again is not None:
-            self._again.learn(path, response.request)
-        return response
 
     def _response(self, data: bytes, asked: Asked) -> ChatResponse:
         try:
@@ -210,15 +195,14 @@ def from_settings(settings: ModelSettings) -> OpenAIModel:
         AuthError: the key's variable is not set.
         ConfigError: a header's variable is not set, or an Azure model has no address.
     """
-    azure, http = settings.azure, http_client(settings)
+    azure = settings.azure
     return OpenAIModel(
-        build_client(settings, http),
+        build_client(settings),
         (azure.deployment if azure is not None else None) or settings.id.model,
         api=settings.id.api,
         token_field=settings.token_field,
         key_variable=key_variable(settings),
         secrets=secrets_of(settings),
-        again=Again(http) if azure is None else None,
     )
 
 
@@ -227,7 +211,7 @@ def at_loopback(model: str, address: str, *, key: str) -> OpenAIModel:
     settings = ModelSettings(id=ModelId("openai", model, address))
     own = Secrets((key,))
     http = http_client(settings, secrets=own, direct=True)
-    return OpenAIModel(build_client(settings, http, key=key), model, secrets=own, again=Again(http))
+    return OpenAIModel(build_client(settings, http, key=key), model, secrets=own)
 
 
 def _text(body: JsonObject) -> bytes:

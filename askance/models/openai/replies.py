@@ -42,9 +42,8 @@ def bounding(secrets: Secrets) -> Callable[[Response], Awaitable[None]]:
         packing = response.headers.pop("content-encoding", "").strip().lower()
         stream: Any = response.stream
         answered = response.status_code < 300
-        response.stream = _body()(
-            stream, _answer(stream, packing) if answered else _complaint(stream, packing, secrets)
-        )
+        chunks = _answer(stream, packing) if answered else _complaint(stream, packing, secrets)
+        response.stream = body_of(chunks, stream.aclose)
 
     return bound
 
@@ -60,21 +59,26 @@ def clear_head(response: Response, secrets: Secrets) -> None:
         response.extensions["reason_phrase"] = secrets.blanked(reason)
 
 
+def body_of(chunks: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]) -> AsyncByteStream:
+    """A body as the client reads it, made of `chunks`; `close` lets go of where they come from."""
+    return _body()(chunks, close)
+
+
 @cache
-def _body() -> Callable[[AsyncByteStream, AsyncIterator[bytes]], AsyncByteStream]:
-    """The class of bodies as the transport knows them, made when that is loaded anyway."""
+def _body() -> Callable[[AsyncIterator[bytes], Callable[[], Awaitable[None]]], AsyncByteStream]:
+    """The class of bodies, made when the client is loaded anyway."""
     import httpx2
 
     class Body(httpx2.AsyncByteStream):
-        def __init__(self, source: AsyncByteStream, chunks: AsyncIterator[bytes]) -> None:
-            self._source = source
+        def __init__(self, chunks: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]) -> None:
             self._chunks = chunks
+            self._close = close
 
         def __aiter__(self) -> AsyncIterator[bytes]:
             return self._chunks
 
         async def aclose(self) -> None:
-            await self._source.aclose()
+            await self._close()
 
     return Body
 

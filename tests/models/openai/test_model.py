@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
@@ -43,8 +44,9 @@ from askance.images import Image
 from askance.models.openai.model import OpenAIModel, from_settings
 from askance.models.pacing.allowance import heard
 from askance.models.settings import Azure, ModelSettings
+from askance.models.spending.budgeted import may_be_billed
 from tests import replies
-from tests.servers import SENTENCE, FakeEndpoint, Reply, Seen, chat_body
+from tests.servers import SENTENCE, FakeEndpoint, Reply, Seen, chat_body, error
 
 KEY = "sk-very-secret-0123456789abcdef"
 
@@ -190,8 +192,7 @@ LATER = "Try again later; the server's log may say more."
         pytest.param(
             replies.CUT_BODY,
             MalformedReply,
-            f"{UNREADABLE}: it breaks off (peer closed connection without sending complete message body "
-            "(received 40 bytes, expected 298)).",
+            f"{UNREADABLE}: it breaks off (the connection ended before the body was whole).",
             id="half a body",
         ),
         pytest.param(Reply(), MalformedReply, f"{UNREADABLE}: It is empty.", id="empty body"),
@@ -434,6 +435,85 @@ async def test_the_key_shows_nowhere(
             await model.generate(hello())
     shown = "".join(traceback.format_exception(caught.value)) + caplog.text + repr(model) + repr(vars(model))
     assert KEY not in shown
+
+
+TROUBLE: dict[str, Reply] = {
+    "wrong key": error(401, f"Not {KEY}."),
+    "rejected": error(400, f"Not {KEY}."),
+    "in the status line": Reply(status=500, phrase=KEY),
+    "in a header": Reply(status=500, headers={"x-echo": KEY}),
+    "sent on": Reply(status=307, headers={"location": f"http://elsewhere.example/{KEY}"}),
+    "cut off": Reply(body=chat_body(), cut=40, headers={"x-echo": KEY}),
+    "no clear length": Reply(body=KEY, headers={"content-length": KEY}),
+    "no header": Reply(headers={KEY: f"\r\n{KEY}"}),
+    "no chunk": Reply(body=f"{KEY}\r\n", headers={"transfer-encoding": "chunked", "Content-Length": "", "x-echo": KEY}),
+    "reset": replies.RESET,
+    "no JSON": Reply(body=KEY),
+}
+
+
+@pytest.mark.parametrize("reply", TROUBLE.values(), ids=TROUBLE)
+async def test_no_trouble_shows_the_key_not_even_among_variables(
+    make: Make, monkeypatch: pytest.MonkeyPatch, reply: Reply
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    with FakeEndpoint([reply]) as endpoint:
+        said = await with_variables(make(endpoint, key_variable="MY_KEY"))
+    assert endpoint.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert ("generate" in said, KEY in said) == (True, False)
+
+
+async def with_variables(model: OpenAIModel) -> str:
+    """The traceback of a call that fails, with the variables of its frames."""
+    try:
+        await model.generate(hello())
+    except CallError as error:
+        return "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+    return ""
+
+
+def port_of_nobody() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+async def test_a_call_that_reached_nobody_is_not_billed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = f"127.0.0.1:{port_of_nobody()}/v1"
+    with FakeEndpoint() as endpoint:
+        with pytest.raises(Unreachable) as caught:
+            await make(f"http://{nobody}").generate(hello())
+        assert not may_be_billed(caught.value)
+        monkeypatch.setenv("HTTP_PROXY", f"http://{nobody}")
+        with pytest.raises(Unreachable) as caught:
+            await make(endpoint).generate(hello())
+        assert not may_be_billed(caught.value)
+    assert endpoint.requests == []
+
+
+@pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 2", b"What?\r\n\r\n"], ids=["nothing", "half a line", "no HTTP"])
+async def test_a_call_that_was_read_may_be_billed(make: Make, reply: bytes) -> None:
+    """The endpoint reads the request and closes: aiohttp's own error for that is akin to those for no connection."""
+
+    async def closes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}]}")
+        writer.write(reply)
+        writer.close()
+
+    async with await asyncio.start_server(closes, "127.0.0.1", 0) as server:
+        port: int = server.sockets[0].getsockname()[1]
+        with pytest.raises(Unreachable) as caught:
+            await make(f"http://127.0.0.1:{port}/v1").generate(hello())
+    assert may_be_billed(caught.value)
+
+
+async def test_half_a_surrogate_pair_is_sent_escaped(endpoint: FakeEndpoint, make: Make) -> None:
+    texts = ["a", "\ud83d?", "ü", "a\ud83d"]
+    model = make(endpoint)
+    for text in texts:
+        asked = ChatRequest(model=ModelId("openai", "fake-model"), messages=(Message("user", (TextPart(text),)),))
+        await model.generate(asked)
+    assert [body["messages"][0]["content"] for body in endpoint.bodies] == texts
+    assert "ü".encode() in endpoint.requests[2].body
 
 
 async def test_azure_is_asked_by_its_own_path_and_header(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,260 @@
+"""The transport below the client: its requests go out over one session of aiohttp.
+
+The transport that comes with the client looks at every open connection whenever a request begins or ends: with a
+hundred calls at once that costs more than all else. The SDK's own adapter for aiohttp cannot be taken. It calls a
+server that reads a request and closes the connection one that was never reached, whose calls cost nothing, and lets
+aiohttp's words about a reply that is no HTTP out, with the bytes in them.
+
+So what aiohttp raises is told here in the client's own errors. The frames of aiohttp hold the headers of the request,
+and with them the key: no error keeps them, and none has aiohttp's as its cause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from askance.models.openai.replies import body_of
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession, TCPConnector
+    from aiohttp.connector import Connection
+    from httpx2 import AsyncBaseTransport, AsyncClient, Proxy, Request, Response, TransportError
+
+T = TypeVar("T")
+
+IDLE = 5.0
+"""Seconds after which a connection is not used again: many servers close theirs then, with a request on its way."""
+
+LONGEST_LINE = 32 * 2**10
+"""Bytes of the status line and of each header of a reply, of which there are 128 at most."""
+
+
+@cache
+def client_class() -> type[AsyncClient]:
+    """The SDK's own client of HTTP, over aiohttp; also behind the proxies that the environment names."""
+    from openai import DefaultAsyncHttpxClient
+
+    class Client(DefaultAsyncHttpxClient):
+        def _init_transport(self, *_: Any, **fields: Any) -> AsyncBaseTransport:
+            given: AsyncBaseTransport | None = fields.get("transport")
+            return transport() if given is None else given
+
+        def _init_proxy_transport(self, proxy: Proxy, *args: Any, **fields: Any) -> AsyncBaseTransport:
+            # aiohttp knows no SOCKS.
+            socks = proxy.url.scheme.startswith("socks")
+            return super()._init_proxy_transport(proxy, *args, **fields) if socks else transport(proxy)
+
+    return Client
+
+
+def transport(proxy: Proxy | None = None) -> AsyncBaseTransport:
+    """A transport over aiohttp; opens no connection.
+
+    Args:
+        proxy: what requests go through; None sends them straight to their endpoint.
+    """
+    made: Any = Transport(proxy)  # one by what it does: its class is there before the client is loaded
+    return made
+
+
+class Transport:
+    """The transport; it belongs to the loop on which it is used first."""
+
+    def __init__(self, proxy: Proxy | None) -> None:
+        import httpx2
+
+        self._session: ClientSession | None = None
+        self._tls = httpx2.create_ssl_context()
+        self._tls.set_alpn_protocols(["http/1.1"])
+        user, password = (proxy and proxy.auth) or ("", "")
+        self._proxy = proxy and str(proxy.url.copy_with(username=user, password=password))
+
+    async def handle_async_request(self, request: Request) -> Response:
+        """The reply, as far as its head; its connection is free again when its body is closed.
+
+        Raises:
+            httpx2.TransportError: there is none.
+        """
+        import httpx2
+
+        reply = await _told(self._sent(request), request)
+        body = _Body(reply, request)
+        phrase = (reply.reason or "").encode("utf-8", "surrogateescape")
+        return httpx2.Response(
+            reply.status,
+            headers=list(reply.raw_headers),
+            stream=body_of(body, body.aclose),
+            extensions={"http_version": b"HTTP/1.1", "reason_phrase": phrase},
+        )
+
+    async def aclose(self) -> None:
+        """Ends every connection."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+            await asyncio.sleep(0)  # until the connections have let go of their sockets
+
+    def __del__(self) -> None:
+        if self._session is not None:
+            self._session.detach()  # no word about what nobody has closed
+
+    async def _sent(self, request: Request) -> ClientResponse:
+        from aiohttp import ClientTimeout
+        from yarl import URL
+
+        url = request.url
+        seconds: Mapping[str, float | None] = request.extensions.get("timeout") or {}
+        async with asyncio.timeout(None) as limit:
+            return await self._opened().request(
+                request.method,
+                # No user or password of the address: the client has made a header of them.
+                URL(f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii')}", encoded=True),
+                headers=[(name.decode(), value.decode()) for name, value in _headers(request)],
+                data=_written(request, limit, seconds.get("write")),
+                allow_redirects=False,
+                timeout=ClientTimeout(connect=seconds.get("connect"), sock_read=seconds.get("read")),
+                server_hostname=request.extensions.get("sni_hostname"),
+                proxy=self._proxy,
+            )
+
+    def _opened(self) -> ClientSession:
+        import aiohttp
+
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=_connector_class()(ssl=self._tls, limit=0, keepalive_timeout=IDLE),
+                cookie_jar=aiohttp.DummyCookieJar(),  # the client has its own
+                auto_decompress=False,
+                max_line_size=LONGEST_LINE,
+                max_field_size=LONGEST_LINE,
+                skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+            )
+        return self._session
+
+
+@cache
+def _connector_class() -> type[TCPConnector]:
+    """Connections as aiohttp makes them, without two of its ways.
+
+    It takes what comes while nobody asks for the reply to the next request: a connection with such a reply is not used
+    again. And it ends connections that it finds forgotten, which in a forked process are those of its parent.
+    """
+    import aiohttp
+
+    class Connector(aiohttp.TCPConnector):
+        async def connect(self, *args: Any, **fields: Any) -> Connection:
+            connection = await super().connect(*args, **fields)
+            while connection.protocol is not None and connection.protocol.should_close:
+                connection.close()
+                connection = await super().connect(*args, **fields)
+            return connection
+
+        def __del__(self, *_: object) -> None:
+            pass
+
+    return Connector
+
+
+def _headers(request: Request) -> list[tuple[bytes, bytes]]:
+    """Those of `request`, but for how its body is framed where aiohttp sees to that."""
+    return [header for header in request.headers.raw if header[0].lower() != b"transfer-encoding"]
+
+
+def _written(request: Request, limit: asyncio.Timeout, seconds: float | None) -> AsyncIterator[bytes] | None:
+    """The body as it goes out; `limit` is reached when the other side takes longer than `seconds` for a part of it."""
+    if not request.headers.keys() & {"content-length", "transfer-encoding"}:
+        return None
+
+    def within(seconds: float | None) -> None:
+        with suppress(RuntimeError):  # the reply came before the body was out: nobody waits for it any more
+            limit.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
+
+    async def parts() -> AsyncIterator[bytes]:
+        stream: Any = request.stream
+        async for part in stream:
+            within(seconds)
+            yield part
+        within(None)
+
+    return parts()
+
+
+class _Body:
+    """The body of a reply as it comes; shows nothing of it among the variables of a frame."""
+
+    def __init__(self, reply: ClientResponse, request: Request) -> None:
+        self._reply = reply
+        self._request = request
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await _told(self._reply.content.readany(), self._request)
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+    async def aclose(self) -> None:
+        """Ends the connection, unless all has come and it can be used again."""
+        self._reply.close()
+
+
+async def _told(made: Awaitable[T], request: Request) -> T:
+    """What `made` gives.
+
+    Raises:
+        httpx2.TransportError: what aiohttp raised.
+    """
+    try:
+        return await made
+    except BaseException as error:  # noqa: BLE001  # raised below, out of reach of what it came from
+        failure = _failure(error, request).with_traceback(None)
+    failure.__context__ = None
+    raise failure
+
+
+def _failure(error: BaseException, request: Request) -> BaseException:
+    """What `error` is among the client's errors; itself where it is none of aiohttp's."""
+    for theirs, ours, words in _errors():
+        if isinstance(error, theirs):
+            failure = ours(words.format(error), request=request)
+            system = getattr(error, "os_error", None) or error.__cause__
+            if isinstance(system, OSError):
+                failure.__cause__ = system.with_traceback(None)
+            return failure
+    return error
+
+
+@cache
+def _errors() -> Sequence[tuple[type[BaseException], type[TransportError], str]]:
+    """Errors of aiohttp, the client's for each, and its words; the first that fits holds."""
+    import aiohttp
+    import httpx2
+    from aiohttp.http_exceptions import HttpProcessingError
+
+    return (
+        (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout, "no connection in time"),
+        (aiohttp.ServerTimeoutError, httpx2.ReadTimeout, "nothing came in time"),
+        (aiohttp.ClientConnectorError, httpx2.ConnectError, "{0.os_error}"),
+        (aiohttp.ClientHttpProxyError, httpx2.ProxyError, "the proxy answers with status {0.status}"),
+        (aiohttp.ClientConnectionResetError, httpx2.WriteError, "the connection is closed"),
+        # Connected: the endpoint may have read the request.
+        (
+            aiohttp.ServerDisconnectedError,
+            httpx2.RemoteProtocolError,
+            "Server disconnected without sending a response.",
+        ),
+        (aiohttp.ClientPayloadError, httpx2.RemoteProtocolError, "the connection ended before the body was whole"),
+        (aiohttp.ClientResponseError, httpx2.RemoteProtocolError, "what came is no HTTP"),
+        (HttpProcessingError, httpx2.RemoteProtocolError, "what came is no HTTP"),
+        (aiohttp.InvalidURL, httpx2.UnsupportedProtocol, "the address is none of HTTP"),
+        (aiohttp.NonHttpUrlClientError, httpx2.UnsupportedProtocol, "the address is none of HTTP"),
+        (aiohttp.ClientError, httpx2.ReadError, "the connection broke"),
+        (TimeoutError, httpx2.WriteTimeout, "the endpoint takes nothing"),
+        (ValueError, httpx2.LocalProtocolError, "the request cannot be written as it is"),
+    )
