@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,8 @@ class Contender:
     folder: Path
     reads: Sequence[Path] = ()
     """Folders whose files are read once before each run, so that none of the contenders waits for a disk."""
+    clears: Path | None = None
+    """Folder that is removed before each run."""
     prints_to: Path | None = None
     """File for what it prints; None throws it away."""
 
@@ -53,6 +56,8 @@ def in_turn(contenders: Sequence[Contender], *, runs: int) -> Mapping[str, list[
 def measure(contender: Contender) -> Run:
     """One run, the start of the interpreter and all imports included; stops the program if it fails."""
     environment = {name: value for name, value in os.environ.items() if name not in UNUSUAL}
+    if contender.clears is not None:
+        shutil.rmtree(contender.clears, ignore_errors=True)
     for file in (file for folder in contender.reads for file in folder.rglob("*") if file.is_file()):
         file.read_bytes()
     target = contender.prints_to or Path(os.devnull)

@@ -14,7 +14,7 @@ from askance.errors import AskanceError, UsageError
 from askance.evals.report import thumbnails, wanted_by
 from askance.evals.report.document import write_page
 from askance.evals.report.readings import Read, part_of_readings, readings_page
-from askance.evals.run_folder import CALLS
+from askance.evals.run_folder import records_of
 from askance.evals.solving import ChainSolver
 from askance.replay import MemoryStore, select, visible
 
@@ -135,7 +135,7 @@ def _keys(read: Iterable[Read]) -> set[str]:
 
 def _records(keys: set[str], records: Records, folder: Path | None) -> Iterator[Record]:
     """The records of `keys`; those that the run's folder has stand before others."""
-    file = None if folder is None else folder / CALLS
-    own = MemoryStore.from_cassette(file) if file is not None and file.exists() else MemoryStore()
-    yield from (record for record in own if record.key in keys)
-    yield from select(records, keys={key for key in keys if own.get(key) is None})
+    own = MemoryStore() if folder is None else records_of(folder)
+    there = keys.intersection(own.keys())
+    yield from select(own, keys=there)
+    yield from select(records, keys=keys - there)

@@ -13,14 +13,14 @@ from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.figures import Convention, Figure
 from askance.evals.report.notebook import run_html
 from askance.evals.report.plots import Drawing, drawing_of
-from askance.evals.run_folder import CALLS, COUNTERS, READ_BY, SAMPLES, SCORES
+from askance.evals.run_folder import COUNTERS, READ_BY, SAMPLES, SCORES, records_of
 from askance.evals.run_reading import described, lines_of
 from askance.evals.run_shapes import LINE, SCORE
 from askance.evals.values import Prediction, Sample, Score
-from askance.replay import MemoryStore
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.replay import Records
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,14 +157,9 @@ class Run:
         return sorted(found, key=lambda answer: (answer.sample.id, answer.epoch))
 
     @cached_property
-    def records(self) -> MemoryStore:
-        """The records that the run rests on.
-
-        Raises:
-            CassetteError: they cannot be read.
-        """
-        file = self.path / CALLS
-        return MemoryStore.from_cassette(file) if file.exists() else MemoryStore()
+    def records(self) -> Records:
+        """The records that the run rests on; their file is gone through, and checked, when one of them is looked at."""
+        return records_of(self.path)
 
     def scored(self, answers: Sequence[Answer], figures: Sequence[Figure]) -> Run:
         """This run with other scores and figures; its folder is as it was."""
@@ -173,7 +168,7 @@ class Run:
         return run
 
     @classmethod
-    def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[Answer], records: MemoryStore) -> Run:
+    def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[Answer], records: Records) -> Run:
         """A run that lies in no folder: answers that nobody scores, in their order, and the records they rest on."""
         run = cls(path=Path(), configuration=configuration)
         run.__dict__.update(answers=answers, records=records)

@@ -18,11 +18,12 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
+from askance.evals.seal import has_seal, seal_of
 from askance.evals.unwritable import writing_to
 from askance.models.counting import counts_form
 from askance.models.spending.prices import list_version
 from askance.nodes.reply import READERS
-from askance.replay import Record, export_cassette, read_cassette, select
+from askance.replay import Cassette, MemoryStore, export_cassette
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -38,6 +39,8 @@ COUNTERS = "counters"
 """Entry of `run.json`: what models computed and spared, by name."""
 READ_BY = "readers"
 """Entry of `run.json`: the version of the readers that read its replies."""
+SEAL = ".seal"
+"""The seal of the file of records, by which this machine knows it again."""
 LOCK = ".lock"
 """The file that a process which writes the run holds locked."""
 PROMPTS = "prompts"
@@ -110,14 +113,16 @@ class RunFolder:
             more: what else there is to say of the run.
         """
         self._samples.close()
-        lines = list(self.lines())
-        keys = {key for line in lines for link in line["links"].values() for key in link["calls"]}.union(also)
-        found = {record.key: record for record in self._kept() if record.key in keys}
-        if records is not None:
-            found.update((record.key, record) for record in select(records, keys=keys))
-        kept = export_cassette(found.values(), self.path / CALLS)
-        outcomes = Counter(str(line["outcome"]) for line in lines)
-        totals: JsonObject = {"samples": len(lines), "outcomes": dict(sorted(outcomes.items())), "records": kept}
+        keys, outcomes = set[str](also), Counter[str]()
+        for line in self.lines():
+            keys.update(key for link in line["links"].values() for key in link["calls"])
+            outcomes[str(line["outcome"])] += 1
+        kept = self._keep_records(keys, records)
+        totals: JsonObject = {
+            "samples": outcomes.total(),
+            "outcomes": dict(sorted(outcomes.items())),
+            "records": kept,
+        }
         before = None if self._added else self._there().get("finished")
         self._save({"finished": before or _now(), "totals": totals, **(more or {})})
         self.close()
@@ -141,9 +146,17 @@ class RunFolder:
             with _writing(self.path / folder / name, "w") as file:
                 file.write(text)
 
-    def _kept(self) -> Iterator[Record]:
-        file = self.path / CALLS
-        return read_cassette(file) if file.exists() else iter(())
+    def _keep_records(self, keys: Collection[str], records: Records | None) -> int:
+        """Writes the records of `keys` and the seal of their file; returns how many there are."""
+        own = records_of(self.path)
+        holders = [own] if records is None else [records, own]
+        found = ((holder.get(key) for holder in holders) for key in sorted(keys))
+        first = (next((record for record in each if record is not None), None) for each in found)
+        kept = export_cassette((record for record in first if record is not None), self.path / CALLS, ordered=True)
+        if (seal := seal_of(self.path / CALLS)) is not None:
+            with writing_to(self.path / SEAL):
+                (self.path / SEAL).write_text(seal, encoding="ascii")
+        return kept
 
     def close(self) -> None:
         """Lets go of the folder."""
@@ -217,6 +230,15 @@ class RunFolder:
             **more,
         }
         _describe(self.path, content)
+
+
+def records_of(folder: Path) -> Records:
+    """The records that a run rests on; their file is gone through when one of them is looked at.
+
+    It is checked line by line, unless this machine's own run folder wrote it.
+    """
+    file = folder / CALLS
+    return Cassette(file, check=not has_seal(file, folder / SEAL)) if file.exists() else MemoryStore()
 
 
 @contextmanager

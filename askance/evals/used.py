@@ -8,8 +8,7 @@ from typing import Any, cast
 
 from askance.errors import StoreError, UsageError
 from askance.evals.blame_files import LINES
-from askance.evals.run_folder import CALLS, SAMPLES
-from askance.replay import read_cassette
+from askance.evals.run_folder import SAMPLES, records_of
 
 
 def keys_used(folder: Path) -> frozenset[str]:
@@ -34,9 +33,7 @@ def keys_used(folder: Path) -> frozenset[str]:
             f"The run folder {str(folder)!r} cannot be read: {error.strerror}.",
             hint="Check the path and its permissions.",
         ) from error
-    if (folder / CALLS).exists():
-        keys.update(record.key for record in read_cassette(folder / CALLS))
-    return frozenset(keys)
+    return frozenset(keys.union(records_of(folder).keys()))
 
 
 def _keys_of(line: str, file: Path) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from askance.replay.lines import Picture
     from askance.replay.memory import MemoryStore
     from askance.replay.miss import Difference, differences, explain_difference, explain_miss
-    from askance.replay.reading import MAX_LINE, read_cassette, read_pictures
+    from askance.replay.reading import MAX_LINE, Cassette, read_cassette, read_pictures
     from askance.replay.selection import Stats, select, stats
     from askance.replay.soundness import Sound
     from askance.replay.upkeep import Change, Pruned, Worth, diff, merge, prune, worth
@@ -41,6 +41,7 @@ _HOMES = {
     ),
     "reading": (
         "MAX_LINE",
+        "Cassette",
         "read_cassette",
         "read_pictures",
     ),
@@ -71,6 +72,7 @@ __all__ = [
     "KINDS",
     "MAX_LINE",
     "STORE_VARIABLE",
+    "Cassette",
     "Change",
     "Difference",
     "ImportCounts",

@@ -50,11 +50,13 @@ def export_cassette(
     model: str | None = None,
     keys: Collection[str] | None = None,
     since: str | None = None,
+    ordered: bool = False,
 ) -> int:
     """Write records, or those that `askance.replay.select` picks, as a cassette; returns how many.
 
     A file appears whole or not at all. A stream may lead to a terminal: marks that would move its cursor or hide text
-    are escaped in it, as JSON allows. `images` adds the source bytes, by sha256, of pictures that records speak of.
+    are escaped in it, as JSON allows. Records that come `ordered` by their keys are written as they come, and not held;
+    so are those of a store. `images` adds the source bytes, by sha256, of pictures that records speak of.
 
     Raises:
         StoreError: the file cannot be written, or two records answer one request differently.
@@ -62,7 +64,7 @@ def export_cassette(
         BadImage: bytes in `images` are no picture.
     """
     chosen = select(records, kind=kind, model=model, keys=keys, since=since)
-    if not isinstance(records, Records):
+    if not ordered and not isinstance(records, Records):
         chosen = iter(sorted(chosen, key=lambda record: record.key))
     shown = str if isinstance(target, (str, Path)) else visible_json
     with _writing(target) as file:

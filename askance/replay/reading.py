@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from askance.chat import canonical_json
 from askance.errors import CassetteError, StoreError
 from askance.replay.lines import Picture, check_form, parse_line, picture_of
-from askance.replay.records import Record, check_key
+from askance.replay.records import Record, RecordKind, check_key
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -29,7 +30,84 @@ def read_cassette(path: Path | str, *, check: bool = True) -> Iterator[Record]:
         CassetteError: a line is no record, or contradicts an earlier one; the message names the line.
         StoreError: the file cannot be read.
     """
-    return (entry for entry in _entries(Path(path), check=check) if isinstance(entry, Record))
+    return (entry for _, entry in _entries(Path(path), check=check) if isinstance(entry, Record))
+
+
+class Cassette:
+    """The records of a cassette, to be read only; each is read when it is looked at.
+
+    The file is gone through once, when the first record is asked for; what is held of it is where its lines begin.
+
+    Args:
+        path: of the file.
+        check: False believes the file: for one that this machine wrote.
+    """
+
+    writable = False
+
+    def __init__(self, path: Path | str, *, check: bool = True) -> None:
+        self._path = Path(path)
+        self._check = check
+
+    def __repr__(self) -> str:
+        return f"Cassette({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """The file."""
+        return str(self._path)
+
+    def get(self, key: str, /) -> Record | None:
+        """The record with this key, or None.
+
+        Raises:
+            CassetteError: a line of the file is no record; the message names the line.
+            StoreError: the file cannot be read, or was changed since it was gone through.
+        """
+        place = self._places.get(key)
+        if place is None:
+            return None
+        with _readable(self._path) as file:
+            file.seek(place)
+            line = file.readline(MAX_LINE)
+        form = _form(line, first=place == 0, check=False)
+        if form is None or form.get("key") != key:
+            raise StoreError(
+                f"The cassette {self.name!r} was changed while it was read.", hint="The same command reads it anew."
+            )
+        return Record.from_canonical(form)
+
+    def put(self, record: Record, /) -> None:  # noqa: ARG002  # what every holder of records takes
+        """Refuses the record.
+
+        Raises:
+            StoreError: always.
+        """
+        raise StoreError(
+            f"The records of {self.name!r} are open for reading only.",
+            hint="Import the cassette into a store, or replay what it holds.",
+        )
+
+    def keys(self) -> Iterator[str]:
+        """The keys, in their order."""
+        return iter(sorted(self._places))
+
+    def __iter__(self) -> Iterator[Record]:
+        """The records, in the order of their keys."""
+        return (record for key in self.keys() if (record := self.get(key)) is not None)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
+        """The records of one kind, in the file's order."""
+        return (record for key in self._places if (record := self.get(key)) is not None and record.kind == kind)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """By key, the byte at which the record's line begins."""
+        entries = _entries(self._path, check=self._check)
+        return {entry.key: place for place, entry in entries if isinstance(entry, Record)}
 
 
 def read_pictures(path: Path | str) -> Iterator[Picture]:
@@ -39,7 +117,7 @@ def read_pictures(path: Path | str) -> Iterator[Picture]:
         CassetteError: a line is no record and no picture; the message names the line.
         StoreError: the file cannot be read.
     """
-    return (entry for entry in _entries(Path(path), check=True) if isinstance(entry, Picture))
+    return (entry for _, entry in _entries(Path(path), check=True) if isinstance(entry, Picture))
 
 
 def check_cassette(path: Path | str) -> None:
@@ -53,13 +131,15 @@ def check_cassette(path: Path | str) -> None:
         pass
 
 
-def _entries(path: Path, *, check: bool) -> Iterator[Record | Picture]:
+def _entries(path: Path, *, check: bool) -> Iterator[tuple[int, Record | Picture]]:
+    """What stands on each line, with the byte at which the line begins; a record that stands there twice comes once."""
     seen: dict[str, tuple[int, bytes]] = {}
-    for number, form in _forms(path, check=check):
+    for number, (place, line) in enumerate(_lines(path), 1):
         with _at(path, number):
-            entry = _entry(form, seen, number, check=check)
+            form = _form(line, first=place == 0, check=check)
+            entry = None if form is None else _entry(form, seen, number, check=check)
         if entry is not None:
-            yield entry
+            yield place, entry
 
 
 def _entry(
@@ -79,15 +159,25 @@ def _entry(
     return record if first == number else None
 
 
-def _forms(path: Path, *, check: bool) -> Iterator[tuple[int, JsonObject]]:
-    """The lines that are not empty, by number from 1, each a JSON object of the right form."""
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file, each with the byte at which it begins."""
+    place = 0
+    with _readable(path) as file:
+        while line := file.readline(MAX_LINE + 1):
+            yield place, line
+            place += len(line)
+
+
+@contextmanager
+def _readable(path: Path) -> Generator[BinaryIO]:
+    """The file, open.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(_bounded(file), 1):
-                with _at(path, number):
-                    form = _form(line, first=number == 1, check=check)
-                if form is not None:
-                    yield number, form
+            yield file
     except OSError as error:
         msg = f"The cassette {str(path)!r} cannot be read: {error.strerror or error}."
         raise StoreError(
@@ -110,11 +200,6 @@ def _form(line: bytes, *, first: bool, check: bool) -> JsonObject | None:
     if check:
         check_form(form)
     return form
-
-
-def _bounded(file: BinaryIO) -> Iterator[bytes]:
-    while line := file.readline(MAX_LINE + 1):
-        yield line
 
 
 @contextmanager
