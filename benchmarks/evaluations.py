@@ -2,8 +2,8 @@
 
     python benchmarks/evaluations.py [--samples N] [--runs N] [--growth 250 10000] [--folder FOLDER]
 
-A task with no Python over pictures that are all different, each with 18 options of its own: 7 calls a sample, all on
-record. `eval score`, `report` (without pictures) and `compare` (with a run of another context) read the folder that
+A task with no Python over pictures that are all different, each with 18 options of its own (where memory is compared,
+with options that all share): 7 calls a sample, all on record. `eval score`, `report` (without pictures) and `compare` (with a run of another context) read the folder that
 `eval run --replay` has made; each is a fresh process, imports included, in turn.
 """
 
@@ -83,17 +83,22 @@ def command(context: str, out: Path) -> list[str]:
 
 def largest(folder: Path, samples: int) -> Run:
     """A replay of so many samples."""
-    prepare(folder, samples=samples, contexts=CONTEXTS[:1])
+    prepare(folder, samples=samples, contexts=CONTEXTS[:1], own_options=False)
     return measure(replay(folder))
 
 
-def prepare(folder: Path, *, samples: int, contexts: tuple[str, ...] = CONTEXTS) -> None:
-    """Makes pictures, data, answers and a finished run of each context in `folder`, unless they are there."""
+def prepare(
+    folder: Path, *, samples: int, contexts: tuple[str, ...] = CONTEXTS, own_options: bool = True
+) -> None:
+    """Makes pictures, data, answers and a finished run of each context in `folder`, unless they are there.
+
+    Data are held in memory as long as a run lasts: what grows beside them shows where all samples share their options.
+    """
     if not (folder / "claims.yaml").exists():
         folder.mkdir(parents=True)
         # In a process of its own: a child is charged for the memory that its parent holds when it starts.
         make = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import evaluations; "
-        make += f"evaluations.make({str(folder)!r}, {samples}, {contexts})"
+        make += f"evaluations.make({str(folder)!r}, {samples}, {contexts}, own_options={own_options})"
         subprocess.run([python(), "-c", make], check=True)
     for context in contexts:
         place = folder / "runs" / context
@@ -101,16 +106,17 @@ def prepare(folder: Path, *, samples: int, contexts: tuple[str, ...] = CONTEXTS)
             measure(Contender(name=RUN, command=command(context, place), folder=folder))
 
 
-def make(folder: str, samples: int, contexts: tuple[str, ...]) -> None:
+def make(folder: str, samples: int, contexts: tuple[str, ...], *, own_options: bool) -> None:
     """Fills the empty `folder` with pictures, the task, its data, and a store with the answers of a scripted model."""
     from askance.evals import evaluate, find_task
     from askance.models import Engine, ScriptedModel, get_model
     from askance.replay import Store
 
     place = Path(folder)
-    make_pictures(place, images=samples)
-    (place / "samples.jsonl").write_text("".join(map(row, range(samples))), encoding="utf-8")
-    (place / "claims.yaml").write_text(TASK, encoding="utf-8")
+    shared = make_pictures(place, images=samples)
+    rows = [row(number, own_options=own_options) for number in range(samples)]
+    (place / "samples.jsonl").write_text("".join(rows), encoding="utf-8")
+    (place / "claims.yaml").write_text(f"{TASK}options: {json.dumps(shared)}\n", encoding="utf-8")
     (place / "askance.toml").write_text(SETTINGS, encoding="utf-8")
     with Store.open(place / ".askance") as store:
         model = get_model(ScriptedModel(reply, identity=MODEL), engine=Engine(records=store))
@@ -119,10 +125,11 @@ def make(folder: str, samples: int, contexts: tuple[str, ...]) -> None:
                 evaluate(find_task(f"{place}/claims.yaml")(vlm=model, context=context), out=Path(runs) / "run")
 
 
-def row(number: int) -> str:
+def row(number: int, *, own_options: bool) -> str:
     """A line of the data; three of the options are right."""
-    options = [f"I should buy cup {number}-{n} because it lasts as long as a wall and keeps its heat." for n in range(OPTIONS)]
-    return json.dumps({"image": f"images/{number:05}.jpg", "options": options, "target": [1, 2, 3]}) + "\n"
+    words = f"I should buy cup {number}-{{}} because it lasts as long as a wall and keeps its heat."
+    options = {"options": [words.format(n) for n in range(OPTIONS)]} if own_options else {}
+    return json.dumps({"image": f"images/{number:05}.jpg", **options, "target": [1, 2, 3]}) + "\n"
 
 
 if __name__ == "__main__":

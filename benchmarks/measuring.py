@@ -59,7 +59,9 @@ def measure(contender: Contender) -> Run:
     if contender.clears is not None:
         shutil.rmtree(contender.clears, ignore_errors=True)
     for file in (file for folder in contender.reads for file in folder.rglob("*") if file.is_file()):
-        file.read_bytes()
+        with file.open("rb") as content:  # a piece at a time: a child is charged for what its parent holds
+            while content.read(1 << 20):
+                pass
     target = contender.prints_to or Path(os.devnull)
     with target.open("wb") as out:
         start = time.perf_counter()

@@ -58,7 +58,8 @@ class Watching:
 
     def say_unanswered(self, run: Run) -> None:
         """Lists on stderr the samples without an answer, and the ways out."""
-        lines = [_line(answer) for answer in run.answers if not answer.prediction.answered]
+        outcomes = run.totals.get("outcomes", {})
+        lines = [_line(answer) for answer in run.unanswered()] if outcomes.keys() - {"answered"} else []
         if lines:
             print(f"\n{table_of(lines)}\n", file=sys.stderr)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.chat import key_of
+from askance.chat import canonical_json, key_of
 from askance.errors import UsageError
 from askance.evals.predicting import Batching, Turn, in_batches, models_of, online
 from askance.evals.run import Answer, Run, name_of_line
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Convention
     from askance.evals.tasks import Task
+    from askance.evals.values import Sample
     from askance.models import Model
 
 RUNS = Path("runs")
@@ -145,23 +147,36 @@ def configuration_of(task: Task, *, epochs: int) -> JsonObject:
     Raises:
         UsageError: a sample or an option holds what is no JSON.
     """
-    samples = [sample.form() for sample in sorted(task.samples, key=lambda sample: sample.id)]
-    for form in (*samples, {"id": "of the task's options", **task.options}):
-        try:
-            json.dumps(form, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise UsageError(
-                f"The sample {form['id']!r} holds what is no JSON: {error}.",
-                hint="Targets, inputs and tags are texts, numbers, lists and maps with texts as keys.",
-            ) from error
+    _check_json({"id": "of the task's options", **task.options})
     return {
         "task": task.name,
         "options": dict(task.options),
         "models": {role: model.form() for role, model in task.models.items()},
         "solver": form_of(task.solver),
-        "samples": {"count": len(samples), "digest": key_of("samples", {"samples": samples})},
+        "samples": {"count": len(task.samples), "digest": _digest(task.samples)},
         "epochs": epochs,
     }
+
+
+def _digest(samples: Sequence[Sample]) -> str:
+    """`key_of("samples", {"samples": [...]})` of all forms, ordered by id; a form at a time is held."""
+    digest = sha256(b'samples\n{"samples":[')
+    for number, sample in enumerate(sorted(samples, key=lambda sample: sample.id)):
+        form = sample.form()
+        _check_json(form)
+        digest.update(f"{',' if number else ''}{canonical_json(form)}".encode("utf-8", "surrogatepass"))
+    digest.update(b"]}")
+    return digest.hexdigest()
+
+
+def _check_json(form: JsonObject) -> None:
+    try:
+        json.dumps(form, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"The sample {form['id']!r} holds what is no JSON: {error}.",
+            hint="Targets, inputs and tags are texts, numbers, lists and maps with texts as keys.",
+        ) from error
 
 
 def place_of(configuration: Mapping[str, Any]) -> Path:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 from askance import __version__
 from askance.chat import JsonObject, key_of
@@ -76,17 +76,18 @@ class RunFolder:
         self._facts: JsonObject = dict(facts or {})
         self.configuration = configuration
         self.hash = key_of("run", configuration)
-        self.finished: dict[str, JsonObject] = {}
-        """Lines of earlier runs of the same command that have an answer, by sample."""
+        self.finished: Mapping[str, JsonObject] = {}
+        """Lines of earlier runs of the same command that have an answer, by sample; each is read when looked at."""
         self._added = False
         self._lock = _locked(path)
         try:
             check_files(path)
             self._start()
-            for line in self.lines():
+            places: dict[str, int] = {}
+            for place, line in self._lines():
                 if line["outcome"] == "answered" and (keeps is None or keeps(line)):
-                    self.finished[name(line)] = line
-            self._samples = self._rewritten()
+                    places[name(line)] = place
+            self._samples = self._rewritten(Lines(path / SAMPLES, places))
         except BaseException:
             self._lock.release()
             raise
@@ -143,7 +144,7 @@ class RunFolder:
         """Writes texts, by name, into a folder of the run."""
         for name, text in texts.items():
             (self.path / folder).mkdir(exist_ok=True)
-            with _writing(self.path / folder / name, "w") as file:
+            with _writing(self.path / folder / name) as file:
                 file.write(text)
 
     def _keep_records(self, keys: Collection[str], records: Records | None) -> int:
@@ -188,29 +189,38 @@ class RunFolder:
 
     def lines(self) -> Iterator[JsonObject]:
         """The samples so far; a line that a kill tore is none."""
+        return (line for _, line in self._lines())
+
+    def _lines(self) -> Iterator[tuple[int, JsonObject]]:
+        """The samples so far, each with the byte at which its line begins."""
         file = self.path / SAMPLES
         if not file.exists():
             return
-        with file.open(encoding="utf-8", errors="replace", newline="\n") as texts:
+        place = 0
+        with file.open("rb") as texts:
             for text in texts:
                 try:
-                    line: Any = json.loads(text)
+                    line: Any = json.loads(text.decode("utf-8", "replace"))
                 except ValueError:
-                    continue
+                    line = None
                 if isinstance(line, dict) and {"outcome", "links"} <= line.keys():
-                    yield line
+                    yield place, line
+                place += len(text)
 
-    def _rewritten(self) -> IO[str]:
+    def _rewritten(self, finished: Lines) -> IO[bytes]:
         """`samples.jsonl` with the finished lines alone, open for more; it is replaced whole."""
         part = self.path / f"{SAMPLES}.part"
-        with _writing(part, "w") as file:
-            for line in self.finished.values():
+        places: dict[str, int] = {}
+        with part.open("wb") as file:
+            for name, line in finished.items():
+                places[name] = file.tell()
                 self._write(file, json.dumps(line, ensure_ascii=False))
         part.replace(self.path / SAMPLES)
-        return _writing(self.path / SAMPLES, "a")
+        self.finished = Lines(self.path / SAMPLES, places)
+        return (self.path / SAMPLES).open("ab")
 
-    def _write(self, file: IO[str], text: str) -> None:
-        file.write(text + "\n")
+    def _write(self, file: IO[bytes], text: str) -> None:
+        file.write(text.encode("utf-8", "backslashreplace") + b"\n")
         file.flush()
 
     def _save(self, more: JsonObject) -> None:
@@ -230,6 +240,33 @@ class RunFolder:
             **more,
         }
         _describe(self.path, content)
+
+
+class Lines(Mapping[str, JsonObject]):
+    """Lines of a file of JSON lines by name, each read when it is looked at.
+
+    Args:
+        file: to which lines may be added, and in which none changes.
+        places: by name, the byte at which a line begins.
+    """
+
+    def __init__(self, file: Path, places: Mapping[str, int]) -> None:
+        self._file = file
+        self._places = places
+
+    def __getitem__(self, name: str) -> JsonObject:
+        with self._file.open("rb") as lines:
+            lines.seek(self._places[name])
+            return json.loads(lines.readline().decode("utf-8", "replace"))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def records_of(folder: Path) -> Records:
@@ -260,7 +297,7 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     """Writes a file of JSON lines, whole or not at all."""
     part = path.with_name(f"{path.name}.part")
     with writing_to(path):
-        with _writing(part, "w") as file:
+        with _writing(part) as file:
             for line in lines:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         part.replace(path)
@@ -269,7 +306,7 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
 def _describe(folder: Path, content: Mapping[str, Any]) -> None:
     part = folder / f"{DESCRIPTION}.part"
     with writing_to(folder / DESCRIPTION):
-        with _writing(part, "w") as text:
+        with _writing(part) as text:
             text.write(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
         part.replace(folder / DESCRIPTION)
 
@@ -304,9 +341,9 @@ def _locked(path: Path) -> FileLock:
     return lock
 
 
-def _writing(path: Path, how: Literal["w", "a"]) -> IO[str]:
+def _writing(path: Path) -> IO[str]:
     """A text file; half a surrogate pair, as a file's name may hold, is written as JSON's escape for it."""
-    return path.open(how, encoding="utf-8", errors="backslashreplace", newline="\n")
+    return path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def _now() -> str:

@@ -66,8 +66,9 @@ def figures_of(
 
 
 def _row(answer: Answer, scoring: Scoring) -> Scored:
-    if_wrong, if_right = bounds_of(answer.sample, scoring)
-    return Scored(cluster=answer.sample.cluster, score=answer.score, if_wrong=if_wrong, if_right=if_right)
+    # What has a score is worth that much in any case.
+    bounds = bounds_of(answer.sample, scoring) if answer.score is None else (answer.score, answer.score)
+    return Scored(cluster=answer.sample.cluster, score=answer.score, if_wrong=bounds[0], if_right=bounds[1])
 
 
 def bounds_of(sample: Sample, scoring: Scoring) -> tuple[Score, Score]:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from askance.evals.predicting import Stream, Turn
     from askance.evals.run_folder import RunFolder
     from askance.evals.tasks import Scoring
-    from askance.evals.values import Prediction
-    from askance.images import Image
+    from askance.evals.values import Prediction, Sample
     from askance.models import Model
 
 
@@ -54,9 +53,10 @@ class UnderWay:
         self._told = told
         self._reached = False
         """Whether a model has answered a call of this process; what is on record says nothing of its being there."""
-        self._images: Mapping[str, Image | None] = {}
+        self._samples: Mapping[str, Sample] = {}
         self._scored: deque[asyncio.Task[Answer]] = deque()
         self.answers: list[Answer] = []
+        """What they are worth; what they say lies in the folder."""
         headline = scoring.metrics[0]
         self.progress = Progress(
             metric=headline.name,
@@ -66,7 +66,7 @@ class UnderWay:
     async def run(self, turns: Sequence[Turn], models: Sequence[Model], stream: Stream) -> None:
         """Answers and scores what the folder has no answer for, and takes over what it has."""
         self.progress.total = len(turns)
-        self._images = {turn.sample.id: turn.sample.image for turn in turns}
+        self._samples = {turn.sample.id: turn.sample for turn in turns}
         unread = [turn for turn in turns if turn.name not in self._folder.finished]
         try:
             for line in self._folder.finished.values():
@@ -99,8 +99,10 @@ class UnderWay:
         A judge takes its time: a number of answers are scored side by side, and count in their order.
         """
         answer = answer_of(line)
-        image = self._images.get(answer.sample.id)
-        answer = replace(answer, sample=replace(answer.sample, image=image or answer.sample.image))
+        own = self._samples.get(answer.sample.id, answer.sample)
+        # A sample is held once, unless its JSON form is not what it was made of: then it is scored as it is written.
+        sample = own if own.form() == line["sample"] else replace(answer.sample, image=own.image)
+        answer = replace(answer, sample=sample)
         self._scored.append(asyncio.create_task(scored(answer, self._scoring)))
         await self._count(until=SIDE_BY_SIDE)
 
@@ -109,7 +111,7 @@ class UnderWay:
         await asyncio.sleep(0)  # lets a scoring that waits for nothing end
         while self._scored and (len(self._scored) > until or self._scored[0].done()):
             answer = await self._scored.popleft()
-            self.answers.append(answer)
+            self.answers.append(answer.bare)
             self.progress.done += 1
             self.progress.outcomes[answer.prediction.outcome] += 1
             if self._told is not None:

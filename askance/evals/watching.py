@@ -259,7 +259,7 @@ class Watcher:
         except (CallError, UsageError):
             self._scoring = None
             return
-        self._sums.answers += answers
+        self._sums.answers += (answer.bare for answer in answers)
         if any(answer.unscored is not None for answer in answers):
             self._scoring = None
 

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
     Places = npt.NDArray[np.int32]
 
-_CHUNK = 2_500_000
-"""Numbers held at once: 20 MB of words, 10 MB of places."""
+_CHUNK = 500_000
+"""Numbers drawn at once: 4 MB of words, 2 MB of places."""
+_MOST_KEPT = 2_500_000
+"""Places that are kept for the next figure: 10 MB."""
 
 
 def resamples(seed: int, *, draws: int, size: int) -> Iterator[Places]:
     """Places below `size` with replacement, in chunks of shape (some draws, `size`), `draws` rows in all."""
-    if draws * size <= _CHUNK:
+    if draws * size <= _MOST_KEPT:
         yield _kept(seed, draws, size)
         return
     yield from _chunks(seed, draws=draws, size=size)
@@ -42,7 +44,9 @@ def coins(seed: int, *, draws: int, size: int) -> Iterator[npt.NDArray[np.bool_]
 @lru_cache(maxsize=2)
 def _kept(seed: int, draws: int, size: int) -> Places:
     """The figures of one run are resampled alike, and drawing costs more than the figures."""
-    places = next(_chunks(seed, draws=draws, size=size))
+    import numpy as np
+
+    places = np.concatenate([*_chunks(seed, draws=draws, size=size)])
     places.setflags(write=False)
     return places
 
@@ -54,7 +58,10 @@ def _chunks(seed: int, *, draws: int, size: int) -> Iterator[Places]:
     for rows in _rows(draws, size):
         words = source.random_raw(rows * size)
         # The upper half of each word as a share of `size`: no place is likelier than another by more than size / 2³².
-        yield ((words >> half) * np.uint64(size) >> half).astype(np.int32).reshape(rows, size)
+        words >>= half
+        words *= np.uint64(size)
+        words >>= half
+        yield words.astype(np.int32).reshape(rows, size)
 
 
 def _rows(draws: int, size: int) -> Iterator[int]:

@@ -17,9 +17,9 @@ import pytest
 from langchain_core.runnables import RunnableLambda
 
 from askance.chains import end_to_end
-from askance.chat import ChatRequest
+from askance.chat import ChatRequest, key_of
 from askance.errors import AuthError, OverBudget, Refused, StoreError, UsageError
-from askance.evals import Prediction, Progress, Run, Sample, Score, Scoring, Task, aevaluate, evaluate, mean
+from askance.evals import Prediction, Progress, Run, Sample, Score, Scoring, Task, aevaluate, evaluate, mean, right_or_wrong
 from askance.evals.evaluation import configuration_of
 from askance.evals.solving import Solver
 from askance.images import Image
@@ -262,6 +262,14 @@ def test_what_has_no_answer_is_asked_again() -> None:
     second = run_of(solve)
 
     assert [first.totals["outcomes"], second.totals["outcomes"]] == [{"refused": 6}, {"answered": 6}]
+    assert list(second.unanswered()) == []
+
+
+def test_what_has_no_answer_is_found_without_the_rest() -> None:
+    run = run_of(lambda sample: sample.id if sample.id < "03" else 1 / 0)
+
+    assert [answer.sample.id for answer in run.unanswered()] == ["03", "04", "05"]
+    assert "answers" not in vars(run)
 
 
 def test_an_edited_solver_is_another_run() -> None:
@@ -278,6 +286,26 @@ def test_the_order_of_the_samples_changes_nothing() -> None:
 
     assert (stable("one"), scores("one"), one.figures) == (stable("two"), scores("two"), two.figures)
     assert one.configuration == two.configuration
+
+
+def test_samples_are_known_by_the_digest_of_all_their_forms() -> None:
+    task = Task(samples=[Sample(id=name, target=("½", 1.0, None)) for name in "ba\ud83d"], solver=always_odd)
+    forms = [sample.form() for sample in sorted(task.samples, key=lambda sample: sample.id)]
+
+    kept = configuration_of(task, epochs=1)["samples"]
+
+    assert kept == {"count": 3, "digest": key_of("samples", {"samples": forms})}
+
+
+def test_a_target_is_scored_as_it_is_written() -> None:
+    of_tuple = Task(
+        name="tests/tuple",
+        samples=[Sample(id="a", target=(1, 2))],
+        solver=lambda sample: [1, 2],
+        scoring=right_or_wrong(),
+    )
+
+    assert evaluate(of_tuple, out="run").figure("accuracy").value == 1.0
 
 
 def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:

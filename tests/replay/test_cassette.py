@@ -11,10 +11,12 @@ import pytest
 from askance.chat import JsonObject
 from askance.errors import CassetteError, StoreError
 from askance.replay import (
+    Cassette,
     ImportCounts,
     MemoryStore,
     Picture,
     Record,
+    Records,
     Store,
     export_cassette,
     import_cassette,
@@ -260,3 +262,31 @@ def test_a_believed_cassette_is_read_without_the_schema(cassette: Path) -> None:
     write(cassette, record().to_json(), "{}")
     with pytest.raises(CassetteError, match=r"line 2: These values are no record"):
         list(read_cassette(cassette, check=False))
+
+
+def test_a_cassette_is_a_holder_of_records_that_reads_each_when_it_is_looked_at(cassette: Path) -> None:
+    one, two = by_key(record(), record("two"))
+    held = Cassette(cassette)
+    write(cassette, "", two.to_json(), one.to_json(), two.to_json())
+
+    assert isinstance(held, Records)
+    assert (list(held), list(held.keys()), len(held)) == ([one, two], [one.key, two.key], 2)
+    assert list(held.of_kind("chat")) == [two, one]
+    assert (held.get(one.key), held.get("0" * 64), held.writable, held.name) == (one, None, False, str(cassette))
+    with pytest.raises(StoreError, match="are open for reading only"):
+        held.put(one)
+
+
+def test_a_cassette_with_a_broken_line_is_refused_when_it_is_looked_at(cassette: Path) -> None:
+    write(cassette, record().to_json(), "{}")
+    with pytest.raises(CassetteError, match="line 2: the record: "):
+        Cassette(cassette).get(record().key)
+
+
+def test_a_cassette_that_is_changed_while_it_is_read_is_told(cassette: Path) -> None:
+    write(cassette, record().to_json())
+    held = Cassette(cassette)
+    assert len(held) == 1
+    write(cassette, record("two").to_json())
+    with pytest.raises(StoreError, match="was changed while it was read"):
+        held.get(record().key)
