@@ -2,9 +2,9 @@
 
     python benchmarks/evaluations.py [--samples N] [--runs N] [--growth 250 10000] [--folder FOLDER]
 
-A task with no Python over pictures that are all different, each with 18 options of its own (where memory is compared,
-with options that all share): 7 calls a sample, all on record. `eval score`, `report` (without pictures) and `compare` (with a run of another context) read the folder that
-`eval run --replay` has made; each is a fresh process, imports included, in turn.
+A task with no Python over pictures that are all different, 7 calls a sample, all on record. Each sample has 18 options
+of its own; where memory is compared, all share them. `eval score`, `report` (without pictures) and `compare` (with a run
+of another context) read the folder that `eval run --replay` has made; each is a fresh process, imports included, in turn.
 """
 
 from __future__ import annotations
@@ -71,7 +71,11 @@ def replay(folder: Path) -> Contender:
     """The first of the two runs, made anew."""
     fresh = folder / "fresh"
     return Contender(
-        name=RUN, command=command("T_V", fresh), folder=folder, reads=(folder / "images", folder / ".askance"), clears=fresh
+        name=RUN,
+        command=command("T_V", fresh),
+        folder=folder,
+        reads=(folder / "images", folder / ".askance"),
+        clears=fresh,
     )
 
 
@@ -87,9 +91,7 @@ def largest(folder: Path, samples: int) -> Run:
     return measure(replay(folder))
 
 
-def prepare(
-    folder: Path, *, samples: int, contexts: tuple[str, ...] = CONTEXTS, own_options: bool = True
-) -> None:
+def prepare(folder: Path, *, samples: int, contexts: tuple[str, ...] = CONTEXTS, own_options: bool = True) -> None:
     """Makes pictures, data, answers and a finished run of each context in `folder`, unless they are there.
 
     Data are held in memory as long as a run lasts: what grows beside them shows where all samples share their options.

@@ -20,13 +20,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("startup.py", "replay.py", "cold.py", "faults.py", "growth.py", "layers.py", "grid_plan.py")
+SCRIPTS = (
+    "startup.py",
+    "replay.py",
+    "cold.py",
+    "faults.py",
+    "growth.py",
+    "evaluations.py",
+    "layers.py",
+    "grid_plan.py",
+)
 QUICK = {
     "startup.py": ("--runs", "5"),
     "replay.py": ("--images", "300", "--runs", "5"),
     "cold.py": ("--images", "60", "--runs", "3"),
     "faults.py": ("--images", "40", "--runs", "2"),
     "growth.py": ("--images", "100", "400", "--rounds", "5"),
+    "evaluations.py": ("--samples", "200", "--runs", "3", "--growth"),
 }
 """What is measured in `--quick`, and how little of it; the others print no ratios."""
 NAMES = ("", "at once", "pictures")

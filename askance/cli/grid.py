@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.cli.tally import Tally
+    from askance.evals.evaluation import Progress
     from askance.evals.grid import Grid
     from askance.evals.gridded import GridPlan, GridRun, Place
     from askance.evals.tables import Format
-    from askance.evals.under_way import Progress
     from askance.models import Engine
 
 FORMATS: Mapping[Format, str] = {"markdown": "md", "csv": "csv", "latex": "tex"}

@@ -13,7 +13,7 @@ from askance.evals.tables import shown_figure
 if TYPE_CHECKING:
     from askance.cli.tally import Tally
     from askance.evals import Run
-    from askance.evals.under_way import Progress as Done
+    from askance.evals.evaluation import Progress as Done
     from askance.models import Engine
 
 _SHARE = 20

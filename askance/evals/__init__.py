@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from askance.evals.blaming import ablame, blame
     from askance.evals.catalog import definition_of, find_task
     from askance.evals.comparing import MetricComparison, RunsComparison, compare
-    from askance.evals.evaluation import aevaluate, evaluate
+    from askance.evals.evaluation import Progress, aevaluate, evaluate
     from askance.evals.exports import export
     from askance.evals.figures import Convention, Figure, Metric, mean
     from askance.evals.predicting import Batching
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from askance.evals.solving import ChainSolver
     from askance.evals.tables import Table, rendered, table_of_runs
     from askance.evals.tasks import Definition, Scoring, Task, task
-    from askance.evals.under_way import Progress
     from askance.evals.used import keys_used
     from askance.evals.values import Prediction, Sample, Score
 
@@ -41,6 +40,7 @@ _HOMES = {
         "compare",
     ),
     "evaluation": (
+        "Progress",
         "aevaluate",
         "evaluate",
     ),
@@ -74,7 +74,6 @@ _HOMES = {
         "Task",
         "task",
     ),
-    "under_way": ("Progress",),
     "used": ("keys_used",),
     "values": (
         "Prediction",

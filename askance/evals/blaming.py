@@ -19,10 +19,10 @@ from askance.chains.stream import in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.blame_cases import Case, Cases
 from askance.evals.blame_files import LINES, SUMMARY, add_counts, held, read_lines, save, write_line
+from askance.evals.evaluation import stop_if_hopeless
 from askance.evals.predicting import models_of
 from askance.evals.run_folder import write_lines
 from askance.evals.solving import plain, solved
-from askance.evals.under_way import stop_if_hopeless
 from askance.models import drawing, run_sync
 from askance.models.capabilities import endpoint_key
 from askance.models.counting import Counting

@@ -5,22 +5,24 @@ The folder is the run. What has an answer in it is not asked again, so the same 
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import canonical_json, key_of
-from askance.errors import UsageError
+from askance.errors import FATAL, OverBudget, UsageError
 from askance.evals.predicting import Batching, Turn, in_batches, models_of, online
-from askance.evals.run import Answer, Run, name_of_line
+from askance.evals.run import Answer, Run, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import PROMPTS, SCORES, RunFolder
-from askance.evals.scoring import figures_of, unscored_note, write_scores
+from askance.evals.scoring import figures_of, scored, unscored_note, write_scores
 from askance.evals.solving import form_of
 from askance.evals.tasks import Scoring
-from askance.evals.under_way import Told, UnderWay
 from askance.models import Engine, run_sync
 from askance.models.capabilities import endpoint_key
 from askance.models.counting import Counting
@@ -28,9 +30,10 @@ from askance.models.engine import default_engine
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.figures import Convention
+    from askance.evals.figures import Convention, Figure
+    from askance.evals.predicting import Stream
     from askance.evals.tasks import Task
-    from askance.evals.values import Sample
+    from askance.evals.values import Prediction, Sample
     from askance.models import Model
 
 RUNS = Path("runs")
@@ -38,6 +41,28 @@ RUNS = Path("runs")
 
 BATCHES, LEDGER = "batches", "budget.db"
 """Within a run's folder: what is under way in batches, and what was spent of a budget."""
+
+
+SIDE_BY_SIDE = 64
+"""Answers that are scored at once; the models that judge have limits of their own."""
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """Where a run stands, as whoever watches it is told after each sample."""
+
+    total: int = 0
+    done: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    left: int = 0
+    """Samples that the budget had nothing left for, or none yet."""
+    metric: str = ""
+    """Name of the metric that stands for the task."""
+    running: Callable[[], Figure | None] = lambda: None
+    """That metric over the samples so far; worked out when it is called."""
+
+
+Told = Callable[[Progress], None]
 
 
 async def aevaluate(
@@ -86,7 +111,7 @@ async def aevaluate(
         },
     )
     try:
-        running = UnderWay(scoring, folder, convention=convention, told=told)
+        running = _UnderWay(scoring, folder, convention=convention, told=told)
         if batches is None:
             stream = online(task.solver, engine)
         else:
@@ -137,6 +162,100 @@ def _also(answers: Sequence[Answer], models: Sequence[Model]) -> list[str]:
 def evaluate(task: Task, **options: Any) -> Run:
     """As `aevaluate`, from anywhere: scripts, threads, notebooks."""
     return run_sync(aevaluate(task, **options))
+
+
+class _UnderWay:
+    """One run under way: the answers as they come, their scores, and what is told of them."""
+
+    def __init__(self, scoring: Scoring, folder: RunFolder, *, convention: Convention, told: Told | None) -> None:
+        self._scoring = scoring
+        self._folder = folder
+        self._told = told
+        self._reached = False
+        """Whether a model has answered a call of this process; what is on record says nothing of its being there."""
+        self._samples: Mapping[str, Sample] = {}
+        self._scored: deque[asyncio.Task[Answer]] = deque()
+        self.answers: list[Answer] = []
+        """What they are worth; what they say lies in the folder."""
+        headline = scoring.metrics[0]
+        self.progress = Progress(
+            metric=headline.name,
+            running=lambda: figures_of(self.answers, replace(scoring, metrics=(headline,)), convention=convention)[0],
+        )
+
+    async def run(self, turns: Sequence[Turn], models: Sequence[Model], stream: Stream) -> None:
+        """Answers and scores what the folder has no answer for, and takes over what it has."""
+        self.progress.total = len(turns)
+        self._samples = {turn.sample.id: turn.sample for turn in turns}
+        unread = [turn for turn in turns if turn.name not in self._folder.finished]
+        try:
+            for line in self._folder.finished.values():
+                await self._take(line)
+            for model in models if unread else ():
+                await model.rung()
+            async with aclosing(stream(unread)) as predictions:
+                async for turn, prediction in predictions:
+                    if _unaffordable(prediction):
+                        self.progress.left += 1
+                        continue
+                    if not self._reached:
+                        stop_if_hopeless(prediction)
+                    # Of a solver that counts no calls, any answer may be one.
+                    self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
+                    answer = Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
+                    await self._take(self._folder.add(line_of_answer(answer)))
+            await self._count(until=0)
+        finally:
+            for task in self._scored:
+                task.cancel()
+            await asyncio.gather(*self._scored, return_exceptions=True)
+            for model in models:
+                await model.aclose()
+        self.progress.left = len(turns) - len(self.answers)
+
+    async def _take(self, line: Mapping[str, Any]) -> None:
+        """Scores what a line says, so that it is all the same whether it was answered now or earlier.
+
+        A judge takes its time: a number of answers are scored side by side, and count in their order.
+        """
+        answer = answer_of(line)
+        own = self._samples.get(answer.sample.id, answer.sample)
+        # A sample is held once, unless its JSON form is not what it was made of: then it is scored as it is written.
+        sample = own if own.form() == line["sample"] else replace(answer.sample, image=own.image)
+        answer = replace(answer, sample=sample)
+        self._scored.append(asyncio.create_task(scored(answer, self._scoring)))
+        await self._count(until=SIDE_BY_SIDE)
+
+    async def _count(self, *, until: int) -> None:
+        """Counts answers whose score is there, and waits for others as long as there are more than `until`."""
+        await asyncio.sleep(0)  # lets a scoring that waits for nothing end
+        while self._scored and (len(self._scored) > until or self._scored[0].done()):
+            answer = await self._scored.popleft()
+            self.answers.append(answer.bare)
+            self.progress.done += 1
+            self.progress.outcomes[answer.prediction.outcome] += 1
+            if self._told is not None:
+                self._told(self.progress)
+
+
+def stop_if_hopeless(prediction: Prediction) -> None:
+    """Ends the run where the first sample that was asked about failed as all others would.
+
+    Raises:
+        CallError: it did; of the same kind.
+    """
+    if prediction.meta.get("calls", 0) > 0:
+        return
+    for link in prediction.links.values():
+        kind = FATAL.get(str(link.get("error")))
+        if kind is not None:
+            reason = str(link.get("reason") or prediction.reason)
+            raise kind(reason, hint="Stopped at the first sample, since the others would fail alike.")
+
+
+def _unaffordable(prediction: Prediction) -> bool:
+    """Whether the budget had nothing left for it, so that it is no outcome of the sample."""
+    return any(link.get("error") == OverBudget.__name__ for link in prediction.links.values())
 
 
 def configuration_of(task: Task, *, epochs: int) -> JsonObject:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, get_args
 from askance.chains import plan_all
 from askance.chains.planned import together
 from askance.errors import CallError, UsageError
-from askance.evals.evaluation import aevaluate, configuration_of, place_of, scoring_of
+from askance.evals.evaluation import Progress, aevaluate, configuration_of, place_of, scoring_of
 from askance.evals.grid import CHAT, NAMED
 from askance.evals.planning import with_judges
 from askance.evals.predicting import Counting, Turn
 from askance.evals.reference import Suite, reference_table
 from askance.evals.solving import ChainSolver
 from askance.evals.tables import Cell, Table, notes_of
-from askance.evals.under_way import Progress
 from askance.models import get_model
 
 if TYPE_CHECKING:

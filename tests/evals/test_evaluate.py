@@ -19,7 +19,19 @@ from langchain_core.runnables import RunnableLambda
 from askance.chains import end_to_end
 from askance.chat import ChatRequest, key_of
 from askance.errors import AuthError, OverBudget, Refused, StoreError, UsageError
-from askance.evals import Prediction, Progress, Run, Sample, Score, Scoring, Task, aevaluate, evaluate, mean, right_or_wrong
+from askance.evals import (
+    Prediction,
+    Progress,
+    Run,
+    Sample,
+    Score,
+    Scoring,
+    Task,
+    aevaluate,
+    evaluate,
+    mean,
+    right_or_wrong,
+)
 from askance.evals.evaluation import configuration_of
 from askance.evals.solving import Solver
 from askance.images import Image

@@ -16,7 +16,9 @@ from askance.evals.run_folder import records_of
 from askance.evals.seal import has_seal
 from askance.replay import MemoryStore, Record, reading
 
-ASKED = Record.make("chat", {"model": {"provider": "p", "model": "m"}, "messages": []}, {"text": "a cup", "finish": "stop"})
+ASKED = Record.make(
+    "chat", {"model": {"provider": "p", "model": "m"}, "messages": []}, {"text": "a cup", "finish": "stop"}
+)
 
 
 @pytest.fixture
@@ -53,7 +55,9 @@ def test_a_file_that_somebody_changed_is_checked(folder: Path) -> None:
     file.write_text(file.read_text("utf-8").replace("a cup", "a mug"), "utf-8")
     assert not has_seal(file, folder / ".seal")
 
-    file.write_text(json.dumps({**ASKED.canonical(), "response": {"text": ["\x1b[2J"], "finish": "stop"}}) + "\n", "utf-8")
+    file.write_text(
+        json.dumps({**ASKED.canonical(), "response": {"text": ["\x1b[2J"], "finish": "stop"}}) + "\n", "utf-8"
+    )
     with pytest.raises(CassetteError, match="is not of type 'string'"):
         len(records_of(folder))
 
@@ -62,11 +66,11 @@ def by_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder.with_name("another")))
 
 
-def without_a_seal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+def without_a_seal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / ".seal").unlink()
 
 
-def by_its_digest(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+def by_its_digest(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / ".seal").write_text(sha256((folder / "calls.jsonl").read_bytes()).hexdigest(), "ascii")
 
 
