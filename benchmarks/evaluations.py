@@ -2,9 +2,10 @@
 
     python benchmarks/evaluations.py [--samples N] [--runs N] [--growth 250 10000] [--folder FOLDER]
 
-A task with no Python over pictures that are all different, 7 calls a sample, all on record. Each sample has 18 options
-of its own; where memory is compared, all share them. `eval score`, `report` (without pictures) and `compare` (with a run
-of another context) read the folder that `eval run --replay` has made; each is a fresh process, imports included, in turn.
+A task with no Python over pictures that are all different, 7 calls a sample, all on record. Each sample has 18
+options of its own; where memory is compared, all share them. `eval score`, `report` (without pictures) and `compare`
+(with a run of another context) read the folder that `eval run --replay` has made; each is a fresh process, imports
+included, in turn.
 """
 
 from __future__ import annotations

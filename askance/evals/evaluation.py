@@ -124,17 +124,16 @@ async def aevaluate(
             folder.counted(await counting.so_far())
         figures = figures_of(running.answers, scoring, convention=convention, seed=seed)
         write_scores(folder.path / SCORES, running.answers)
-        folder.finish(
-            engine.shelf.records,
-            also=_also(running.answers, models),
-            more={
-                "figures": [figure.form() for figure in figures],
-                "notes": [*scoring.notes, *task.notes, *unscored_note(running.answers)],
-                "data_notes": list(task.notes),
-                "left": running.progress.left,
-                "seed": seed,
-            },
-        )
+        also = _also(running.answers, models)
+        more = {
+            "figures": [figure.form() for figure in figures],
+            "notes": [*scoring.notes, *task.notes, *unscored_note(running.answers)],
+            "data_notes": list(task.notes),
+            "left": running.progress.left,
+            "seed": seed,
+        }
+        running.answers.clear()  # what is left to do goes through the folder and needs room of its own
+        folder.finish(engine.shelf.records, also=also, more=more)
     finally:
         folder.close()
         for each in scoring.closing:

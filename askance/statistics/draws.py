@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     Places = npt.NDArray[np.int32]
 
-_CHUNK = 500_000
-"""Numbers drawn at once: 4 MB of words, 2 MB of places."""
+_CHUNK = 250_000
+"""Numbers drawn at once: 2 MB of words, 1 MB of places."""
 _MOST_KEPT = 2_500_000
 """Places that are kept for the next figure: 10 MB."""
 

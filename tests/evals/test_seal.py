@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,12 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of records that are held against the schema."""
     keys: list[str] = []
     held = reading.check_form
-    monkeypatch.setattr(reading, "check_form", lambda form: (keys.append(form["key"]), held(form)))
+
+    def check(form: Mapping[str, Any]) -> None:
+        keys.append(form["key"])
+        held(form)
+
+    monkeypatch.setattr(reading, "check_form", check)
     return keys
 
 
