@@ -22,7 +22,7 @@ from askance.evals.catalog import find_task
 from askance.evals.choosing import limited, read_ids, with_ids
 from askance.evals.controls import controlled
 from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
-from askance.evals.planning import planned_run
+from askance.evals.plan import plan_run
 from askance.evals.predicting import Batching, Turn
 from askance.models import Config, Engine
 from askance.models.spending.budget import Budget
@@ -180,7 +180,7 @@ class _Evaluating:
 
             there = {(answer.sample.id, answer.epoch) for answer in run.answers}
             turns = [turn for turn in _turns(self._asked, self._task) if (turn.sample.id, turn.epoch) not in there]
-            left = left_text(await planned_run(self._task, turns, self._engine))
+            left = left_text(await plan_run(self._task, turns, self._engine))
             print(
                 f"The next call might have passed the budget. {left}\n"
                 "The same command with a larger --budget goes on; what is on record is not asked again.",
@@ -212,7 +212,7 @@ async def _plan(asked: Evaluation, task: Task, engine: Engine) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     from askance.cli.planning import plan_form, plan_text
 
-    found = await planned_run(task, _turns(asked, task), engine)
+    found = await plan_run(task, _turns(asked, task), engine)
     print(json.dumps(plan_form(found, engine)) if asked.as_json else plan_text(found, engine))
     return OK
 

@@ -10,8 +10,7 @@ from askance.models.spending.budget import shown_dollars
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from askance.chains import Plan
-    from askance.chains.planned import LinkPlan
+    from askance.chains import LinkPlan, Plan
     from askance.chat import JsonObject
     from askance.models import Engine
     from askance.models.spending.spread import Spread
