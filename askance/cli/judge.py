@@ -88,7 +88,7 @@ def card(
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
     Process.of(context_).without_langchain()
     from askance.cli.carding import Carding, card_by
-    from askance.cli.negating import Calls
+    from askance.cli.workspace import Calls
 
     asked = Carding(
         labels=labels,
@@ -99,7 +99,6 @@ def card(
         question=question,
         run=run,
         seed=seed,
-        plan=plan,
         as_json=as_json,
         html=html,
     )
@@ -115,5 +114,6 @@ def card(
         store=store,
         local=local,
         yes=yes,
+        plan=plan,
     )
     raise typer.Exit(card_by(asked, calls))

@@ -86,7 +86,7 @@ def whoops(  # the options of a command
     """
     Process.of(context_).without_langchain()
     from askance.cli.made import Making, make_by
-    from askance.cli.negating import Calls
+    from askance.cli.workspace import Calls
 
     asked = Making(
         folder=folder,
@@ -102,7 +102,6 @@ def whoops(  # the options of a command
         sheet=sheet,
         sheet_images=sheet_images,
         seed=seed,
-        plan=plan,
         as_json=as_json,
     )
     calls = Calls(
@@ -117,5 +116,6 @@ def whoops(  # the options of a command
         store=store,
         local=local,
         yes=yes,
+        plan=plan,
     )
     raise typer.Exit(make_by(asked, calls))

@@ -107,7 +107,8 @@ def generate(
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
-    from askance.cli.negating import Calls, generate_by, read_statements
+    from askance.cli.negating import generate_by, read_statements
+    from askance.cli.workspace import Calls
     from askance.evals.negatives import Recipe
 
     told, sources = read_statements(data, None if domain is None else domain.value, ids=ids, limit=limit)
@@ -184,7 +185,7 @@ def audit(
     """
     Process.of(context_).without_langchain()
     from askance.cli.auditing import Auditing, audit_by
-    from askance.cli.negating import Calls
+    from askance.cli.workspace import Calls
 
     asked = Auditing(
         file=file,
