@@ -122,12 +122,11 @@ def run(
     if not task.partition("@")[0].lower().endswith(".py"):  # somebody's own code may compose with LangChain
         Process.of(context_).without_langchain()
     from askance.cli.evaluating import Evaluation, evaluate_by
+    from askance.cli.workspace import Calls
 
     asked = Evaluation(
         task=task,
         given={"data": data, "vlm": vlm, "llm": llm, "context": context},
-        local=local,
-        yes=yes,
         limit=limit,
         ids=ids,
         seed=seed,
@@ -136,20 +135,24 @@ def run(
         control=control.value if control else None,
         convention=convention.value if convention else "wrong",
         label=label,
-        plan=plan,
-        budget=budget,
         batch=batch,
+        out=out,
+        as_json=as_json,
+    )
+    calls = Calls(
         mode=mode_of(replay, mode),
         retry=outcomes_of(retry),
+        plan=plan,
+        budget=budget,
         concurrency=concurrency,
         rpm=rpm,
         tpm=tpm,
         prompts=prompts,
         store=store,
-        out=out,
-        as_json=as_json,
+        local=local,
+        yes=yes,
     )
-    raise typer.Exit(evaluate_by(asked))
+    raise typer.Exit(evaluate_by(asked, calls))
 
 
 @app.command()

@@ -6,17 +6,13 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.cli.evaluated import figures_text, run_form
-from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
+from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.measuring import Watching
-from askance.cli.places import library, open_store
 from askance.cli.taking import options_of
-from askance.cli.tally import Tally
 from askance.errors import UsageError
 from askance.evals.catalog import find_task
 from askance.evals.choosing import limited, read_ids, with_ids
@@ -24,14 +20,16 @@ from askance.evals.controls import controlled
 from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
 from askance.evals.plan import plan_run
 from askance.evals.predicting import Batching, Turn
-from askance.models import Config, Engine
-from askance.models.spending.budget import Budget
-from askance.models.spending.budgeted import Purse
 from askance.prompts import overlaid
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from askance.cli.workspace import Calls, CommandWorkspace
     from askance.evals import Convention, Run, Task
     from askance.evals.tasks import Definition
+    from askance.models import Engine, Purse
+    from askance.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +39,6 @@ class Evaluation:
     task: str
     given: Mapping[str, Any]
     """`data`, `vlm`, `llm` and `context`, which only a task can take."""
-    local: bool
-    yes: bool
     limit: int | None
     ids: Path | None
     seed: int | None
@@ -52,21 +48,12 @@ class Evaluation:
     control: str | None
     convention: Convention
     label: str | None
-    plan: bool
-    budget: str | None
     batch: bool
-    mode: Any
-    retry: frozenset[Any]
-    concurrency: int | None
-    rpm: float | None
-    tpm: float | None
-    prompts: Path | None
-    store: Path | None
     out: Path | None
     as_json: bool
 
 
-def evaluate_by(asked: Evaluation) -> int:
+def evaluate_by(asked: Evaluation, calls: Calls) -> int:
     """Runs it; returns the exit code.
 
     Raises:
@@ -74,51 +61,25 @@ def evaluate_by(asked: Evaluation) -> int:
         StoreError: the records or the run folder cannot be opened.
         CallError: no call can succeed.
     """
-    _check(asked)
-    hear_warnings()
-    config, definition, tally = _config(asked), find_task(asked.task), Tally()
-    records = open_store(asked.store, config, read_only=asked.plan or asked.mode == "replay")
-    with closing(records), ExitStack() as closed:
-        purse = _purse(asked)
-        if purse is not None:
-            closed.callback(purse.close)
-        engine = Engine(
-            mode=asked.mode,
-            records=records,
-            retry=asked.retry,
-            concurrency=asked.concurrency,
-            rpm=asked.rpm,
-            tpm=asked.tpm,
-            purse=purse,
-            observers=[tally],
-        )
-        task = _task(asked, definition, engine, config)
-        if asked.plan:
-            return asyncio.run(_plan(asked, task, engine))
-        return _Evaluating(asked, task, engine, tally).run()
-
-
-def _config(asked: Evaluation) -> Config:
-    """The settings file's, with the model of `--local` for both roles where that is wanted."""
-    config = Config.find(asks=not asked.plan and asked.mode != "replay")
-    if not asked.local:
-        return config
-    from askance.cli.default_local import with_local
-
-    return with_local(config, yes=asked.yes)
+    _check(asked, calls)
+    with calls.open() as work:
+        _ = work.config  # settings that cannot be used are told of before the task is
+        task = _task(asked, find_task(asked.task), work)
+        if calls.plan:
+            return asyncio.run(_plan(asked, task, work.engine))
+        return _Evaluating(asked, task, work).run()
 
 
 class _Evaluating:
     """A run under way, and what is said of it."""
 
-    def __init__(self, asked: Evaluation, task: Task, engine: Engine, tally: Tally) -> None:
+    def __init__(self, asked: Evaluation, task: Task, work: CommandWorkspace) -> None:
         self._asked = asked
         self._task = task
-        self._engine = engine
-        self._tally = tally
+        self._engine = work.engine
+        self._tally = work.tally
         self._place = asked.out or place_of(configuration_of(task, epochs=asked.epochs))
-        if engine.purse is not None:  # nothing is written there before the run has its folder
-            engine.purse.ledger.path = self._place / LEDGER
+        work.keep_budget(self._place / LEDGER)  # nothing is written there before the run has its folder
 
     def run(self) -> int:
         """Runs it; returns the exit code."""
@@ -188,10 +149,10 @@ class _Evaluating:
             )
 
 
-def _task(asked: Evaluation, definition: Definition, engine: Engine, config: Config) -> Task:
+def _task(asked: Evaluation, definition: Definition, work: Workspace) -> Task:
     """The task with the samples that are asked for; what it takes itself is its own affair."""
-    options, rest = options_of(asked, definition, engine, config)
-    with overlaid(*library(asked.prompts, config).overlays):
+    options, rest = options_of(asked, definition, work)
+    with overlaid(*work.library.overlays):
         task = definition(**options)
     if asked.label is not None:
         task = replace(task, label=asked.label)
@@ -217,22 +178,14 @@ async def _plan(asked: Evaluation, task: Task, engine: Engine) -> int:
     return OK
 
 
-def _purse(asked: Evaluation) -> Purse | None:
-    if asked.budget is None:
-        return None
-    from askance.models.spending.ledger import Ledger
-
-    return Purse(Ledger(Path(LEDGER), Budget.parse(asked.budget)))
-
-
-def _check(asked: Evaluation) -> None:
+def _check(asked: Evaluation, calls: Calls) -> None:
     """Refuses options that go with no others."""
-    if asked.batch and asked.mode != "auto":
+    if asked.batch and calls.mode != "auto":
         raise UsageError(
             "`--batch` reads its answers from the records, so it goes with no other mode.",
             hint="Leave one of them out.",
         )
-    if asked.mode == "live":
+    if calls.mode == "live":
         raise UsageError(
             "`--mode live` leaves answers on record as they are, so no run could keep what was answered.",
             hint="Use `--mode refresh`, which records the new answers.",

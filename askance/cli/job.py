@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 from askance import chains
 from askance.chains import Chain, action_reason, atypicality, end_to_end, verbalize
 from askance.chat import key_of
-from askance.cli.exits import INTERRUPTED, OK, hear_warnings
+from askance.cli.exits import INTERRUPTED, OK
 from askance.cli.inputs import Options, find_pictures, read_options
-from askance.cli.places import library, open_store
 from askance.cli.running import Running, inputs_of
 from askance.cli.showing import Show
-from askance.cli.tally import Tally
 from askance.errors import BadImage, ConfigError, UsageError
-from askance.images import Image, policy
-from askance.models import Config, Engine, Model, get_model
-from askance.models.spending.budget import Budget
-from askance.models.spending.budgeted import Purse
+from askance.images import Image
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.cli.tally import Tally
+    from askance.cli.workspace import Calls
     from askance.evals import RunFolder
+    from askance.models import Engine, Model
+    from askance.prompts import PromptLibrary
     from askance.replay import Records, Store
+    from askance.workspace import Workspace
 
 DEFAULT_COUNT = 3
 """Options that `multi` asks for."""
@@ -60,8 +59,6 @@ class Job:
     images: Sequence[str]
     vlm: str | None
     llm: str | None
-    local: bool
-    yes: bool
     options: Path | None
     context: str | None
     statement: bool | None
@@ -71,25 +68,15 @@ class Job:
     as_json: bool
     out: Path | None
     html: Path | None
-    mode: Any
-    retry: frozenset[Any]
-    plan: bool
-    budget: str | None
     batch: bool
-    concurrency: int | None
-    rpm: float | None
-    tpm: float | None
-    prompts: Path | None
-    paper: bool
-    image_policy: str | None
-    store: Path | None
 
 
-def run_job(job: Job, *, ready: Callable[[], None]) -> int:
+def run_job(job: Job, calls: Calls, *, ready: Callable[[], None]) -> int:
     """Runs it; returns the exit code.
 
     Args:
         job: what to do.
+        calls: how models are asked.
         ready: called when all is made and loaded that reading the pictures takes.
 
     Raises:
@@ -97,42 +84,24 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
         StoreError: the records or the run folder cannot be opened.
         CannotStart: no call can succeed.
     """
-    _check(job)
-    _check_page(job)
-    hear_warnings()
-    config = _config(job)
-    pictures = find_pictures(job.images)
-    options = [*read_options(job.options, pictures)] if job.options is not None else [None] * len(pictures)
-    tally = Tally()
-    read_only = job.plan or job.mode == "replay"
-    with closing(open_store(job.store, config, read_only=read_only)) as records, ExitStack() as closed:
-        engine = Engine(
-            mode=job.mode,
-            records=records,
-            retry=job.retry,
-            concurrency=job.concurrency,
-            rpm=job.rpm,
-            tpm=job.tpm,
-            image_policy=policy(job.image_policy) if job.image_policy else None,
-            protocol="paper" if job.paper else None,
-            observers=[tally],
-        )
-        chain, models = build(job, engine, config)
-        if job.plan:
-            return asyncio.run(_plan(job, chain, engine, dict(zip(pictures, options, strict=True))))
-        configuration = _configuration(job, chain, models, dict(zip(pictures, options, strict=True)))
+    _check(job, calls)
+    _check_page(job, calls)
+    with calls.open() as work:
+        _ = work.config  # settings that cannot be used are told of before pictures are
+        pictures = find_pictures(job.images)
+        options = [*read_options(job.options, pictures)] if job.options is not None else [None] * len(pictures)
+        chain, models = build(job, work)
+        samples = dict(zip(pictures, options, strict=True))
+        if calls.plan:
+            return asyncio.run(_plan(job, chain, work.engine, samples))
+        configuration = _configuration(job, chain, models, samples)
         folder = _folder(job.out, configuration) if job.out else None
-        if job.budget is not None:
-            from askance.models.spending.ledger import Ledger
-
-            purse = Purse(Ledger(_ledger(folder, records, configuration), Budget.parse(job.budget)))
-            closed.callback(purse.close)
-            chain, models = build(job, replace(engine, purse=purse), config)
-        show = _show(job, total=len(pictures), tally=tally, engine=models[0].engine)
-        batches = _batches(folder, records, configuration) if job.batch else None
+        work.keep_budget(_ledger(folder, work.records, configuration))
+        show = _show(job, total=len(pictures), tally=work.tally, engine=models[0].engine)
+        batches = _batches(folder, work.records, configuration) if job.batch else None
         ready()
         running = Running(chain, models, folder=folder, show=show, batches=batches)
-        write_page = partial(_write_page, job, chain, models[0].engine.shelf.records, show=show, folder=folder)
+        write_page = partial(_write_page, job, chain, work.records, show=show, folder=folder)
         try:
             code = asyncio.run(running.run(pictures, options))
         except KeyboardInterrupt:
@@ -148,16 +117,6 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
                 folder.close()
 
 
-def _config(job: Job) -> Config:
-    """The settings file's, with the model of `--local` for both roles where that is wanted."""
-    config = Config.find(asks=not job.plan and job.mode != "replay")
-    if not job.local:
-        return config
-    from askance.cli.default_local import with_local
-
-    return with_local(config, yes=job.yes)
-
-
 async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, Options | None]) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     from askance.chains import plan
@@ -168,11 +127,11 @@ async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, O
     return OK
 
 
-def _check_page(job: Job) -> None:
+def _check_page(job: Job, calls: Calls) -> None:
     if job.html is not None:
         from askance.cli.paged import check_page
 
-        check_page(job.html, mode=job.mode, plan=job.plan)
+        check_page(job.html, mode=calls.mode, plan=calls.plan)
 
 
 def _show(job: Job, *, total: int, tally: Tally, engine: Engine) -> Show:
@@ -216,24 +175,23 @@ def _batches(folder: RunFolder | None, records: Store, configuration: JsonObject
     return records.folder / "batches" / key_of("run", configuration)[:16]
 
 
-def build(job: Job, engine: Engine, config: Config) -> tuple[Chain, list[Model]]:
+def build(job: Job, work: Workspace) -> tuple[Chain, list[Model]]:
     """The chain that the job names, and its models, each once.
 
     Raises:
         ConfigError: no model is named, or none has the name.
     """
-    vlm_name = job.vlm or config.vlm
+    vlm_name = job.vlm or work.named("vlm")
     if vlm_name is None:
         raise _NO_MODEL
-    vlm = get_model(vlm_name, engine=engine, config=config)
-    llm_name = job.llm or config.llm
-    llm = vlm if llm_name is None or llm_name == vlm_name else get_model(llm_name, engine=engine, config=config)
-    chain = _chain(job, vlm, llm, config)
+    vlm = work.model(vlm_name)
+    llm_name = job.llm or work.named("llm")
+    llm = vlm if llm_name is None else work.model(llm_name)
+    chain = _chain(job, vlm, llm, work.library)
     return chain, list(dict.fromkeys(node.model for node in chain.nodes))
 
 
-def _chain(job: Job, vlm: Model, llm: Model, config: Config) -> Chain:
-    prompts = library(job.prompts, config)
+def _chain(job: Job, vlm: Model, llm: Model, prompts: PromptLibrary) -> Chain:
     context: Any = job.context
     mode: Any = job.choose or "multi"
     count = DEFAULT_COUNT if job.count is None else job.count
@@ -268,7 +226,7 @@ def _chain(job: Job, vlm: Model, llm: Model, config: Config) -> Chain:
             )
 
 
-def _check(job: Job) -> None:
+def _check(job: Job, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
     for name in ("context", "statement", "choose", "count", "options", "step_by_step"):
         if getattr(job, name) is not None and name not in _TAKES[job.chain]:
@@ -281,12 +239,12 @@ def _check(job: Job) -> None:
         )
     if job.choose == "single" and job.count is not None:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
-    if job.batch and job.mode != "auto":
+    if job.batch and calls.mode != "auto":
         raise UsageError(
             "`--batch` reads its answers from the records, so it goes with no other mode.",
             hint="Leave one of them out.",
         )
-    if job.mode == "live" and job.out is not None:
+    if calls.mode == "live" and job.out is not None:
         raise UsageError(
             "`--mode live` leaves answers on record as they are, so `--out` could not keep what was answered.",
             hint="Use `--mode refresh`, which records the new answers.",

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from askance.cli.places import library
 from askance.errors import UsageError
 from askance.evals.tasks import ROLES
-from askance.models import get_model
+from askance.workspace import Role
 
 if TYPE_CHECKING:
     from askance.cli.evaluating import Evaluation
     from askance.evals.tasks import Definition
-    from askance.models import Config, Engine, Model
+    from askance.workspace import Workspace
 
 _GENERAL = ("limit", "ids", "control")
 """Options that any task can be given: those that it does not take itself are seen to for it."""
 
 
-def options_of(
-    asked: Evaluation, definition: Definition, engine: Engine, config: Config
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def options_of(asked: Evaluation, definition: Definition, work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options for the task's function, and those that are left to be seen to.
 
     Raises:
@@ -37,15 +34,14 @@ def options_of(
     options |= {name: value for name, value in general.items() if name in takes}
     if asked.seed is not None and "seed" in takes:
         options["seed"] = asked.seed
-    for role in ROLES:
-        default = getattr(config, role, None)
-        if role not in options and role in takes and default is not None and _wanted(takes[role], asked):
-            options[role] = default
-    options |= dict(_models(options, engine, config))
+    for role in get_args(Role):
+        if role not in options and role in takes and _wanted(takes[role], asked) and (name := work.named(role)):
+            options[role] = name
+    options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
     if "prompts" in takes:
-        options["prompts"] = library(asked.prompts, config)
+        options["prompts"] = work.library
     if "engine" in takes:
-        options["engine"] = engine
+        options["engine"] = work.engine
     return options, {name: value for name, value in general.items() if name not in takes}
 
 
@@ -53,16 +49,6 @@ def _wanted(parameter: inspect.Parameter, asked: Evaluation) -> bool:
     """Whether the settings file's model goes in: where there must be one, or where none is named at all."""
     named = any(asked.given.get(role) is not None for role in ROLES)
     return parameter.default is parameter.empty or not named
-
-
-def _models(options: Mapping[str, Any], engine: Engine, config: Config) -> Iterator[tuple[str, Model]]:
-    """The models by role; one that is named twice is one model."""
-    made: dict[str, Model] = {}
-    for role in ROLES:
-        name = options.get(role)
-        if name is not None:
-            made.setdefault(name, get_model(name, engine=engine, config=config))
-            yield role, made[name]
 
 
 def _own(asked: Evaluation, takes: Mapping[str, inspect.Parameter]) -> Mapping[str, Any]:
