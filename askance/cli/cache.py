@@ -19,10 +19,9 @@ app = typer.Typer(
 
 def opened(path: Path | None, *, read_only: bool = True) -> Any:
     """The store that is asked for."""
-    from askance.cli.places import open_store
-    from askance.models import Config
+    from askance.workspace import Workspace
 
-    return open_store(path, Config.find(), read_only=read_only)
+    return Workspace(store=path, mode="replay" if read_only else "auto").records
 
 
 @app.command()
