@@ -13,9 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from askance import models
 from askance.errors import UsageError

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.alone import Process
 from askance.cli.eval import TaskPlace
 from askance.cli.options import AsJson, Budget, Concurrency, Local, Plan, Records, Replay, Yes
+from askance.cli.process import Process
 
 
 def blame(
@@ -54,7 +54,7 @@ def blame(
 ) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
     Process.of(context_).without_langchain()
-    from askance.cli.blaming import Asked, blame_by
+    from askance.cli.trials import Asked, blame_by
     from askance.cli.workspace import Calls
 
     asked = Asked(

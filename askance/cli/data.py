@@ -48,7 +48,7 @@ def pittads(
 ) -> None:
     """Check the persuasive ads of PittAds, releases A and B: statements, atypicality annotations, images."""
     from askance.cli.exits import SOME
-    from askance.cli.showing import json_text
+    from askance.cli.show import json_text
     from askance.evals.pittads import check
 
     report = check(folder, ids=ids, qa=qa)
@@ -73,7 +73,7 @@ def whoops(
 ) -> None:
     """Check the weird images of WHOOPS!: captions, explanations, questions, pictures, and pairs with normal images."""
     from askance.cli.exits import SOME
-    from askance.cli.showing import json_text
+    from askance.cli.show import json_text
     from askance.evals.whoops import check
 
     report = check(folder, ids=ids, pairs=pairs)

@@ -64,8 +64,8 @@ def grid(
     import asyncio
     import sys
 
-    from askance.cli.alone import Process
     from askance.cli.exits import INTERRUPTED, OK, SOME
+    from askance.cli.process import Process
     from askance.cli.workspace import Calls
     from askance.evals.catalog import find_task
     from askance.evals.grid import read_grid
@@ -117,7 +117,7 @@ def grid(
 
 def _planned(found: GridPlan, engine: Engine) -> str:
     """The plan of a grid, and what is not in it."""
-    from askance.cli.planning import plan_text
+    from askance.cli.output import plan_text
     from askance.replay import visible
 
     lines = [f"{many(found.runs, 'run')}."]
@@ -168,7 +168,7 @@ class _Telling:
     """Says which run is under way; on a terminal, where it stands."""
 
     def __init__(self, tally: Tally, engine: Engine) -> None:
-        from askance.cli.measuring import Watching
+        from askance.cli.evaluation import Watching
 
         self._make = lambda: Watching(tally, engine)
         self._watching = self._make()

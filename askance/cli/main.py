@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from askance import __version__
-from askance.cli.alone import Process
 from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, code_of, complain
+from askance.cli.process import Process
 from askance.errors import AskanceError
 
 _COMMANDS: Mapping[str, str] = {

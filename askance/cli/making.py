@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.alone import Process
 from askance.cli.exits import HELP
 from askance.cli.negatives import JudgeName
 from askance.cli.options import (
@@ -29,6 +28,7 @@ from askance.cli.options import (
     mode_of,
     outcomes_of,
 )
+from askance.cli.process import Process
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -85,7 +85,7 @@ def whoops(  # the options of a command
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.made import Making, make_by
+    from askance.cli.questions import Making, make_by
     from askance.cli.workspace import Calls
 
     asked = Making(

@@ -74,7 +74,7 @@ def replay(
     import asyncio
 
     from askance.cli.exits import OK, SOME
-    from askance.cli.showing import json_text
+    from askance.cli.show import json_text
     from askance.evals.catalog import find_task
     from askance.evals.checking import check
     from askance.evals.packs import opened

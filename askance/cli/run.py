@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.alone import Process
 from askance.cli.options import (
     Batch,
     Budget,
@@ -30,6 +29,7 @@ from askance.cli.options import (
     mode_of,
     outcomes_of,
 )
+from askance.cli.process import Process
 
 
 class ChainName(StrEnum):

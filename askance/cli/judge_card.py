@@ -14,9 +14,9 @@ from askance.agents import judge_equivalence, judge_panel
 from askance.agents.judge import QUESTION
 from askance.amounts import many
 from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
-from askance.cli.planning import plan_form, plan_text
+from askance.cli.output import plan_form, plan_text
 from askance.cli.progress import Progress, calls_state
-from askance.cli.showing import json_text
+from askance.cli.show import json_text
 from askance.errors import CallError, UsageError
 from askance.evals import Run
 from askance.evals.judging import corrected_rate, judge_card, planned_card, read_labels

@@ -1,18 +1,21 @@
-"""One `askance eval run`: its options, its task, its models, its run."""
+"""One `askance eval run`: its options, its task, its run, and what is seen of it while it goes on."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
-from askance.cli.evaluated import figures_text, run_form
 from askance.cli.exits import INTERRUPTED, OK, SOME
-from askance.cli.measuring import Watching
-from askance.cli.taking import options_of
+from askance.cli.figures import figures_text, run_form
+from askance.cli.output import table_of
+from askance.cli.progress import Progress, calls_state
 from askance.errors import UsageError
 from askance.evals.catalog import find_task
 from askance.evals.choosing import limited, read_ids, with_ids
@@ -20,16 +23,147 @@ from askance.evals.controls import controlled
 from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
 from askance.evals.plan import plan_run
 from askance.evals.predicting import Batching, Turn
+from askance.evals.tables import shown_figure
+from askance.evals.tasks import ROLES
 from askance.prompts import overlaid
+from askance.workspace import Role
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from askance.cli.tally import Tally
     from askance.cli.workspace import Calls, CommandWorkspace
     from askance.evals import Convention, Run, Task
     from askance.evals.tasks import Definition
+    from askance.evals.under_way import Progress as Done
     from askance.models import Engine, Purse
     from askance.workspace import Workspace
+
+_GENERAL = ("limit", "ids", "control")
+"""Options that any task can be given: those that it does not take itself are seen to for it."""
+
+
+def options_of(asked: Evaluation, definition: Definition, work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options for the task's function, and those that are left to be seen to.
+
+    Raises:
+        UsageError: an option is given that the task does not take, or one that cannot be read.
+    """
+    takes = definition.takes
+    options = {name: value for name, value in asked.given.items() if value is not None}
+    options |= _own(asked, takes)
+    general = {name: value for name in _GENERAL if (value := getattr(asked, name)) is not None}
+    options |= {name: value for name, value in general.items() if name in takes}
+    if asked.seed is not None and "seed" in takes:
+        options["seed"] = asked.seed
+    for role in get_args(Role):
+        if role not in options and role in takes and _wanted(takes[role], asked) and (name := work.named(role)):
+            options[role] = name
+    options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
+    if "prompts" in takes:
+        options["prompts"] = work.library
+    if "engine" in takes:
+        options["engine"] = work.engine
+    return options, {name: value for name, value in general.items() if name not in takes}
+
+
+def _wanted(parameter: inspect.Parameter, asked: Evaluation) -> bool:
+    """Whether the settings file's model goes in: where there must be one, or where none is named at all."""
+    named = any(asked.given.get(role) is not None for role in ROLES)
+    return parameter.default is parameter.empty or not named
+
+
+def _own(asked: Evaluation, takes: Mapping[str, inspect.Parameter]) -> Mapping[str, Any]:
+    """The options of the task that `-T` names."""
+    found: dict[str, Any] = {}
+    for text in asked.own:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise UsageError(f"{text!r} is no option of a task.", hint="Write `-T name=value`.")
+        found[name] = _value(value, str(takes[name].annotation) if name in takes else "")
+    return found
+
+
+def _value(text: str, annotation: str) -> Any:
+    """What a text stands for where something of the kind `annotation` is taken: JSON, or else the text itself."""
+    kinds = {part.strip() for part in annotation.split("|")}
+    if kinds & {"Path"}:
+        return Path(text)
+    if kinds & {"str"} and not kinds & {"int", "float", "bool"}:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+_SHARE = 20
+"""The running score is worked out again when so many times as long has gone by as that takes."""
+
+
+class Watching:
+    """Says how far an evaluation is, beside its running score.
+
+    Args:
+        tally: the counts of calls.
+        engine: of the run, whose models on this machine say what they do.
+    """
+
+    def __init__(self, tally: Tally, engine: Engine) -> None:
+        self._calls = calls_state(tally, engine)
+        self._done: Done | None = None
+        self._score = ""
+        self._next = 0.0
+        self._progress = Progress("samples", state=lambda: self.line)
+
+    def __call__(self, done: Done) -> None:
+        self._done = done
+        self._score_anew(done)
+        self._progress.update(done.done, done.total)
+
+    def __str__(self) -> str:
+        if self._done is None:
+            return "No sample is done."
+        outcomes = _outcomes(self._done)
+        return f"{self._done.done:,} of {self._done.total:,} samples: {outcomes or 'none'}"
+
+    @property
+    def line(self) -> str:
+        """Running score, samples without an answer, calls and cost, as a bar has room for."""
+        unanswered = "" if self._done is None else _outcomes(self._done, without="answered")
+        return " · ".join(part for part in (self._score, unanswered, self._calls()) if part)
+
+    def close(self) -> None:
+        """Says no more of the progress."""
+        self._progress.close()
+
+    def say_unanswered(self, run: Run) -> None:
+        """Lists on stderr the samples without an answer, and the ways out."""
+        lines = [_line(answer) for answer in run.answers if not answer.prediction.answered]
+        if lines:
+            print(f"\n{table_of(lines)}\n", file=sys.stderr)
+
+    def _score_anew(self, progress: Done) -> None:
+        start = time.monotonic()
+        if start < self._next:
+            return
+        figure = progress.running()
+        self._score = "" if figure is None else f"{progress.metric} {shown_figure(figure)}"
+        end = time.monotonic()
+        self._next = end + max(0.5, _SHARE * (end - start))
+
+
+def _outcomes(progress: Done, *, without: str = "") -> str:
+    counts = sorted(progress.outcomes.items())
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in counts if outcome != without)
+
+
+def _line(answer: Any) -> dict[str, Any]:
+    """An answer as the table of what has none takes it."""
+    prediction = answer.prediction
+    name = answer.sample.id if not answer.epoch else f"{answer.sample.id} (epoch {answer.epoch})"
+    # A solver's own link repeats the prediction, whose reason is the better one.
+    links = {name: form for name, form in prediction.links.items() if name != "solver"}
+    return {"image": name, "outcome": prediction.outcome, "reason": prediction.reason, "links": links}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +235,7 @@ class _Evaluating:
         asked = self._asked
         batches = None
         if asked.batch:
-            from askance.cli.batching import Status
+            from askance.cli.output import Status
 
             batches = Batching(told=Status())
         return await aevaluate(
@@ -137,7 +271,7 @@ class _Evaluating:
         lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
         print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
         if run.left:
-            from askance.cli.planning import left_text
+            from askance.cli.output import left_text
 
             there = {(answer.sample.id, answer.epoch) for answer in run.answers}
             turns = [turn for turn in _turns(self._asked, self._task) if (turn.sample.id, turn.epoch) not in there]
@@ -171,7 +305,7 @@ def _turns(asked: Evaluation, task: Task) -> list[Turn]:
 
 async def _plan(asked: Evaluation, task: Task, engine: Engine) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
-    from askance.cli.planning import plan_form, plan_text
+    from askance.cli.output import plan_form, plan_text
 
     found = await plan_run(task, _turns(asked, task), engine)
     print(json.dumps(plan_form(found, engine)) if asked.as_json else plan_text(found, engine))

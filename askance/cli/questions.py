@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.cli.exits import INTERRUPTED, OK, SOME
-from askance.cli.planning import plan_form, plan_text
+from askance.cli.output import plan_form, plan_text
 from askance.cli.progress import Progress, calls_state
-from askance.cli.showing import json_text
+from askance.cli.show import json_text
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER
 from askance.evals.negatives.sheet import KEY, PAGE, TABLE

@@ -8,11 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.amounts import many
 from askance.chains import LINKS
-from askance.cli.blamed import blame_text
 from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.progress import Progress, calls_state
 from askance.errors import ConfigError, UsageError
@@ -22,6 +21,7 @@ from askance.evals.blaming import Blaming
 from askance.evals.catalog import definition_of
 from askance.evals.replacing import from_run, from_truth
 from askance.evals.run import Run
+from askance.evals.tables import NONE, shown_value
 from askance.models import Counters
 from askance.replay import visible
 
@@ -29,10 +29,65 @@ if TYPE_CHECKING:
     from askance.chains import Link
     from askance.cli.tally import Tally
     from askance.cli.workspace import Calls
+    from askance.evals.blamed import Blame, Blamed
+    from askance.evals.figures import Figure
     from askance.evals.replacing import Replacement
     from askance.evals.values import Sample
     from askance.models import Engine, Model
     from askance.workspace import Workspace
+
+SHOWN = 20
+"""Answers that are listed at most."""
+
+
+def blame_text(blame: Blame) -> Iterator[str]:
+    """What the trials come to, and whose answers came from where."""
+    right = blame.samples - blame.unanswered - len(blame.wrong)
+    yield (
+        f"{many(blame.samples, 'answer')}: {right:,} right by {blame.metric}, {len(blame.wrong):,} wrong, "
+        f"{blame.unanswered:,} without an answer."
+    )
+    if not blame.wrong:
+        yield "There is nothing to blame."
+        return
+    if not blame.sums:
+        yield "There is nothing to put in the place of a link."
+        return
+    yield f"Each link {blame.words}, and what follows from it asked again:"
+    yield ""
+    yield from _table(blame.sums, percent=blame.percent)
+    yield ""
+    for answer in blame.wrong[:SHOWN]:
+        flips, guilty = blame.flips(answer), blame.guilty(answer)
+        others = [SHORT[link] for link in flips if link not in guilty]
+        also = f" (flipped by {', '.join(others)} too)" if others else ""
+        epoch = f" (epoch {answer.epoch})" if answer.epoch else ""
+        yield f"{answer.sample.id}{epoch}: {', '.join(SHORT[link] for link in guilty) or 'no single link'}{also}"
+    if len(blame.wrong) > SHOWN:
+        yield f"… and {len(blame.wrong) - SHOWN:,} more; `--json` has them all"
+
+
+def _table(sums: Sequence[Blamed], *, percent: bool) -> Iterator[str]:
+    head = ("link", "tried", "flips", "95 % interval", "to blame", "95 % interval", "change")
+    rows = [head, *(_row(each, percent=percent) for each in sums)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
+    for row in rows:
+        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
+
+
+def _row(each: Blamed, *, percent: bool) -> tuple[str, ...]:
+    name = SHORT[cast("Link", each.link)] if each.link in SHORT else each.link
+    change = NONE if each.change.value is None else f"{each.change.value * (100 if percent else 1):+.2f}"
+    return (name, f"{each.flips.samples:,}", *_share(each.flips), *_share(each.guilty), change)
+
+
+def _share(figure: Figure) -> tuple[str, str]:
+    interval = figure.interval
+    limits = [] if interval is None else [interval.low, interval.high]
+    return shown_value(figure.value, percent=True), " – ".join(
+        shown_value(each, percent=True) for each in limits
+    ) or NONE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +157,7 @@ def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
 
 
 def _plan(asked: Asked, blaming: Blaming, engine: Engine) -> int:
-    from askance.cli.planning import plan_form, plan_text
+    from askance.cli.output import plan_form, plan_text
 
     found = asyncio.run(blaming.planned())
     if asked.as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
 from askance.cli.exits import complain
-from askance.cli.showing import Show
+from askance.cli.show import Show
 from askance.errors import AskanceError, UsageError
 from askance.evals.report import thumbnails, wanted_by
 from askance.evals.report.readings import Read, part_of_readings, readings_page
