@@ -31,7 +31,7 @@ _COMMANDS: Mapping[str, str] = {
     "models": "models:app",
     "trust": "trust:trust",
     "prompts": "prompts:app",
-    "cache": "upkeep:app",  # the commands of `cache`, and with them those of `upkeep`
+    "cache": "cache:app",
     "negatives": "negatives:app",
     "data": "data:app",
     "judge": "judge:app",
