@@ -22,7 +22,7 @@ from workload import MODEL, make, reply
 
 from askance.chains import Chain, Reading, action_reason
 from askance.chains.line import line_of
-from askance.cli.show import json_text
+from askance.cli.display import json_text
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore, Store

@@ -47,7 +47,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "filelock": ("askance.evals.run_folder", "askance.models.batch.jobs", "askance.models.encoders.vectors"),
     "huggingface_hub": ("askance.models.local.fetching",),
     "httpx2": ("askance.models.*openai*",),
-    "jinja2": ("askance.prompts*",),
+    "jinja2": ("askance.evals.report.document", "askance.prompts*"),
     "langchain": ("askance.models.*langchain*",),
     "langchain_core": (
         "askance.models.*langchain*",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from askance.agents import judge_equivalence
 from askance.amounts import many
+from askance.cli.display import json_text
 from askance.cli.exits import OK, SOME
-from askance.cli.show import json_text
 from askance.evals.negatives import (
     Asked,
     Rules,

@@ -75,7 +75,7 @@ def _write_page(
 ) -> None:
     """The page of runs that were compared."""
     from askance.evals.report import build_difference, difference_page
-    from askance.evals.report.writing import write_page
+    from askance.evals.report.document import write_page
 
     difference = build_difference(found)
     warn_of_many(difference.parts)

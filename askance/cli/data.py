@@ -67,8 +67,8 @@ def pittads(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check the persuasive ads of PittAds, releases A and B: statements, atypicality annotations, images."""
+    from askance.cli.display import json_text
     from askance.cli.exits import SOME
-    from askance.cli.show import json_text
     from askance.evals.pittads import check
 
     report = check(folder, ids=ids, qa=qa)
@@ -92,8 +92,8 @@ def whoops(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check the weird images of WHOOPS!: captions, explanations, questions, pictures, and pairs with normal images."""
+    from askance.cli.display import json_text
     from askance.cli.exits import SOME
-    from askance.cli.show import json_text
     from askance.evals.whoops import check
 
     report = check(folder, ids=ids, pairs=pairs)

@@ -13,8 +13,8 @@ from typing import Any
 
 from askance.chains import Chain, action_reason
 from askance.chains.line import line_of
+from askance.cli.display import Show
 from askance.cli.exits import OK, SOME
-from askance.cli.show import Show
 from askance.cli.tally import Tally
 from askance.demo import CASSETTE, Entry, read_table
 from askance.errors import UsageError

@@ -186,8 +186,7 @@ def table(
     form: Annotated[FormatName, typer.Option("--format", help="How the table is written.")] = FormatName.markdown,
 ) -> None:
     """Print a table of runs: one row each, a column a metric, with intervals."""
-    from askance.evals.reports import table_of_runs
     from askance.evals.run import Run
-    from askance.evals.tables import rendered
+    from askance.evals.tables import rendered, table_of_runs
 
     print(rendered(table_of_runs([Run.open(folder) for folder in folders], metrics=metric), form.value), end="")

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from askance.amounts import many
 from askance.cli.exits import OK
 from askance.evals.catalog import definition_of, packaged
-from askance.evals.reports import conventions_of
 from askance.evals.rescoring import rescore
 from askance.evals.run import Run
-from askance.evals.tables import NONE, shown_value
+from askance.evals.tables import NONE, conventions_of, shown_value
 from askance.models import Counters
 from askance.replay import visible
 

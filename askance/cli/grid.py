@@ -152,8 +152,7 @@ def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> 
 def _write(result: GridRun, folder: Path) -> None:
     """Writes each table in all forms, beside it all metrics of its runs, and prints it."""
     from askance.evals.gridded import runs_of, tables_of
-    from askance.evals.reports import table_of_runs
-    from askance.evals.tables import rendered
+    from askance.evals.tables import rendered, table_of_runs
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, made in tables_of(result).items():

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askance.amounts import many
+from askance.cli.display import json_text
 from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.progress import Progress, calls_state
-from askance.cli.show import json_text
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER
 from askance.evals.negatives import agenerate, read_sources

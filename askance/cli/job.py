@@ -17,9 +17,9 @@ from askance import chains
 from askance.chains import Chain, action_reason, atypicality, end_to_end, verbalize
 from askance.chains.line import line_of
 from askance.chat import key_of
+from askance.cli.display import Show
 from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
 from askance.cli.inputs import Options, find_pictures, read_options
-from askance.cli.show import Show
 from askance.errors import FATAL, BadImage, CallError, ConfigError, OverBudget, UsageError
 from askance.images import Image
 from askance.models.capabilities import endpoint_key

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from askance.agents import judge_equivalence, judge_panel
 from askance.agents.judge import QUESTION
 from askance.amounts import many
+from askance.cli.display import json_text
 from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
 from askance.cli.output import plan_form, plan_text
 from askance.cli.progress import Progress, calls_state
-from askance.cli.show import json_text
 from askance.errors import CallError, UsageError
 from askance.evals import Run
 from askance.evals.judging import corrected_rate, judge_card, planned_card, read_labels
@@ -119,8 +119,8 @@ def _check_file(html: Path | None, *, plan: bool) -> None:
 
 
 def _write(out: Path, card: JudgeCard, rate: CorrectedRate | None) -> None:
-    from askance.evals.report.card_page import card_page
-    from askance.evals.report.writing import write_page
+    from askance.evals.report.document import write_page
+    from askance.evals.report.judges import card_page
 
     size = write_page(out, lambda _: card_page(card, rate=rate))
     print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)

@@ -52,7 +52,7 @@ def check(
         found = recorded or run_sync(_asked(model))
         record = records.get(endpoint_key(model.id))
         at = record.at if record is not None else None
-    from askance.cli.show import json_text
+    from askance.cli.display import json_text
     from askance.replay import visible
 
     if as_json:

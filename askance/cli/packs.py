@@ -73,8 +73,8 @@ def replay(
     """
     import asyncio
 
+    from askance.cli.display import json_text
     from askance.cli.exits import OK, SOME
-    from askance.cli.show import json_text
     from askance.evals.catalog import find_task
     from askance.evals.checking import check
     from askance.evals.packs import opened
@@ -99,8 +99,7 @@ SHOWN = 8
 
 def tables_of(runs: Sequence[Run]) -> dict[str, str]:
     """The tables of runs, one for each task, by file name: for readers in Markdown, for programs in CSV."""
-    from askance.evals.reports import table_of_runs
-    from askance.evals.tables import rendered
+    from askance.evals.tables import rendered, table_of_runs
 
     tasks: dict[str, list[Run]] = {}
     for run in runs:

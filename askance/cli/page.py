@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
+from askance.cli.display import Show
 from askance.cli.exits import complain
-from askance.cli.show import Show
 from askance.errors import AskanceError, UsageError
 from askance.evals.report import thumbnails, wanted_by
+from askance.evals.report.document import write_page
 from askance.evals.report.readings import Read, part_of_readings, readings_page
-from askance.evals.report.writing import write_page
 from askance.evals.run_folder import CALLS
 from askance.evals.solving import ChainSolver
 from askance.replay import MemoryStore, select, visible

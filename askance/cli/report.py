@@ -13,8 +13,8 @@ from askance.amounts import many
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from askance.evals.report import Pictures
-    from askance.evals.report.values import RunPart
+    from askance.evals.report import Thumbnails
+    from askance.evals.report.report import RunPart
 
 MANY = 5000
 """Samples beyond which a page is slow to make and large."""
@@ -48,7 +48,7 @@ def report(
 ) -> None:
     """Make one HTML page of runs: figures, plots, blame, and every sample with all that was asked and said."""
     from askance.evals.report import build_report, report_page
-    from askance.evals.report.writing import write_page
+    from askance.evals.report.document import write_page
     from askance.evals.run import Run
 
     found = build_report([Run.open(folder) for folder in folders], title=title, blames=blames or ())
@@ -63,7 +63,7 @@ def report(
     tell(out, size, pictures)
 
 
-def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabytes: float) -> Pictures | None:
+def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabytes: float) -> Thumbnails | None:
     """The pictures that runs speak of, as thumbnails; None where nobody says where they are.
 
     Raises:
@@ -80,7 +80,7 @@ def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabyte
     return thumbnails(wanted_by(parts), places, megabytes=megabytes)
 
 
-def tell(out: Path, size: int, pictures: Pictures | None) -> None:
+def tell(out: Path, size: int, pictures: Thumbnails | None) -> None:
     """Says where the page is, and what became of its pictures."""
     from askance.replay import visible
 

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     from askance.evals.exports import export
     from askance.evals.figures import Convention, Figure, Metric, mean
     from askance.evals.predicting import Batching
-    from askance.evals.reports import table_of_runs
     from askance.evals.rescoring import Rescored, rescore
     from askance.evals.run import Answer, Run
     from askance.evals.run_folder import RunFolder
     from askance.evals.scorings import right_or_wrong
     from askance.evals.solving import ChainSolver
-    from askance.evals.tables import Table, rendered
+    from askance.evals.tables import Table, rendered, table_of_runs
     from askance.evals.tasks import Definition, Scoring, Task, task
     from askance.evals.under_way import Progress
     from askance.evals.used import keys_used
@@ -53,7 +52,6 @@ _HOMES = {
         "mean",
     ),
     "predicting": ("Batching",),
-    "reports": ("table_of_runs",),
     "rescoring": (
         "Rescored",
         "rescore",
@@ -68,6 +66,7 @@ _HOMES = {
     "tables": (
         "Table",
         "rendered",
+        "table_of_runs",
     ),
     "tasks": (
         "Definition",

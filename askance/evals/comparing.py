@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 from askance.errors import UsageError
 from askance.evals.catalog import definition_of
-from askance.evals.html import comparison_html, sentence_html
 from askance.evals.matching import Differing, Matching, differences, matched
-from askance.evals.reports import names_of
+from askance.evals.report.notebook import comparison_html, sentence_html
+from askance.evals.tables import names_of
 from askance.models import Engine
 from askance.statistics import Comparison, compare_paired, compare_statistics, compare_totals, holm_adjusted
 

@@ -14,9 +14,8 @@ from askance.evals.grid import CHAT, NAMED
 from askance.evals.plan import Plannable, plan_runs
 from askance.evals.predicting import Turn
 from askance.evals.reference import Suite, reference_table
-from askance.evals.reports import notes_of
 from askance.evals.solving import ChainSolver
-from askance.evals.tables import Cell, Table
+from askance.evals.tables import Cell, Table, notes_of
 from askance.evals.under_way import Progress
 from askance.models import get_model
 

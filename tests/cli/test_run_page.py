@@ -50,14 +50,14 @@ def test_pictures_become_a_page_beside_what_is_printed(
 
 def test_every_prompt_and_reply_stands_in_the_page(askance: Command, vlm: str, ads: list[str]) -> None:
     (line,) = askance("run", "verbalize", ads[0], "--vlm", vlm, "--html", "page.html", "--json").lines
-    block, prompts = page().data("d-0-0"), page().text
+    [[detail]], calls = page().samples()
+    prompts = page().text
 
-    (detail,) = block["details"]
     keys = {key for link in line["links"].values() for key in link["calls"]}
-    assert block["calls"].keys() == keys == {key for link in detail["links"] for key in link["calls"]}
+    assert calls.keys() == keys == {key for link in detail["links"] for key in link["calls"]}
     assert detail["verbalization"] == line["verbalization"]
     assert detail["value"] == line["verbalization"]["description"]
-    assert all(call["messages"] and call["reply"]["text"] for call in block["calls"].values())
+    assert all(call["messages"] and call["reply"]["text"] for call in calls.values())
     assert detail["tries"].keys() == keys
     assert "name: combine" in prompts
 
@@ -73,7 +73,7 @@ def test_pictures_without_an_answer_are_shown_with_their_reason(askance: Command
         ("no answer", "failed")
     ]
     assert "3 of 4 pictures answered" in parsed.text
-    assert parsed.data("d-0-0")["details"][3]["reason"].startswith("explain") or rows(parsed)[3]["said"]
+    assert parsed.samples()[0][3][0]["reason"].startswith("explain") or rows(parsed)[3]["said"]
 
 
 def test_a_finished_folder_gives_its_own_records(askance: Command, vlm: str, ads: list[str]) -> None:
@@ -82,7 +82,7 @@ def test_a_finished_folder_gives_its_own_records(askance: Command, vlm: str, ads
     shutil.rmtree("store")
 
     assert askance(*arguments, "--html", "page.html").code == 0
-    assert len(page().data("d-0-0")["calls"]) == 3
+    assert len(page().samples()[1]) == 3
 
 
 def test_a_page_that_is_there_is_replaced_whole(askance: Command, vlm: str, ads: list[str]) -> None:
@@ -151,7 +151,7 @@ def test_an_interrupted_run_writes_what_was_read(
     ]
     parsed = page()
     assert [(row["id"], row["result"]) for row in rows(parsed)] == [(ads[0], "answered")]
-    assert len(parsed.data("d-0-0")["calls"]) == 1
+    assert len(parsed.samples()[1]) == 1
     assert "2 more pictures were not read when the run was interrupted." in parsed.text
 
 

@@ -6,28 +6,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from askance.evals.report.build import build_report
-    from askance.evals.report.comparison import Difference, build_difference
-    from askance.evals.report.comparison_page import difference_page
+    from askance.evals.report.comparison import Difference, build_difference, difference_page
     from askance.evals.report.page import report_page
-    from askance.evals.report.pictures import MEGABYTES, Pictures, thumbnails, wanted_by
-    from askance.evals.report.values import Report
+    from askance.evals.report.pictures import MEGABYTES, Thumbnails, thumbnails, wanted_by
+    from askance.evals.report.report import Report, build_report
 
 _HOMES = {
-    "build": ("build_report",),
-    "comparison": ("Difference", "build_difference"),
-    "comparison_page": ("difference_page",),
+    "comparison": ("Difference", "build_difference", "difference_page"),
     "page": ("report_page",),
-    "pictures": ("MEGABYTES", "Pictures", "thumbnails", "wanted_by"),
-    "values": ("Report",),
+    "pictures": ("MEGABYTES", "Thumbnails", "thumbnails", "wanted_by"),
+    "report": ("Report", "build_report"),
 }
 """Names by the modules that have them, which load when one of their names is asked for."""
 
 __all__ = [
     "MEGABYTES",
     "Difference",
-    "Pictures",
     "Report",
+    "Thumbnails",
     "build_difference",
     "build_report",
     "difference_page",

@@ -1,4 +1,4 @@
-"""Runs sample by sample, as a value: what the pairs say of them, and which samples changed."""
+"""Runs side by side: what the pairs say of them, which samples changed, and the page of it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,27 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
-from askance.evals.report.build import part_of
+from askance.amounts import many
+from askance.evals import verdicts
+from askance.evals.report.document import block, document
+from askance.evals.report.pictures import Thumbnails
+from askance.evals.report.plots import Bars, Dot, Intervals, Plot, scale_of
+from askance.evals.report.report import part_of
+from askance.evals.report.samples import BLOCK, WITHOUT, CallRoom, Shown, sample_blocks
+from askance.evals.report.summary import summary_of
+from askance.evals.report.tables import Field, Sortable, tables_of_runs
+from askance.evals.tables import NONE
+from askance.evals.verdicts import counts_of, letter, pair_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.comparing import RunsComparison
-    from askance.evals.report.values import Row, RunPart
+    from askance.evals.comparing import MetricComparison, RunsComparison
+    from askance.evals.report.report import RunPart
+    from askance.evals.report.row import Row
     from askance.evals.run import Answer
+
+_LONGEST = 400
+"""Characters of a value in the table of what differs."""
 
 Change = Literal["better", "worse", "other", "same"]
 """Of one run against another on one sample; `other`: another answer that is worth as much."""
@@ -108,3 +122,188 @@ def _numbered(values: Iterator[Any]) -> tuple[int, ...]:
 def _worth(row: Row) -> float:
     """For ranks alone: a sample without a score stands below all others only where there is no answer."""
     return 0.0 if row.worth is None else row.worth
+
+
+# --- the page ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictLine:
+    """A verdict in a word, and the sentence for it."""
+
+    word: str
+    sentence: str
+
+
+def difference_page(
+    difference: Difference, *, pictures: Thumbnails | None = None, files: Sequence[str] | None = None
+) -> str:
+    """The page of runs that were compared; equal runs give equal pages.
+
+    Args:
+        difference: what they say of each other.
+        pictures: thumbnails; None is none.
+        files: addresses of the thumbnails where they lie beside the page, in their order.
+    """
+    shown = Shown(pictures=pictures or Thumbnails(), files=files)
+    room = CallRoom()
+    rows = difference.comparison.matching.rows
+    details = list(sample_blocks(0, difference.parts, rows, room=room))
+    index = {**_index(difference, shown), **({"without": WITHOUT} if room.refused else {})}
+    first, *others = difference.names
+    comparison = difference.comparison
+    headlines = _by_first(comparison)
+    two = len(difference.parts) == 2
+    return document(
+        "comparison.html",
+        title=f"{first} against {' and '.join(others)}",
+        blocks=[block("index", index), *details, *shown.blocks()],
+        count=len(difference.rows),
+        beside=files is not None,
+        runs=[(letter(place), name) for place, name in enumerate(difference.names)],
+        headlines=[_headline(each, alone=len(headlines) == 1) for each in headlines],
+        changes=_bars(difference) if two else None,
+        changes_by_pair=_changes_by_pair(difference),
+        changed=sum(row.changed for row in difference.rows),
+        counts=[*counts_of(comparison)],
+        decided=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict != "tied"],
+        tied=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict == "tied"],
+        forest=[*_forest(comparison.metrics if two else headlines, two=two)],
+        comparisons=_comparisons(comparison.metrics) if comparison.metrics else None,
+        tests=[*verdicts.notes_of_tests(comparison)],
+        differences=[(each.place, [_value(value) for value in each.values]) for each in comparison.differences],
+        figures=tables_of_runs(difference.parts),
+        summaries=[summary_of(part) for part in difference.parts],
+        notes=(*shown.pictures.notes, *room.notes),
+    )
+
+
+def _index(difference: Difference, shown: Shown) -> JsonObject:
+    return {
+        "kind": "pair",
+        "names": list(difference.names),
+        "letters": [letter(place) for place in range(len(difference.parts))],
+        "share": all(part.share for part in difference.parts),
+        "rows": [_row(row, shown) for row in difference.rows],
+        "runs": [],
+        "block": BLOCK,
+        "words": {},
+        "sorts": ["order", "worst", "best"],
+        **shown.settings(),
+    }
+
+
+def _row(row: ChangeRow, shown: Shown) -> JsonObject:
+    """What the script makes the rows of any two runs from."""
+    first = row.rows[0]
+    return {
+        "id": first.id,
+        "epoch": first.epoch,
+        "outcomes": [each.outcome for each in row.rows],
+        "worths": [each.worth for each in row.rows],
+        "said": [each.said for each in row.rows],
+        "answers": list(row.answers),
+        "asked": list(row.asked),
+        "kinds": [list(each.kinds) for each in row.rows],
+        "marks": list(first.marks),
+        "picture": shown.numbers.get(first.picture or ""),
+    }
+
+
+def _bars(difference: Difference) -> Bars:
+    """Of two runs, how many samples changed in which way."""
+    words = ("A better", "B better", "Other answer", "Same answer")
+    counts = difference.changes()[0, 1]
+    bars = [(word, counts[change]) for change, word in zip(CHANGES, words, strict=True)]
+    return Bars(title="Samples by change", counts=bars, heads=("change", "samples"))
+
+
+def _changes_by_pair(difference: Difference) -> Sortable:
+    heads = ("runs", "first better", "second better", "other answer", "same answer")
+    rows: list[list[Field]] = [
+        [pair_of(a, b), *((count, f"{count:,}") for count in counts.values())]
+        for (a, b), counts in difference.changes().items()
+    ]
+    return Sortable(heads=heads, rows=rows)
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return NONE
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+# --- verdicts ---
+
+
+def _by_first(comparison: RunsComparison) -> list[MetricComparison]:
+    """By the figure that stands for the task, every pair of runs that is compared."""
+    return [each for each in comparison if each.metric == comparison.metrics[0].metric]
+
+
+def _headline(each: MetricComparison, *, alone: bool) -> VerdictLine:
+    said = verdicts.verdict_of(each)
+    word = f"{said[0].upper()}{said[1:]}" if alone else f"{pair_of(each.a, each.b)}: {said}"
+    return VerdictLine(word=word, sentence=each.sentence)
+
+
+def _verdict(each: MetricComparison) -> VerdictLine:
+    return VerdictLine(word=each.comparison.verdict.capitalize(), sentence=each.sentence)
+
+
+def _comparisons(metrics: Sequence[MetricComparison]) -> Sortable:
+    """All comparisons in lines, figure by figure, where there are several pairs."""
+    names = list(dict.fromkeys(each.metric for each in metrics))
+    ordered = sorted(metrics, key=lambda each: names.index(each.metric))
+    figures = "" if len(names) == 1 else f", by {len(names)} figures"
+    return Sortable(
+        heads=verdicts.HEAD,
+        rows=[_cells(each) for each in ordered],
+        summary=f"All {many(len(metrics), 'comparison')}{figures}",
+        open=len(names) == 1,
+    )
+
+
+def _cells(each: MetricComparison) -> list[Field]:
+    """The line of one comparison; numbers sort by what they are."""
+    found = each.comparison
+    low = None if found.interval is None else found.interval.low
+    counts = each.by_sample or (None, None, None)
+    figure, runs, first, second, difference, interval, p, verdict, *shown = verdicts.line_of(each)
+    return [
+        figure,
+        runs,
+        (found.figure_a, first),
+        (found.figure_b, second),
+        (found.difference, difference),
+        (low, interval),
+        (found.p, p),
+        verdict,
+        *zip(counts, shown, strict=True),
+    ]
+
+
+def _forest(metrics: Sequence[MetricComparison], *, two: bool) -> Iterator[Plot]:
+    """Differences with their intervals, shares and other figures apart."""
+    for percent in (True, False):
+        dots = [
+            Dot(
+                name=each.metric if two else f"{each.metric}, {pair_of(each.a, each.b)}",
+                value=each.comparison.difference,
+                interval=each.comparison.interval,
+                count=verdicts.shown_p(each.comparison.p),
+            )
+            for each in metrics
+            if each.percent == percent and each.comparison.difference is not None
+        ]
+        if dots:
+            scale = scale_of(dots, percent=percent, around_zero=True)
+            heads = ("figure", "points" if percent else "difference", "p")
+            title = "Difference, A − B" if two else "Difference, first − second"
+            note = _family(metrics) if two else ""
+            yield Intervals(title=title, dots=dots, scale=scale, heads=heads, note=note)
+
+
+def _family(metrics: Sequence[MetricComparison]) -> str:
+    return " ".join(f"{note}." for note in verdicts.notes_of_p(metrics))

@@ -12,7 +12,7 @@ from askance.errors import BadImage
 from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:
-    from askance.evals.report.values import RunPart
+    from askance.evals.report.report import RunPart
 
 MEGABYTES = 24
 """Of thumbnails in a page, unless told otherwise."""
@@ -24,7 +24,7 @@ _TRIED = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pictures:
+class Thumbnails:
     """The thumbnails of a report."""
 
     jpegs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
@@ -82,7 +82,7 @@ def _files(place: Path) -> Iterator[Path]:
         yield from (file for file in sorted(place.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file())
 
 
-def thumbnails(wanted: Mapping[str, str], places: Sequence[Path], *, megabytes: float = MEGABYTES) -> Pictures:
+def thumbnails(wanted: Mapping[str, str], places: Sequence[Path], *, megabytes: float = MEGABYTES) -> Thumbnails:
     """The thumbnails of the wanted pictures, as large as fit into so many megabytes of a page.
 
     Args:
@@ -105,7 +105,7 @@ def thumbnails(wanted: Mapping[str, str], places: Sequence[Path], *, megabytes: 
         else:
             room -= len(data)
             jpegs[digest] = data
-    return Pictures(jpegs=jpegs, missing=len(wanted) - len(order) + unread, left_out=left_out, side=side)
+    return Thumbnails(jpegs=jpegs, missing=len(wanted) - len(order) + unread, left_out=left_out, side=side)
 
 
 def _side(images: Sequence[Image], room: int) -> int:

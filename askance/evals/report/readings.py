@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from askance import __version__
-from askance.evals.report import reading, sections, tabled
-from askance.evals.report.build import row_of
-from askance.evals.report.details import Texts
-from askance.evals.report.embedding import Room, Shown, details_blocks, texts_block
-from askance.evals.report.markup import Markup, address, data_block, element, joined
+from askance.evals.report.document import block, document
 from askance.evals.report.page import index_of
-from askance.evals.report.pictures import Pictures
-from askance.evals.report.shell import document
-from askance.evals.report.values import RESULTS, RunPart
+from askance.evals.report.pictures import Thumbnails
+from askance.evals.report.report import RunPart
+from askance.evals.report.row import RESULTS, Row, row_of, total
+from askance.evals.report.samples import CallRoom, Shown, sample_blocks
+from askance.evals.report.summary import PromptText, digests_of_prompts, facts_of_pictures, outcomes_of
+from askance.evals.report.tables import Field, Link, Sortable
 from askance.evals.run import Answer, Run
 from askance.evals.values import Prediction, Sample
 from askance.images import Image
@@ -63,7 +62,7 @@ def part_of_readings(read: Sequence[Read], configuration: Mapping[str, Any], *, 
         share=False,
         answers=answers,
         rows=rows,
-        spent=reading.total([row.spent for row in rows]),
+        spent=total([row.spent for row in rows]),
         outcomes=dict(sorted(Counter(row.outcome for row in rows).items())),
         results={result: results[result] for result in RESULTS if results[result]},
         kinds={},
@@ -71,7 +70,7 @@ def part_of_readings(read: Sequence[Read], configuration: Mapping[str, Any], *, 
     )
 
 
-def _row(answer: Answer) -> Any:
+def _row(answer: Answer) -> Row:
     row = row_of(answer)
     return replace(row, result="answered") if answer.prediction.answered else row
 
@@ -116,7 +115,7 @@ def readings_page(
     *,
     title: str,
     prompts: Mapping[str, str],
-    pictures: Pictures | None = None,
+    pictures: Thumbnails | None = None,
     notes: Sequence[str] = (),
 ) -> str:
     """The page of single pictures.
@@ -128,33 +127,31 @@ def readings_page(
         pictures: thumbnails; None is none.
         notes: what else a reader should know.
     """
-    shown = Shown(pictures=pictures or Pictures())
-    texts, room = Texts([part]), Room()
-    details = list(details_blocks(0, part, texts=texts, room=room))
+    shown = Shown(pictures=pictures or Thumbnails())
+    room = CallRoom()
+    answers = [(answer,) for answer in part.answers]
+    details = list(sample_blocks(0, [part], answers, room=room))
     index = {**index_of([part], shown), "kind": "pictures", "opens": True, "many": "pictures", "without": _UNKEPT}
-    data = joined((data_block("index", index), texts_block(texts), *details, *shown.blocks()))
-    told = (*notes, *shown.pictures.notes, *room.notes)
     return document(
+        "readings.html",
         title=title,
-        what="pictures",
+        blocks=[block("index", index), *details, *shown.blocks()],
         count=len(part.rows),
-        many="Pictures",
-        content=joined(_content(part, prompts, told)),
-        data=data,
+        answered=part.outcomes.get("answered", 0),
+        outcomes=outcomes_of(part),
+        facts=[*facts_of_pictures(part)],
+        prompts=[
+            PromptText(name=name, digest=digest, text=prompts.get(name)) for name, digest in digests_of_prompts(part)
+        ],
+        notes=(*notes, *shown.pictures.notes, *room.notes),
+        pictures=_table(part),
     )
 
 
-def _content(part: RunPart, prompts: Mapping[str, str], notes: Sequence[str]) -> Iterator[Markup | None]:
-    yield sections.pictures_summary(part, prompts)
-    yield tabled.listed(notes)
-    yield sections.section("pictures", "Pictures", _table(part))
-
-
-def _table(part: RunPart) -> Markup:
-    heads = ("picture", "outcome", "says", "tokens", "seconds")
-    rows: list[list[str | tuple[float | None, str]]] = [
+def _table(part: RunPart) -> Sortable:
+    rows: list[list[Field]] = [
         [
-            element("a", row.id, href=address(sample=row.id, epoch=row.epoch)),
+            Link(text=row.id, to={"sample": row.id, "epoch": row.epoch}),
             row.outcome,
             row.said,
             (row.spent.input + row.spent.output, f"{row.spent.input + row.spent.output:,}"),
@@ -162,4 +159,5 @@ def _table(part: RunPart) -> Markup:
         ]
         for row in part.rows
     ]
-    return tabled.sortable(heads, rows, caption="Every picture, and what was said of it in the end")
+    heads = ("picture", "outcome", "says", "tokens", "seconds")
+    return Sortable(heads=heads, rows=rows, caption="Every picture, and what was said of it in the end")

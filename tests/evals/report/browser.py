@@ -38,6 +38,10 @@ def showing(view: str) -> str:
     return f"document.documentElement.dataset.view === '{view}'"
 
 
+_SETTLED = "!document.querySelector('[aria-busy]')"
+"""The page has unpacked what it shows."""
+
+
 @dataclass
 class Seen:
     """A page that is open, and what it did that nobody should see."""
@@ -47,23 +51,31 @@ class Seen:
     complaints: list[str] = field(default_factory=list[str])
 
     def do(self, script: str) -> Any:
-        """The value of a script on the page."""
+        """The value of a script on the page, once it has unpacked what it shows."""
+        self.until(_SETTLED)
         return self.page.evaluate(script)
 
     def until(self, script: str) -> None:
-        """Waits until a script on the page gives something true; the page's policy lets nothing wait within it."""
-        for _ in range(200):
-            if self.do(script):
+        """Waits until a script on the page gives something true."""
+        for _ in range(200):  # the page's policy lets nothing wait within it
+            if self.page.evaluate(script):
                 return
             self.page.wait_for_timeout(25)
         pytest.fail(f"never came true: {script}")
 
     def texts(self, selector: str) -> list[str]:
         """What stands in the elements that the selector finds."""
+        self.until(_SETTLED)
         return self.page.locator(selector).all_inner_texts()
+
+    def text(self, selector: str) -> str:
+        """What stands in the one element that the selector finds."""
+        self.until(_SETTLED)
+        return self.page.inner_text(selector)
 
     def faults(self) -> list[str]:
         """What axe finds fault with on the page as it stands, however slight: rule, how grave, and where."""
+        self.until(_SETTLED)
         sync_playwright = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
         found: Any = sync_playwright.Axe().run(self.page).response
         return [f"{each['id']}, {each['impact']}: {_places(each['nodes'])}" for each in found["violations"]]

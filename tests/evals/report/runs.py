@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from zlib import decompress
 
 from askance.chains import action_reason
 from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.evals import ChainSolver, Prediction, Run, Sample, Score, Scoring, Task, evaluate, mean
 from askance.evals.pittads.dataset import Negatives
+from askance.evals.report.document import environment
 from askance.images import Image
 from tests.evals.odd import write_pictures
 from tests.evals.pittads import worlds
@@ -151,6 +154,12 @@ def _said(request: ChatRequest, field: str) -> ChatResponse:
     return ChatResponse(text=json.dumps({field: text}), thinking=text, usage=Usage(input=10, output=3))
 
 
+def drawn(template: str, macro: str, *values: Any) -> Parsed:
+    """What one macro of a template makes of its values."""
+    module: Any = environment().get_template(template).module
+    return Parsed(str(getattr(module, macro)(*values)))
+
+
 class Parsed(HTMLParser):
     """A page as a browser takes it apart: its elements with their attributes, and what each script holds."""
 
@@ -185,11 +194,15 @@ class Parsed(HTMLParser):
 
     def data(self, name: str) -> Any:
         """A block of JSON."""
-        return json.loads(self.scripts[name])
+        text = self.scripts[name]
+        return json.loads(text if text[:1] in "[{" else decompress(b64decode(text, validate=True)))
 
-    def blocks(self, name: str) -> list[Any]:
-        """All blocks whose names begin so."""
-        return [json.loads(text) for identity, text in self.scripts.items() if identity.startswith(name)]
+    def samples(self, number: int = 0) -> tuple[list[Any], dict[str, Any]]:
+        """What is known of the samples of a list, by their sides, and the calls of all of them."""
+        blocks = [self.data(name) for name in self.scripts if name.startswith(f"d-{number}-")]
+        samples = [sides for block in blocks for sides in block]
+        calls = {key: call for sides in samples for side in sides for key, call in side["calls"].items()}
+        return [[side["detail"] for side in sides] for sides in samples], calls
 
     @property
     def text(self) -> str:

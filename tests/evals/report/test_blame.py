@@ -66,7 +66,7 @@ def test_links_lead_to_samples_and_to_filters(run: Run) -> None:
 
 
 def test_a_sample_tells_what_each_link_made_of_its_answer(run: Run) -> None:
-    details = page_of(run).data("d-0-0")["details"]
+    details = [side for [side] in page_of(run).samples()[0]]
     (told,) = details[1]["blame"]
     trials = {trial["link"]: trial for trial in told["trials"]}
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from askance.chat import ChatRequest
 from askance.cli import main
 from askance.errors import ModelError
 from askance.evals import compare
 from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
-from askance.evals.report.writing import write_page
+from askance.evals.report.document import write_page
+from askance.images import Image
 from tests.evals.pittads import worlds
 from tests.evals.report.browser import launched, opened, showing
 from tests.evals.report.runs import HOSTILE, chain_run, copied, hostile_run, plain_run
@@ -47,7 +49,7 @@ def plain(tmp_path: Path) -> Path:
 
 def test_a_page_opens_alone_and_in_silence(browser: Browser, plain: Path) -> None:
     with opened(browser, plain) as seen:
-        assert "50.00 %" in seen.page.inner_text(".big")
+        assert "50.00 %" in seen.text(".big")
         seen.page.click("#to-samples")
         seen.page.keyboard.press("j")
 
@@ -65,6 +67,24 @@ def test_filters_count_what_they_leave(browser: Browser, plain: Path) -> None:
         seen.until("document.querySelectorAll('.row').length === 1")
 
         assert seen.do("location.hash") == "#q=S0008&result=wrong&mark=half%3A%20last"
+
+
+def test_a_search_finds_what_a_call_said(browser: Browser, tmp_path: Path) -> None:
+    data = worlds.world(tmp_path / "data")
+    whale = Image.from_path(next(data.glob("train_images/*/*"))).sha256
+
+    def unusual(request: ChatRequest) -> dict[str, str]:
+        return {"unusual": "A WHALE." if worlds.picture_of(request) == whale else "ODD."}
+
+    run = chain_run(tmp_path / "run", data, unusual=unusual)
+    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
+    with opened(browser, tmp_path / "page.html", "#q=a%20whale") as seen:
+        seen.until("document.querySelectorAll('.row').length === 1")
+        (found,) = seen.texts(ROWS)
+        seen.page.fill("input[type=search]", "odd")
+        seen.until("document.querySelectorAll('.row').length === 2")
+
+        assert found not in seen.texts(ROWS)
 
 
 def test_samples_sort_by_what_they_are_worth(browser: Browser, plain: Path) -> None:
@@ -121,7 +141,7 @@ def test_a_call_shows_prompt_and_reply_in_full(browser: Browser, tmp_path: Path)
     write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
     with opened(browser, tmp_path / "page.html", f"#sample={run.answers[0].sample.id}") as seen:
         seen.page.keyboard.press("o")
-        text = seen.page.inner_text(".detail")
+        text = seen.text(".detail")
 
         key = run.answers[0].prediction.links["narration"]["calls"][0]
         record = run.records.get(key)
@@ -149,7 +169,7 @@ def test_a_phone_shows_the_list_and_then_the_sample(browser: Browser, plain: Pat
     with opened(browser, plain, "#samples", viewport={"width": 400, "height": 800}) as seen:
         assert seen.do("document.documentElement.scrollWidth") <= 400
         seen.page.click(".row >> nth=2")
-        assert seen.page.is_visible(".detail h1")
+        assert seen.texts(".detail h1") == ["s0002"]
         seen.page.click(".back")
         assert not seen.page.is_visible(".detail")
         seen.page.click("#to-overview")
@@ -164,7 +184,7 @@ def test_print_shows_the_sample_with_every_call_and_no_tools(browser: Browser, t
         seen.do("window.dispatchEvent(new Event('beforeprint'))")
         seen.page.emulate_media(media="print")
 
-        assert "NARRATED." in seen.page.inner_text(".message.reply >> nth=2")
+        assert "NARRATED." in seen.text(".message.reply >> nth=2")
         assert not seen.page.is_visible(".filters")
         assert not seen.page.is_visible(".rows")
 
@@ -225,7 +245,7 @@ def test_what_would_hide_is_seen(browser: Browser, tmp_path: Path) -> None:
         marks = seen.texts(".rows .unseen")
 
         assert {"U+202E", "U+2066", "U+0000", "U+001B", "U+D800"} <= {*marks}
-        assert "\u202e" not in seen.page.inner_text("body")
+        assert "\u202e" not in seen.text("body")
 
 
 def test_a_page_could_not_run_anything_else_if_it_wanted_to(browser: Browser, plain: Path) -> None:

@@ -13,9 +13,9 @@ from askance.chains import action_reason, verbalize
 from askance.chains.line import line_of
 from askance.evals.judging import Label, Labels, judge_card
 from askance.evals.report import build_report, report_page, thumbnails, wanted_by
-from askance.evals.report.card_page import card_page
+from askance.evals.report.document import write_page
+from askance.evals.report.judges import card_page
 from askance.evals.report.readings import Read, part_of_readings, readings_page
-from askance.evals.report.writing import write_page
 from askance.models import Engine, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
 from tests.evals.guilty import OPTIONS, liar, run_of
@@ -156,24 +156,24 @@ def test_single_pictures_open_on_the_first_and_show_every_call(
     browser: Browser, tmp_path: Path, pictures: Path
 ) -> None:
     with opened(browser, pictures_page(tmp_path, pictures)) as seen:
-        assert seen.page.inner_text("#to-samples").split() == ["Pictures", "5"]
+        assert seen.text("#to-samples").split() == ["Pictures", "5"]
         assert seen.texts(".detail h1") == [(pictures / "00.png").as_posix()]
         seen.page.keyboard.press("o")
-        text = seen.page.inner_text(".detail")
+        text = seen.text(".detail")
         for words in ("V · objects", "BUY 00", "• chosen", "The surface of cup mimics", '"answers": [1]'):
             assert words in text
         seen.until("[...document.images].every((image) => image.naturalWidth > 0)")
 
         seen.page.click("#to-overview")
         seen.until(showing("overview"))
-        assert "of 5" in seen.page.inner_text(".big")
+        assert "of 5" in seen.text(".big")
 
 
 def test_a_picture_that_cannot_be_read_says_so(browser: Browser, tmp_path: Path, pictures: Path) -> None:
     file = pictures_page(tmp_path, pictures)
     with opened(browser, file, f"#sample={(pictures / 'zz.png').as_posix()}") as seen:
         assert seen.texts(".bar-top .mark") == ["skipped"]
-        assert "zz.png" in seen.page.inner_text(".detail .warning")
+        assert "zz.png" in seen.text(".detail .warning")
 
 
 def test_what_was_said_of_single_pictures_means_no_harm(browser: Browser, tmp_path: Path, pictures: Path) -> None:
@@ -190,7 +190,7 @@ def test_what_was_said_of_single_pictures_means_no_harm(browser: Browser, tmp_pa
         seen.page.keyboard.press("o")
 
         assert seen.texts(".detail h1") == [name]
-        assert HOSTILE[1] in seen.page.inner_text(".detail")
+        assert HOSTILE[1] in seen.text(".detail")
         assert (seen.page.title(), seen.complaints) == (HOSTILE[0], [])
         assert seen.do("document.querySelectorAll('img, .detail script').length") == 0
 

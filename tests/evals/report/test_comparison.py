@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,13 +60,19 @@ def test_the_page_says_verdict_counts_and_what_differs(chains: tuple[Run, Run]) 
 
 def test_both_sides_of_a_pair_are_there_with_their_calls(chains: tuple[Run, Run]) -> None:
     parsed = Parsed(difference_page(difference_of(*chains)))
-    block = parsed.data("d-0-0")
+    samples, calls = parsed.samples()
 
-    narrated = [side["verbalization"]["narration"] for side in block["details"][0]["sides"]]
+    narrated = [side["verbalization"]["narration"] for side in samples[0]]
     assert narrated == ["NARRATED.", "ANOTHER VIEW."]
-    assert {key for run in chains for answer in run.answers for key in answer.keys} == block["calls"].keys()
+    assert {key for run in chains for answer in run.answers for key in answer.keys} == calls.keys()
     row = parsed.data("index")["rows"][0]
     assert (row["worths"], row["answers"], row["asked"]) == ([1.0, 0.0], [0, 1], [0, 0])
+
+
+def test_what_is_known_of_samples_is_small_in_the_page(chains: tuple[Run, Run]) -> None:
+    parsed = Parsed(difference_page(difference_of(*chains)))
+
+    assert len(parsed.scripts["d-0-0"]) < len(json.dumps(parsed.data("d-0-0"))) / 4
 
 
 def test_another_configuration_and_other_samples_are_shown(tmp_path: Path) -> None:
@@ -122,4 +129,4 @@ def test_the_page_of_three_names_each_by_a_letter(three: tuple[Run, ...]) -> Non
     ):
         assert words in parsed.text
     assert parsed.data("index")["letters"] == ["A", "B", "C"]
-    assert [len(each["sides"]) for each in parsed.data("d-0-0")["details"]] == [3, 3, 3]
+    assert [len(sides) for sides in parsed.samples()[0]] == [3, 3, 3]

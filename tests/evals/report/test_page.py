@@ -15,7 +15,7 @@ from askance.evals import Run
 from askance.evals.negatives import generate, read_sources
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report, report_page
-from askance.evals.report.embedding import Room
+from askance.evals.report.samples import CallRoom
 from tests.evals.pittads.worlds import world, writer
 from tests.evals.report.runs import HOSTILE, Parsed, chain_run, hostile_run, plain_run
 
@@ -90,14 +90,14 @@ def test_two_runs_stand_side_by_side_with_their_cost(tmp_path: Path) -> None:
 def test_every_call_is_there_once_and_in_full(tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", world(tmp_path / "data"))
     parsed = page_of(run)
-    block, texts = parsed.data("d-0-0"), parsed.data("texts")
+    _, calls = parsed.samples()
 
     keys = {key for answer in run.answers for key in answer.keys}
-    assert block["calls"].keys() == keys
+    assert calls.keys() == keys
     record = next(record for record in run.records if "NARRATED" in str(record.response))
-    call = block["calls"][record.key]
+    call = calls[record.key]
     parts = [part for message in call["messages"] for part in message["parts"]]
-    said = [texts[part] if isinstance(part, int) else part for part in parts if not isinstance(part, dict)]
+    said = [part for part in parts if not isinstance(part, dict)]
     assert said == [
         part["text"] for message in record.request["messages"] for part in message["parts"] if "text" in part
     ]
@@ -106,7 +106,7 @@ def test_every_call_is_there_once_and_in_full(tmp_path: Path) -> None:
 
 def test_a_sample_has_its_links_options_and_marks(tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", world(tmp_path / "data"))
-    detail = page_of(run).data("d-0-0")["details"][0]
+    detail = page_of(run).samples()[0][0][0]
 
     assert detail["verbalization"]["narration"] == "NARRATED."
     assert detail["statement"]["relation"] == "TR1"
@@ -123,7 +123,7 @@ def test_equal_runs_make_equal_pages(run: Run, tmp_path: Path) -> None:
 
 
 def test_calls_beyond_the_room_are_left_out_and_said_to_be() -> None:
-    room = Room(left=40)
+    room = CallRoom(left=40)
 
     assert [room.takes({"a": "x" * 20}), room.takes({"b": "x" * 20}), room.takes({})] == [True, False, True]
     assert room.refused == 1
@@ -177,5 +177,4 @@ def test_what_means_harm_comes_to_the_script_as_it_was(tmp_path: Path) -> None:
     parsed = page_of(run)
 
     assert {row["id"] for row in parsed.data("index")["runs"][0]["rows"]} == {text[:300] for text in HOSTILE}
-    (block,) = parsed.blocks("d-0-")
-    assert {detail["options"][0] for detail in block["details"]} == {f"{text} right" for text in HOSTILE}
+    assert {detail["options"][0] for [detail] in parsed.samples()[0]} == {f"{text} right" for text in HOSTILE}

@@ -10,7 +10,7 @@ from PIL import Image as Pillow
 
 from askance.evals import Run, evaluate
 from askance.evals.report import build_report, report_page, thumbnails, wanted_by
-from askance.evals.report.writing import write_page
+from askance.evals.report.document import write_page
 from tests.evals.odd import chooser, odd, write_pictures
 from tests.evals.report.runs import Parsed
 

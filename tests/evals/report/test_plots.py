@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from askance.evals.report.plots import SHARES, Dot, Scale, bars, intervals, scale_of, scatter
+from askance.evals.report.plots import SHARES, Bars, Dot, Intervals, Plot, Scale, Scatter, scale_of
 from askance.statistics import Interval
-from tests.evals.report.runs import Parsed
+from tests.evals.report.runs import Parsed, drawn
 
 DOT = Dot(name="<one>", value=0.5, interval=Interval(low=0.25, high=0.75, method="wilson"), count="9 / 10")
+
+
+def plotted(plot: Plot) -> Parsed:
+    return drawn("plots.html", "plot", plot)
 
 
 @pytest.mark.parametrize(("value", "place"), [(0.0, "2.00%"), (0.5, "50.00%"), (1.0, "98.00%"), (7.0, "98.00%")])
@@ -25,7 +31,7 @@ def test_a_scale_fits_what_it_shows() -> None:
 
 
 def test_an_interval_is_drawn_from_low_to_high_and_written_beside() -> None:
-    parsed = Parsed(intervals("Scores", [DOT], SHARES, heads=("figure", "%", "n"), note="Mind this."))
+    parsed = plotted(Intervals(title="Scores", dots=[DOT], scale=SHARES, heads=("figure", "%", "n"), note="Mind this."))
 
     (whisker,) = [each for _, each in parsed.elements if each.get("class") == "whisker"]
     assert (whisker["x1"], whisker["x2"]) == ("26.00%", "74.00%")
@@ -34,20 +40,25 @@ def test_an_interval_is_drawn_from_low_to_high_and_written_beside() -> None:
 
 
 def test_a_figure_without_value_has_no_dot() -> None:
-    parsed = Parsed(intervals("Scores", [Dot(name="x", value=None, interval=None)], SHARES, heads=("a", "b", "c")))
+    dot = Dot(name="x", value=None, interval=None)
+    parsed = plotted(Intervals(title="Scores", dots=[dot], scale=SHARES, heads=("a", "b", "c")))
 
     assert not [each for _, each in parsed.elements if each.get("class") in {"dot", "whisker"}]
     assert "x – –" in parsed.text
 
 
 def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
-    parsed = Parsed(bars("Errors", [("a", 8), ("b", 2), ("c", 0)], heads=("kind", "times")))
+    parsed = plotted(Bars(title="Errors", counts=[("a", 8), ("b", 2), ("c", 0)], heads=("kind", "times")))
 
     assert [each["width"] for tag, each in parsed.elements if tag == "rect"] == ["100.00%", "25.00%", "0.40%"]
 
 
 def test_points_are_numbered_and_named() -> None:
-    parsed = Parsed(scatter("Cost", [("one", 2.0, DOT), ("two", 1.0, DOT)], across="dollars"))
+    parsed = plotted(
+        Scatter(
+            title="Cost", points=[(2.0, replace(DOT, name="one")), (1.0, replace(DOT, name="two"))], across="dollars"
+        )
+    )
 
     assert [each["cx"] for tag, each in parsed.elements if tag == "circle"] == ["94.00%", "51.00%"]
     (svg,) = [each for tag, each in parsed.elements if tag == "svg"]

@@ -14,7 +14,8 @@ from askance.evals import Run
 from askance.evals.negatives import generate, read_sources
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report
-from askance.evals.report.values import Row, Share, Spent
+from askance.evals.report.report import Share
+from askance.evals.report.row import Row, Spent
 from tests.evals.pittads.worlds import REFUSAL, world, writer
 from tests.evals.report.runs import chain_run, plain_run
 

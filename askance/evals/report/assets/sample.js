@@ -141,7 +141,6 @@ function titled(title, text, look) {
 
 function messageElement(message) {
   const parts = message.parts.map((part) => {
-    if (typeof part === "number") return fullText(texts("texts")[part]);
     if (typeof part === "string") return fullText(part);
     const named = part.part || {};
     return h("p", { class: "small" }, named.type === "image" ? `picture ${String(named.sha256 || "").slice(0, 12)}${named.policy ? `, sent by the policy ${named.policy.name} ${named.policy.version}` : ""}` : json(named));
@@ -164,7 +163,7 @@ function others(one) {
   const found = index.runs.map((run, number) => [run, number, run.rows.find(isOpen)]).filter(([, number, row]) => row && String(number) !== state.run);
   if (!found.length) return null;
   const links = found.map(([run, number, row]) => h("p", {}, h("span", { class: `mark m-${dashed(row.result)}` }, index.words[row.result] || row.result), " ",
-    h("a", { href: "#samples", on: { click: (event) => { event.preventDefault(); state.run = String(number); haystacks.clear(); refill(); apply(); open(row); } } }, run.name)));
+    h("a", { href: "#samples", on: { click: (event) => { event.preventDefault(); state.run = String(number); refill(); apply(); open(row); } } }, run.name)));
   return h("section", {}, h("h2", {}, "In other runs"), links);
 }
 

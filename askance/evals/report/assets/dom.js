@@ -44,6 +44,12 @@ function readBlock(id) {
   return found ? JSON.parse(found.textContent) : null;
 }
 
+/** A block of data that is packed. */
+async function unpackBlock(id) {
+  const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (sign) => sign.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
+
 /** Reads a block of data when it is first asked for, and keeps the last few. */
 function keeping(read, most) {
   const kept = new Map();

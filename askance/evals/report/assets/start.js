@@ -1,4 +1,4 @@
 startThemes();
 for (const table of document.querySelectorAll("table.sortable")) startSorting(table);
 if (index.kind !== "card") startSamples();
-root.dataset.ready = performance.now().toFixed(0);
+showing.then(() => { root.dataset.ready = performance.now().toFixed(0); });

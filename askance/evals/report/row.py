@@ -1,23 +1,123 @@
-"""What a sample and its answer say, whatever the task: options, what is true and chosen, what the answer is worth."""
+"""One answer at a glance, whatever the task: what is true and chosen, what the answer is worth, what it took."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
-
-from askance.evals.report.values import Spent
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
-    from askance.evals.report.values import Result
+    from askance.chat import JsonObject
     from askance.evals.run import Answer, Run
     from askance.evals.values import Sample
+
+Result = Literal["right", "partly", "wrong", "scored", "unscored", "answered", "no answer"]
+"""What an answer is worth in a word; `scored` where the number is no share of what is right, `answered` where nobody
+scores."""
+
+RESULTS: Mapping[Result, str] = {
+    "right": "Right",
+    "partly": "Partly right",
+    "wrong": "Wrong",
+    "scored": "Scored",
+    "unscored": "Not scored",
+    "answered": "Answered",
+    "no answer": "No answer",
+}
 
 _TOLERANCE = 1e-9
 _WHOLE = ("accuracy", "exact", "subset accuracy")
 """Values that say whether an answer is right as a whole, for runs whose figures are none of a score's own values."""
 SNIPPET = 140
 """Characters of an answer in a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What answers took, by what their lines say."""
+
+    calls: int = 0
+    """Made; those that were on record are `replayed`."""
+    replayed: int = 0
+    shared: int = 0
+    again: int = 0
+    """Tries beyond the first of each call."""
+    input: int = 0
+    """Tokens, and below."""
+    output: int = 0
+    seconds: float = 0.0
+    """Of all calls together, side by side or not."""
+    cost: float = 0.0
+    """Dollars, as far as they are known."""
+    unpriced: int = 0
+    """Samples of which the cost is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One answer at a glance."""
+
+    id: str
+    epoch: int
+    outcome: str
+    result: Result
+    worth: float | None
+    """The value that stands for the sample; None where there is none."""
+    said: str
+    """The answer in a line."""
+    kinds: tuple[str, ...] = ()
+    """Of mistakes."""
+    marks: tuple[str, ...] = ()
+    """Labels and tags to filter by, as `name: value`."""
+    picture: str | None = None
+    """Digest."""
+    spent: Spent = field(default_factory=Spent)
+
+    def form(self) -> JsonObject:
+        """The row as JSON; tokens and tries as one number each."""
+        return {
+            "id": self.id,
+            "epoch": self.epoch,
+            "outcome": self.outcome,
+            "result": self.result,
+            "worth": self.worth,
+            "said": self.said,
+            "kinds": list(self.kinds),
+            "marks": list(self.marks),
+            "seconds": self.spent.seconds,
+            "cost": None if self.spent.unpriced else self.spent.cost,
+            "tokens": self.spent.input + self.spent.output,
+            "again": self.spent.again,
+        }
+
+
+def row_of(
+    answer: Answer, column: str | None = None, *, share: bool = False, common: frozenset[str] = frozenset()
+) -> Row:
+    """One answer at a glance.
+
+    Args:
+        answer: what is shown.
+        column: the value of scores that stands for it.
+        share: whether that is a share of what is right.
+        common: names of tags to filter by.
+    """
+    worth = worth_of(answer, column)
+    marks = [f"{name}: {value}" for name, value in marks_of(answer.sample) if name in common]
+    image = answer.sample.image
+    return Row(
+        id=answer.sample.id,
+        epoch=answer.epoch,
+        outcome=answer.prediction.outcome,
+        result=result_of(answer, worth, share=share),
+        worth=worth,
+        said=said_by(answer, options_of(answer.sample)),
+        kinds=tuple(mistakes(answer)),
+        marks=tuple(dict.fromkeys(marks)),
+        picture=None if image is None else image.sha256,
+        spent=spent_on(answer),
+    )
 
 
 def column_of(run: Run, answers: Sequence[Answer]) -> str | None:

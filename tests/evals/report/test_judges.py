@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from askance.evals.report.calibration import UNKNOWN, judge_part
-from tests.evals.report.runs import HOSTILE, Parsed
+from askance.evals.report.judges import judge_views
+from tests.evals.report.runs import HOSTILE, Parsed, drawn
 
 CARD: dict[str, Any] = {
     "labels": "labels.csv",
@@ -32,11 +32,14 @@ CARD: dict[str, Any] = {
 
 
 def shown(card: Any, *, heading: bool = False) -> Parsed:
-    return Parsed(judge_part({"judge": "grader", "card": card}, heading=heading))
+    (judge,) = judge_views([{"judge": "grader", "card": card}])
+    return drawn("plots.html", "judge", judge, heading)
 
 
 def test_a_judge_without_a_card_is_said_to_have_none() -> None:
-    assert shown(None, heading=True).text == f"grader {UNKNOWN}"
+    unknown = "It has no card: how often it is wrong is not known. `askance judge card` makes one."
+
+    assert shown(None, heading=True).text == f"grader {unknown}"
 
 
 def test_errors_stand_beside_people_with_intervals() -> None:

@@ -138,7 +138,7 @@ function pairOptions(a, all) {
 function promptText(call) {
   if (!call) return "";
   if (!call.messages) return json(call.request);
-  return call.messages.map((message) => `[${message.role}]\n${message.parts.map((part) => typeof part === "number" ? texts("texts")[part] : typeof part === "string" ? part : `(picture ${String((part.part || {}).sha256 || "").slice(0, 12)})`).join("\n")}`).join("\n\n");
+  return call.messages.map((message) => `[${message.role}]\n${message.parts.map((part) => typeof part === "string" ? part : `(picture ${String((part.part || {}).sha256 || "").slice(0, 12)})`).join("\n")}`).join("\n\n");
 }
 
 function linkText(one, name, calls) {

@@ -2,9 +2,8 @@
 
 const ROW = 68;
 const index = readBlock("index");
-const block = keeping((id) => readBlock(id), 6);
+const block = keeping(readSamples, 6);
 const pictures = keeping((id) => readBlock(id), 12);
-const texts = keeping((id) => readBlock(id) || [], 1);
 
 const FILTERS = [
   { name: "run", label: index.kind === "pair" ? "Which two" : "Run", all: null },
@@ -39,14 +38,38 @@ function thumbnail(row, settings) {
   return h("img", { src: source, alt: "", decoding: "async", ...settings });
 }
 
-function dataOf(row) {
-  const found = block(`d-${index.kind === "pair" ? 0 : state.run}-${Math.floor(row.at / index.block)}`);
-  return { detail: found.details[row.at % index.block], calls: found.calls };
+/** Samples by their sides, one for each run that is shown, and the calls of all of them. */
+async function readSamples(id) {
+  const samples = await unpackBlock(id);
+  return { samples, calls: Object.assign({}, ...samples.flat().map((side) => side.calls)) };
+}
+
+async function dataOf(row, run) {
+  const pair = index.kind === "pair";
+  const { samples, calls } = await block(`d-${pair ? 0 : run}-${Math.floor(row.at / index.block)}`);
+  const details = samples[row.at % index.block].map((side) => side.detail);
+  return { detail: pair ? { sides: details } : details[0], calls };
 }
 
 // --- filters ---
 
-const haystacks = new Map();
+/** Everything that was said of each sample of one run, in small letters; made when somebody first searches. */
+let haystacks = { run: null, texts: [] };
+let gathering = null;
+
+async function gather() {
+  const run = state.run;
+  if (gathering === run) return;
+  gathering = run;
+  list.setAttribute("aria-busy", "true");
+  const texts = [];
+  for (const row of rowsOf(run)) texts.push(haystack(row, await dataOf(row, run)));
+  gathering = null;
+  list.removeAttribute("aria-busy");
+  haystacks = { run, texts };
+  apply();
+  showOpen();
+}
 
 function strings(value, into) {
   if (typeof value === "string") into.push(value);
@@ -54,19 +77,11 @@ function strings(value, into) {
   else if (value && typeof value === "object") for (const each of Object.values(value)) strings(each, into);
 }
 
-/** Everything that was said of a sample, in small letters; made when somebody first searches. */
-function haystack(row) {
-  const name = `${state.run} ${row.at}`;
-  let found = haystacks.get(name);
-  if (found === undefined) {
-    const parts = [row.id, row.said];
-    const data = dataOf(row);
-    strings(data.detail, parts);
-    for (const key of keysOf(data.detail)) if (data.calls[key]) strings(data.calls[key].reply || data.calls[key].response, parts);
-    found = parts.join("\n").toLowerCase();
-    haystacks.set(name, found);
-  }
-  return found;
+function haystack(row, data) {
+  const parts = [row.id, row.said];
+  strings(data.detail, parts);
+  for (const key of keysOf(data.detail)) if (data.calls[key]) strings(data.calls[key].reply || data.calls[key].response, parts);
+  return parts.join("\n").toLowerCase();
 }
 
 function keysOf(detail) {
@@ -80,7 +95,7 @@ function fits(row) {
     && (!state.kind || row.kinds.includes(state.kind))
     && (!state.mark || row.marks.includes(state.mark))
     && (!state.blame || (row.blame || []).includes(state.blame))
-    && (!state.q || haystack(row).includes(state.q.toLowerCase()));
+    && (!state.q || haystacks.texts[row.at].includes(state.q.toLowerCase()));
 }
 
 function valuesOf(name) {
@@ -126,6 +141,7 @@ function refill() {
 
 function apply() {
   for (const filter of FILTERS) inputs[filter.name].classList.toggle("set", filter.name !== "run" && state[filter.name] !== "");
+  if (state.q && haystacks.run !== state.run) return gather(); // which comes back here
   const rows = rowsOf(state.run);
   seen = rows.filter(fits);
   const by = SORTS[state.sort][1];
@@ -217,11 +233,21 @@ function close() {
 }
 
 function showNothing() {
+  detail.removeAttribute("aria-busy");
   detail.replaceChildren(h("p", { class: "empty" }, "Choose a sample: click one, or press j."));
 }
 
+let showing = Promise.resolve();
+
 function showDetail(row) {
-  const data = dataOf(row);
+  showing = drawDetail(row, state.run);
+}
+
+async function drawDetail(row, run) {
+  detail.setAttribute("aria-busy", "true");
+  const data = await dataOf(row, run);
+  if (!isOpen(row) || run !== state.run) return; // another one has been opened meanwhile
+  detail.removeAttribute("aria-busy");
   const at = placeOfOpen();
   const turn = h("div", { class: "turn" },
     h("span", { class: "soft num" }, at < 0 ? "" : `${(at + 1).toLocaleString("en")} of ${seen.length.toLocaleString("en")}`),
@@ -264,13 +290,17 @@ function recall() {
   state.sample = parts.get("sample");
   refill();
   apply();
+  document.getElementById("samples").classList.toggle("opened", Boolean(showOpen()));
+}
+
+/** Shows the sample that is open, if one is. */
+function showOpen() {
   const row = rowsOf(state.run).find(isOpen);
-  document.getElementById("samples").classList.toggle("opened", Boolean(row));
-  if (row) {
-    reveal(placeOfOpen());
-    draw(true);
-    showDetail(row);
-  } else showNothing();
+  if (!row) return showNothing();
+  reveal(placeOfOpen());
+  draw(true);
+  showDetail(row);
+  return row;
 }
 
 function view(name) {
@@ -328,7 +358,8 @@ function toSamples() {
   }
 }
 
-function openAll() {
+async function openAll() {
+  await showing;
   const all = [...detail.querySelectorAll("details")];
   const shut = all.some((each) => !each.open);
   for (const each of all) setOpen(each, shut);
@@ -350,7 +381,7 @@ function startSamples() {
     inputs[filter.name] = h("select", { "aria-label": filter.label, title: filter.label });
     inputs[filter.name].addEventListener("change", (event) => {
       state[filter.name] = event.target.value;
-      if (filter.name === "run") { haystacks.clear(); refill(); }
+      if (filter.name === "run") refill();
       list.scrollTop = 0;
       apply();
       const row = rowsOf(state.run).find(isOpen);

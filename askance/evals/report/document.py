@@ -1,0 +1,267 @@
+"""Pages as files: templates rendered with what strangers wrote as text, data for the script, and the file on the disk.
+
+A page is one file whose own style and script are all that a browser may run. Jinja escapes whatever a template shows,
+in elements and in attributes alike. Line ends and indentation of the templates are for their readers: they are taken
+out, so that nothing stands between two elements of a page that nobody put there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote, urlencode
+from zlib import compress
+
+from askance.amounts import many
+from askance.errors import UsageError
+from askance.evals.tables import shown_value
+from askance.evals.unwritable import writing_to
+from askance.replay import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from askance.evals.report.pictures import Thumbnails
+
+_SCRIPTS = ("dom.js", "sample.js", "blame.js", "pair.js", "browse.js", "start.js")
+
+_POLICY = (
+    "default-src 'none'; script-src {script}; style-src {style}; img-src {images}; base-uri 'none'; "
+    "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+_RISKY = re.compile(
+    "[<>&\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+"""What is escaped in a block of JSON: what could end it, what cannot be written, and what reorders a file's text."""
+
+
+# --- templates ---
+
+
+def render(template: str, **values: Any) -> str:
+    """A template with its values; every text among them is text on the page, and nothing else.
+
+    Args:
+        template: file name in the folder `templates`.
+        values: what it shows; a name that it does not know is an error.
+    """
+    return environment().get_template(template).render(values)
+
+
+@cache
+def environment() -> Environment:
+    """What renders templates: strict about names, and every value is text, in elements and in attributes alike."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    made = Environment(loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, finalize=_shown)
+    made.filters.update(_FILTERS)
+    return made
+
+
+def _plain(value: object) -> str:
+    return visible(str(value))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _value(value: float | None, percent: bool) -> str:  # noqa: FBT001  # a filter takes it by its place
+    return shown_value(value, percent=percent)
+
+
+def address(parts: Mapping[str, str | int]) -> str:
+    """Where the page leads to what is seen, as its own script writes it: `sample`, `epoch`, `run`, `blame`."""
+    usual = {"epoch": 0, "run": 0}
+    there = {name: value for name, value in parts.items() if usual.get(name) != value}
+    return f"#{urlencode(there, quote_via=quote, errors='replace')}"
+
+
+_FILTERS: Mapping[str, Callable[..., Any]] = {
+    "address": address,
+    "cut": _cut,
+    "grouped": "{:,}".format,
+    "many": many,
+    "plain": _plain,
+    "value": _value,
+}
+
+
+def _template(name: str) -> str:
+    """A template without line ends and indentation: beside tags they are nothing, within text a blank."""
+    return re.sub(r"\n\s*", " ", re.sub(r"(?<=[>}])\n\s*|\n\s*(?=[<{])|\n\s*$", "", _file("templates", name)))
+
+
+def _shown(value: Any) -> Any:
+    """A value as a template shows it: characters that nobody would see are written out and marked.
+
+    In an attribute, which holds no elements, `plain` writes them out before.
+    """
+    if not isinstance(value, str) or hasattr(value, "__html__") or visible(value) == value:
+        return value
+    return _Marked(value)
+
+
+class _Marked:
+    """A text with characters that nobody would see."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __html__(self) -> str:
+        """What takes the place of an escape."""
+        return "".join(
+            escape(each) if visible(each) == each else f"<span class=unseen>U+{ord(each):04X}</span>"
+            for each in self._text  # with no quotes of its own, so that it would end no attribute either
+        )
+
+
+# --- the page ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataBlock:
+    """Data that the script reads when it needs it."""
+
+    id: str
+    text: str
+    """In which nothing has a meaning for HTML."""
+    type: str = "application/json"
+
+
+def block(identity: str, value: Any) -> DataBlock:
+    """`value` as data that the script reads at once."""
+    return DataBlock(id=identity, text=safe_json(value))
+
+
+def packed_block(identity: str, value: Any) -> DataBlock:
+    """`value` as data that the script unpacks when somebody looks: JSON, compressed by `zlib`, in Base64."""
+    packed = compress(safe_json(value).encode("utf-8"))
+    return DataBlock(id=identity, text=b64encode(packed).decode("ascii"), type="application/zlib")
+
+
+def document(
+    template: str,
+    *,
+    title: str,
+    blocks: Iterable[DataBlock],
+    count: int | None = None,
+    beside: bool = False,
+    **values: Any,
+) -> str:
+    """The whole page.
+
+    Args:
+        template: of its still part.
+        title: of what it is about.
+        blocks: for the script.
+        count: samples; None is of a page that has none.
+        beside: whether pictures lie in files beside the page.
+        values: what the still part shows.
+    """
+    style, script = _file("assets", "page.css"), _script()
+    policy = _POLICY.format(
+        script=_hash(script), style=_hash(style), images="data: 'self' file:" if beside else "data:"
+    )
+    return render(
+        template,
+        title=title,
+        blocks=blocks,
+        count=count,
+        policy=policy,
+        style=style,
+        script=script,
+        **values,
+    )
+
+
+@cache
+def _script() -> str:
+    code = "".join(f"{_file('assets', name)}\n" for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{code}}})();\n'
+
+
+def _hash(content: str) -> str:
+    """How a policy names content that may run: by its digest."""
+    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode('ascii')}'"
+
+
+@cache
+def _file(folder: str, name: str) -> str:
+    return (files("askance.evals.report") / folder / name).read_text(encoding="utf-8")
+
+
+def safe_json(value: Any) -> str:
+    """JSON text in which nothing has a meaning for HTML, and that UTF-8 can write."""
+    try:
+        written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # a scoring gave something that is no number
+        written = json.dumps(_of_numbers(value), ensure_ascii=False, separators=(",", ":"))
+    return _RISKY.sub(lambda match: f"\\u{ord(match.group()):04x}", written)
+
+
+def _of_numbers(value: Any) -> Any:
+    """`value` with null where JSON has no number for what there is."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _of_numbers(each) for name, each in cast("dict[str, Any]", value).items()}
+    return [_of_numbers(each) for each in cast("list[Any]", value)] if isinstance(value, (list, tuple)) else value
+
+
+# --- the file ---
+
+Make = Callable[[Sequence[str] | None], str]
+"""From the addresses of the pictures beside the page, None where there are none, to the page."""
+
+
+def write_page(out: Path, make: Make, *, pictures: Thumbnails | None = None, beside: bool = False) -> int:
+    """Writes a page, in place of one that is there.
+
+    Args:
+        out: the file.
+        make: makes the page.
+        pictures: that it shows.
+        beside: whether they go into the folder `NAME_files` beside the page instead of into it.
+
+    Returns:
+        The size of the page in bytes.
+
+    Raises:
+        UsageError: `out` is a folder.
+        StoreError: it cannot be written; a page that was there stays.
+    """
+    if out.is_dir():
+        raise UsageError(f"{str(out)!r} is a folder, and the page is one file.", hint="Name a file: -o report.html")
+    with writing_to(out, hint="Make room on the disk, or name another place: `-o FILE`, `--html FILE`."):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        page = make([*_places(out, pictures)] if beside and pictures is not None else None)
+        part = out.with_name(f"{out.name}.part")
+        size = part.write_bytes(page.encode("utf-8", "backslashreplace"))
+        if beside and pictures is not None:
+            _put_beside(out, pictures)
+        part.replace(out)
+    return size
+
+
+def _places(out: Path, pictures: Thumbnails) -> Iterator[str]:
+    """Addresses of pictures beside a page, in their order."""
+    return (f"{quote(f'{out.stem}_files')}/{digest[:32]}.jpg" for digest in pictures.jpegs)
+
+
+def _put_beside(out: Path, pictures: Thumbnails) -> None:
+    folder = out.with_name(f"{out.stem}_files")
+    folder.mkdir(exist_ok=True)
+    for digest, data in pictures.jpegs.items():
+        (folder / f"{digest[:32]}.jpg").write_bytes(data)

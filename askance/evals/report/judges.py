@@ -1,0 +1,245 @@
+"""What is known of a judge, as values: its errors beside people's labels, how its votes stand to them, and its page.
+
+Notes of judges come from folders that anybody may have written: what is no number there is not drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from askance.evals.report.document import block, document
+from askance.evals.report.plots import SHARES, Dot, Intervals, Plot, Scale
+from askance.evals.report.tables import Field, Sortable, interval_field
+from askance.evals.tables import NONE, shown_value
+from askance.statistics import Interval
+
+if TYPE_CHECKING:
+    from askance.evals.judging import CorrectedRate, JudgeCard
+    from askance.evals.report.row import Result
+
+_SHARES = ("accuracy", "base rate", "sensitivity", "specificity")
+_LOOKS: Mapping[str, Mapping[str, Result]] = {
+    "true": {"true": "right", "false": "wrong", "unclear": "partly", "unscored": "no answer"},
+    "false": {"true": "wrong", "false": "right", "unclear": "partly", "unscored": "no answer"},
+}
+"""How verdicts look beside what people say."""
+
+_ODDS = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=11, length=82)
+_TRUE = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=91, length=-86)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts(Plot):
+    """Verdicts beside labels: a bar for each label, in parts by verdict."""
+
+    table: Mapping[str, Mapping[str, int]]
+    """Pairs by label and verdict."""
+    kind: Literal["verdicts"] = "verdicts"
+
+    @property
+    def verdicts(self) -> list[str]:
+        """Those that have a column."""
+        told = self.table.values()
+        return [each for each in _LOOKS["true"] if each in {"true", "false"} or any(row[each] for row in told)]
+
+    def stack(self, truth: str) -> Iterator[tuple[str, str, str]]:
+        """The bar of a label: the look of each part, where it begins, how wide it is."""
+        most = max(sum(row.values()) for row in self.table.values()) or 1
+        place = 0.0
+        for verdict, count in self.table[truth].items():
+            width = 100 * count / most
+            yield _LOOKS[truth][verdict].replace(" ", "-"), f"{place:.2f}%", f"{width:.2f}%"
+            place += width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """The pairs of which as many votes say true."""
+
+    said: float
+    """Share of the votes."""
+    pairs: int
+    value: float
+    """Share of the pairs that is true."""
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityPlot(Plot):
+    """Share of pairs that people call true, by share of the votes that say true."""
+
+    points: Sequence[Point]
+    who: str
+    """Whose votes they are."""
+    kind: Literal["reliability"] = "reliability"
+    over: Scale = _ODDS
+    up: Scale = _TRUE
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        told = "; ".join(
+            f"of {each.pairs:,} pairs at {100 * each.said:.0f} %, {100 * each.value:.0f} %" for each in self.points
+        )
+        return f"Share of pairs that people call true, by share of {self.who} that say true: {told}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeView:
+    """A judge of a report."""
+
+    name: str
+    plots: Sequence[Plot] | None
+    """None where it has no card: how often it is wrong is not known."""
+
+
+def judge_views(notes: Sequence[Mapping[str, Any]]) -> list[JudgeView]:
+    """What is known of the judges that gave scores.
+
+    Args:
+        notes: what scores say of their judges, as `JudgeNote.form` gives it.
+    """
+    return [JudgeView(name=str(note.get("judge", "?")), plots=_plots_of(note.get("card"))) for note in notes]
+
+
+def _plots_of(card: Any) -> Sequence[Plot] | None:
+    return [*card_plots(cast("dict[str, Any]", card))] if isinstance(card, dict) else None
+
+
+def judges_table(notes: Sequence[Mapping[str, Any]]) -> Sortable:
+    """The judges that gave scores, a row each."""
+    rows: list[list[Field]] = []
+    for note in notes:
+        card: Mapping[str, Any] = note.get("card") or {}
+        numbers = [card.get(name) for name in ("pairs", "accuracy", "base rate", "cohen kappa")]
+        cells = [(number, f"{number:,.3g}") if isinstance(number, (int, float)) else NONE for number in numbers]
+        rows.append([str(note.get("judge", "?")), *cells])
+    return Sortable(heads=("judge", "labelled pairs", "accuracy", "base rate", "Cohen's κ"), rows=rows)
+
+
+def card_plots(card: Mapping[str, Any]) -> Iterator[Plot]:
+    """The plots of a card, as far as it has what they take.
+
+    Args:
+        card: as `JudgeCard.summary` gives it.
+    """
+    dots = [dot for name in _SHARES if (dot := _dot(card, name)) is not None]
+    if dots:
+        yield Intervals(
+            title="The judge beside people's labels",
+            dots=dots,
+            scale=SHARES,
+            heads=("figure", "%", ""),
+            note="Sensitivity is the share of what people call true that the judge does too, specificity that of what "
+            "they call false; the base rate is what always giving the more frequent label would come to.",
+        )
+    table = _table(card.get("table"))
+    if table:
+        note = "Blue is where the judge says what people say, red where it does not."
+        yield Verdicts(title="Verdicts beside labels", table=table, note=note)
+    curve: Any = card.get("reliability")
+    points = list(_points(cast("dict[str, Any]", curve).get("points"))) if isinstance(curve, dict) else []
+    if points:
+        who = "members of the panel" if str(cast("dict[str, Any]", curve).get("by")) == "members" else "draws"
+        yield ReliabilityPlot(title=f"Reliability of {who}", points=points, who=who)
+
+
+def _dot(card: Mapping[str, Any], name: str) -> Dot | None:
+    value = _share(card.get(name))
+    if value is None:
+        return None
+    intervals: Any = card.get("intervals")
+    limits: Any = cast("dict[str, Any]", intervals).get(name) if isinstance(intervals, dict) else None
+    return Dot(name=name, value=value, interval=None if name == "base rate" else _interval(limits))
+
+
+def _share(value: Any) -> float | None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+    return float(value) if number else None
+
+
+def _interval(limits: Any) -> Interval | None:
+    several = cast("list[Any]", limits) if isinstance(limits, list) else []
+    ends = [end for each in several if (end := _share(each)) is not None]
+    return Interval(low=ends[0], high=ends[1], method="cluster bootstrap") if len(ends) == 2 else None
+
+
+def _table(form: Any) -> dict[str, dict[str, int]]:
+    """Pairs by label and verdict; empty where a card does not say."""
+    rows = cast("dict[str, Any]", form) if isinstance(form, dict) else {}
+    found: dict[str, dict[str, int]] = {}
+    for truth, looks in _LOOKS.items():
+        counts: Any = rows.get(truth)
+        if not isinstance(counts, dict):
+            return {}
+        told = cast("dict[str, Any]", counts)
+        found[truth] = {each: told[each] if type(told.get(each)) is int else 0 for each in looks}
+    return found
+
+
+def _points(forms: Any) -> Iterator[Point]:
+    for each in cast("list[Any]", forms) if isinstance(forms, list) else []:
+        form = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        said, value, pairs = _share(form.get("said")), _share(form.get("value")), form.get("pairs")
+        if said is not None and value is not None and type(pairs) is int:
+            yield Point(said=said, pairs=pairs, value=value, interval=_interval(form.get("interval")))
+
+
+# --- the page of a card ---
+
+
+def card_page(card: JudgeCard, *, rate: CorrectedRate | None = None) -> str:
+    """The page of a card; equal cards give equal pages.
+
+    Args:
+        card: of the judge.
+        rate: of a run that it has scored, corrected; None is without one.
+    """
+    return document(
+        "card.html",
+        title=card.judge,
+        blocks=[block("index", {"runs": [], "kind": "card", "words": {}, "sorts": []})],
+        labels=card.labels["name"],
+        pairs=len(card.labelled),
+        groups=len({case.group for case in card.labelled}),
+        truths=sum(bool(case.truth) for case in card.labelled),
+        notes=(*card.notes, *(() if rate is None else rate.notes)),
+        plots=[*card_plots(card.summary())],
+        figures=_figures(card),
+        rates=None if rate is None else _rates(rate),
+    )
+
+
+def _figures(card: JudgeCard) -> Sortable:
+    rows: list[list[Field]] = [
+        [
+            each.name,
+            (each.value, shown_value(each.value, percent=each.share)),
+            interval_field(each.interval, percent=each.share),
+            (each.pairs, f"{each.pairs:,}"),
+        ]
+        for each in card.figures
+    ]
+    heads = ("figure", "value", "95 % interval", "pairs")
+    return Sortable(heads=heads, rows=rows, caption="All figures; shares in %")
+
+
+def _rates(rate: CorrectedRate) -> Sortable:
+    ways = {
+        "as judged": rate.measured,
+        "corrected by Rogan and Gladen": rate.rogan_gladen,
+        f"prediction-powered, {rate.labelled:,} labelled": rate.powered,
+    }
+    rows: list[list[Field]] = [
+        [
+            name,
+            (each.value, shown_value(each.value, percent=True)),
+            interval_field(each.interval, percent=True),
+            (each.n, f"{each.n:,}"),
+        ]
+        for name, each in ways.items()
+    ]
+    heads = ("rate", "%", "95 % interval", "answers")
+    return Sortable(heads=heads, rows=rows, caption="The rate of the run, corrected")

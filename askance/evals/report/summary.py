@@ -1,0 +1,228 @@
+"""What was run, how it ended and what it took, as values for the head of a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from askance.amounts import many
+from askance.evals.report.row import RESULTS
+from askance.evals.report.tables import interval_text
+from askance.evals.run_folder import PROMPTS
+from askance.evals.tables import notes_of, shown_value
+
+if TYPE_CHECKING:
+    from askance.evals.report.report import RunPart
+    from askance.evals.report.row import Spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """A digest, of which the page shows the beginning."""
+
+    digest: str
+
+
+Fact: TypeAlias = "tuple[str, Sequence[str | Digest]]"
+"""What a fact is called, and the fact, piece by piece; one without pieces is not shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptText:
+    """A prompt file by its digest."""
+
+    name: str
+    digest: str
+    text: str | None
+    """None where it is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeShare:
+    """The samples of one result, as a part of the bar of all."""
+
+    words: str
+    look: str
+    count: int
+    x: str
+    width: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """How the samples ended."""
+
+    label: str
+    parts: Sequence[OutcomeShare]
+    lost: Sequence[tuple[str, int]]
+    """Outcomes of non-answers, with their counts."""
+    left: int
+    """Samples that the budget had nothing left for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """The main figure of a run."""
+
+    value: str
+    unit: str
+    interval: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One run: its main figure, how its answers ended, and what it was made of."""
+
+    name: str
+    headline: Headline | None
+    """None where the run is not finished."""
+    outcomes: Outcomes
+    facts: Sequence[Fact]
+    prompts: Sequence[PromptText]
+    notes: Sequence[str]
+    configuration: str
+
+
+def summary_of(part: RunPart) -> Summary:
+    """One run of a report."""
+    return Summary(
+        name=part.name,
+        headline=_headline(part),
+        outcomes=outcomes_of(part),
+        facts=[*_facts(part)],
+        prompts=[*_prompts(part)],
+        notes=notes_of([part.run]),
+        configuration=json.dumps(part.run.configuration, ensure_ascii=False, indent=2, sort_keys=True),
+    )
+
+
+def _headline(part: RunPart) -> Headline | None:
+    figure = next(iter(part.run.figures), None)
+    if figure is None:
+        return None
+    level = 95 if figure.interval is None else 100 * figure.interval.level
+    return Headline(
+        value=shown_value(figure.value, percent=figure.percent),
+        unit=" %" if figure.percent and figure.value is not None else "",
+        interval=f"{level:.0f} % interval {interval_text(figure.interval, percent=figure.percent)}",
+        about=f"{figure.metric} · {figure.answered:,} of {figure.samples:,} samples answered",
+    )
+
+
+def outcomes_of(part: RunPart) -> Outcomes:
+    """How the samples of a run ended."""
+    total = max(sum(part.results.values()), 1)
+    place = 0.0
+    parts: list[OutcomeShare] = []
+    for result, count in part.results.items():
+        share = 100 * count / total
+        look = result.replace(" ", "-")
+        parts.append(
+            OutcomeShare(words=RESULTS[result], look=look, count=count, x=f"{place:.3f}%", width=f"{share:.3f}%")
+        )
+        place += share
+    return Outcomes(
+        label=", ".join(f"{result} {count:,}" for result, count in part.results.items()),
+        parts=parts,
+        lost=[(outcome, count) for outcome, count in part.outcomes.items() if outcome != "answered"],
+        left=part.run.left,
+    )
+
+
+def _facts(part: RunPart) -> Iterator[Fact]:
+    configuration = part.run.configuration
+    samples: Mapping[str, Any] = configuration.get("samples", {})
+    count = many(samples.get("count", len(part.rows)), "sample")
+    yield "Task", [part.run.task]
+    yield "Models", [*_models(configuration)]
+    yield "Data", [f"{count}, digest ", Digest(digest=str(samples.get("digest", "")))]
+    yield "Calls", [*_calls(part.spent)]
+    yield "Cost", [*_cost(part.spent, len(part.rows))]
+    yield "Time", [*_time(part)]
+    yield "Made by", [f"askance {part.facts.get('askance', '?')}, run ", Digest(digest=part.facts.get("hash", ""))]
+
+
+def facts_of_pictures(part: RunPart) -> Iterator[Fact]:
+    """What single pictures were asked with, and what that took.
+
+    Args:
+        part: the pictures, as a run that nobody scores.
+    """
+    configuration = part.run.configuration
+    yield "Chain", [str(configuration.get("chain", ""))]
+    yield "Models", [*_models(configuration)]
+    yield "Calls", [*_calls(part.spent)]
+    yield "Cost", [*_cost(part.spent, len(part.rows))]
+    yield "Time", [f"{part.spent.seconds:,.1f} s in calls"]
+    yield "Made by", [f"askance {part.facts.get('askance', '?')}"]
+
+
+def _prompts(part: RunPart) -> Iterator[PromptText]:
+    for name, digest in digests_of_prompts(part):
+        file = part.run.path / PROMPTS / name
+        plain = "/" not in name and "\\" not in name  # anybody may have written the names, and the folder
+        inside = plain and file.is_file() and not file.is_symlink()
+        text = file.read_text(encoding="utf-8", errors="replace") if inside else None
+        yield PromptText(name=name, digest=digest, text=text)
+
+
+def digests_of_prompts(part: RunPart) -> Sequence[tuple[str, str]]:
+    """Names and digests of the prompts that a run was made with, in the order of the names."""
+    prompts: Mapping[str, Any] = part.run.configuration.get("solver", {}).get("prompts", {})
+    return [(str(name), str(digest)) for name, digest in sorted(prompts.items())]
+
+
+def _models(configuration: Mapping[str, Any]) -> Iterator[str]:
+    """Each model with what it does; where one does everything, it alone."""
+    named: dict[str, list[str]] = {}
+    for role, form in _roles(configuration):
+        named.setdefault(_model(form), []).append(role)
+    for name, roles in named.items():
+        yield name if len(named) == 1 else f"{', '.join(roles)}: {name}"
+
+
+def _roles(configuration: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    roles: Mapping[str, Any] = configuration.get("models", {}) or configuration.get("solver", {}).get("models", {})
+    yield from roles.items()
+
+
+def _model(form: Mapping[str, Any]) -> str:
+    identity: Mapping[str, Any] = form.get("id", {})
+    spec = ":".join(str(identity[each]) for each in ("provider", "model") if each in identity)
+    sampling: Mapping[str, Any] = form.get("sampling") or {}
+    drawn = ", ".join(f"{name} {value}" for name, value in sampling.items())
+    named = str(identity.get("name") or spec)
+    return f"{named} ({drawn})" if drawn else named
+
+
+def _calls(spent: Spent) -> Iterator[str]:
+    yield f"{spent.calls:,} made, {spent.replayed:,} replayed" + (f", {spent.shared:,} shared" if spent.shared else "")
+    if spent.again:
+        yield f"{many(spent.again, 'try', 'tries')} again"
+    if spent.input or spent.output:
+        yield f"{many(spent.input, 'token')} in, {spent.output:,} out"
+
+
+def _cost(spent: Spent, samples: int) -> Iterator[str]:
+    if spent.unpriced == samples or (spent.unpriced and not spent.cost):
+        yield "not known"
+        return
+    yield f"${spent.cost:,.4f}" if spent.cost < 1 else f"${spent.cost:,.2f}"
+    if spent.unpriced:
+        yield f"and {many(spent.unpriced, 'sample')} whose price is not known"
+
+
+def _time(part: RunPart) -> Iterator[str]:
+    yield f"{part.spent.seconds:,.1f} s in calls"
+    started, finished = part.facts.get("started"), part.facts.get("finished")
+    if finished:
+        yield f"finished {_moment(finished)}" + (f", started {_moment(started)}" if started else "")
+    else:
+        yield "not finished"
+
+
+def _moment(written: str) -> str:
+    return written.replace("T", " ").replace("+00:00", " UTC")
