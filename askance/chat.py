@@ -10,12 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from hashlib import sha256
-from json.encoder import encode_basestring
 from typing import Any, Literal, TypeAlias, cast, get_args
-
-from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.images import CLEAN, Image, ImagePolicy
@@ -33,61 +29,18 @@ FINISHES: tuple[FinishReason, ...] = get_args(FinishReason)
 Detail = Literal["auto", "low", "high", "original"]
 
 
-_NO_CONTROLS = bytes([10, *range(32, 256)])
-"""What UTF-8 is made of, but for the controls that JSON escapes otherwise than a line end."""
-
-
-def _quoted(text: str) -> str:
-    """`text` as a JSON string; prompts are long and have little in them to be escaped, which bytes do quickest."""
-    data = text.encode("utf-8", "surrogatepass")
-    if data.translate(None, _NO_CONTROLS):
-        return encode_basestring(text)
-    escaped = data.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-    return f'"{escaped.decode("utf-8", "surrogatepass")}"'
-
-
-_ROLES: Mapping[str, str] = {role: _quoted(role) for role in get_args(Role)}
-
-
-class _Written:
-    """A value that many requests have in common: its canonical JSON text is worked out once."""
-
-    __slots__ = ("_text",)
-    _text: str
-
-    @property
-    def written(self) -> str:
-        """`canonical_json` of the canonical form."""
-        text = getattr(self, "_text", None)
-        if text is None:
-            text = self._write()
-            object.__setattr__(self, "_text", text)
-        return text
-
-    def canonical(self) -> JsonObject:
-        return {}
-
-    def _write(self) -> str:
-        return canonical_json(self.canonical())
-
-
 @dataclass(frozen=True, slots=True)
-class TextPart(_Written):
+class TextPart:
     """A piece of text in a message."""
 
     text: str
 
-    @override
     def canonical(self) -> JsonObject:
         return {"type": "text", "text": self.text}
 
-    @override
-    def _write(self) -> str:
-        return f'{{"text":{_quoted(self.text)},"type":"text"}}'
-
 
 @dataclass(frozen=True, slots=True)
-class ImagePart(_Written):
+class ImagePart:
     """A picture in a message, known by its source bytes and the policy that prepares it."""
 
     image: Image
@@ -95,17 +48,11 @@ class ImagePart(_Written):
     detail: Detail = "auto"
     """Resolution hint of the provider."""
 
-    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = {"type": "image", "sha256": self.image.sha256, "policy": self.policy.canonical()}
         if self.detail != "auto":
             form["detail"] = self.detail
         return form
-
-    @override
-    def _write(self) -> str:
-        detail = "" if self.detail == "auto" else f'"detail":{_quoted(self.detail)},'
-        return f'{{{detail}"policy":{_policy_text(self.policy)},"sha256":"{self.image.sha256}","type":"image"}}'
 
 
 Part: TypeAlias = TextPart | ImagePart
@@ -124,7 +71,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Message(_Written):
+class Message:
     """One turn of a conversation."""
 
     role: Role
@@ -138,7 +85,6 @@ class Message(_Written):
         """The text parts, joined."""
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
-    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = {"role": self.role, "parts": [part.canonical() for part in self.parts]}
         if self.tool_calls:
@@ -146,15 +92,6 @@ class Message(_Written):
         if self.tool_call_id is not None:
             form["tool_call_id"] = self.tool_call_id
         return form
-
-    @override
-    def _write(self) -> str:
-        answered = "" if self.tool_call_id is None else f',"tool_call_id":{_quoted(self.tool_call_id)}'
-        calls = canonical_json([call.canonical() for call in self.tool_calls]) if self.tool_calls else ""
-        called = f',"tool_calls":{calls}' if calls else ""
-        parts = ",".join([part.written for part in self.parts])
-        role = _ROLES.get(self.role) or _quoted(self.role)
-        return f'{{"parts":[{parts}],"role":{role}{answered}{called}}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +107,7 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseFormat(_Written):
+class ResponseFormat:
     """The form that the endpoint is asked to hold the answer to; the schema is a copy of the one given."""
 
     kind: Literal["json_object", "json_schema"]
@@ -181,7 +118,6 @@ class ResponseFormat(_Written):
         if self.schema is not None:
             object.__setattr__(self, "schema", _own(self.schema))
 
-    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = {"kind": self.kind}
         if self.name is not None:
@@ -192,7 +128,7 @@ class ResponseFormat(_Written):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelId(_Written):
+class ModelId:
     """Which model answers: a name, not an address."""
 
     provider: str
@@ -204,7 +140,6 @@ class ModelId(_Written):
     answers."""
     api: Literal["chat", "responses"] = "chat"
 
-    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = (
             {"provider": self.provider, "model": self.model} if self.name is None else {"name": self.name}
@@ -222,7 +157,7 @@ class ModelId(_Written):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling(_Written):
+class Sampling:
     """How the answer is drawn; None leaves it to the endpoint."""
 
     temperature: float | None = None
@@ -234,7 +169,6 @@ class Sampling(_Written):
     logprobs: int | None = None
     """How many alternatives a token, 0 for the chosen token alone."""
 
-    @override
     def canonical(self) -> JsonObject:
         form: JsonObject = {}
         for name in ("temperature", "top_p", "seed", "max_tokens", "logprobs"):
@@ -247,7 +181,7 @@ class Sampling(_Written):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatRequest(_Written):
+class ChatRequest:
     """Exactly what can change the answer."""
 
     model: ModelId
@@ -262,6 +196,7 @@ class ChatRequest(_Written):
     own_limit: bool = field(default=False, compare=False)
     """Whether `max_tokens` is a default of ours: a recorded answer to the request without it answers this one too."""
     _key: str | None = field(default=None, init=False, repr=False, compare=False)
+    _written: str | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def turns(self) -> tuple[Message, ...]:
@@ -289,7 +224,6 @@ class ChatRequest(_Written):
             turns.append(message)
         return (*turns, *([Message("user", tuple(waiting))] if waiting else []))
 
-    @override
     def canonical(self) -> JsonObject:
         """The request as JSON values, with fields at their default left out."""
         form: JsonObject = {
@@ -309,21 +243,18 @@ class ChatRequest(_Written):
             form["draw"] = self.draw
         return form
 
-    @override
-    def _write(self) -> str:
-        draw = f'"draw":{canonical_json(self.draw)},' if self.draw else ""
-        extra = f'"extra":{canonical_json(self.extra)},' if self.extra else ""
-        messages = ",".join([message.written for message in self.messages])
-        response = "" if self.response is None else f',"response":{self.response.written}'
-        sampling = "" if (drawn := self.sampling.written) == "{}" else f',"sampling":{drawn}'
-        tools = f',"tools":{canonical_json([tool.canonical() for tool in self.tools])}' if self.tools else ""
-        return f'{{{draw}{extra}"messages":[{messages}],"model":{self.model.written}{response}{sampling}{tools}}}'
-
     def without_own_limit(self) -> ChatRequest | None:
         """The same request without a limit of ours; None where it has none."""
         if not self.own_limit:
             return None
         return replace(self, sampling=replace(self.sampling, max_tokens=None), own_limit=False)
+
+    @property
+    def written(self) -> str:
+        """The canonical JSON; worked out once."""
+        if self._written is None:
+            object.__setattr__(self, "_written", canonical_json(self.canonical()))
+        return self._written or ""
 
     @property
     def key(self) -> str:
@@ -503,13 +434,8 @@ def _key_of(kind: str, text: str) -> str:
     return sha256(f"{kind}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@lru_cache(maxsize=64)
 def _pictures_in(message: Message) -> list[ImagePart]:
     return [part for part in message.parts if isinstance(part, ImagePart)]
-
-
-def _policy_text(policy: ImagePolicy) -> str:
-    return canonical_json(policy.canonical())
 
 
 def _own(form: Any) -> Any:

@@ -149,7 +149,7 @@ class Plan:
 
     @property
     def price_dates(self) -> tuple[str, ...]:
-        """Dates of the price lists that `dollars` rests on; none where all prices are configured."""
+        """Dates or versions of the price lists that `dollars` rests on; none where all prices are configured."""
         return tuple(
             sorted({link.price.as_of for link in self.links if link.price and link.price.as_of and link.calls})
         )
@@ -288,7 +288,7 @@ class Role:
         Args:
             like: what calls like its own took on record.
         """
-        node, price, calls = self.node, self.node.model.settings.price, self.known + self.below
+        node, price, calls = self.node, self.node.model.price, self.known + self.below
         output = self.output.spread or like.output.spread
         known = self.known_input
         if like.factor is not None:

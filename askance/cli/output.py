@@ -86,7 +86,7 @@ def _notes(plan: Plan) -> Iterator[str]:
     for model, calls in plan.unpriced.items():
         yield f"No price is known for {model}, its {many(calls, 'call')} come on top: set `price` in askance.toml."
     for date in plan.price_dates:
-        yield f"List prices as of {date}; a `price` in askance.toml goes before them."
+        yield f"List prices of {date}; a `price` in askance.toml goes before them."
     guessed = dict.fromkeys(link.link for link in plan.links if link.calls and not link.measured)
     if guessed:
         yield f"Lengths of answers are estimates, for nothing like them is on record: {', '.join(guessed)}."

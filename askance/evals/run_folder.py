@@ -20,6 +20,7 @@ from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
 from askance.evals.unwritable import writing_to
 from askance.models.counting import counts_form
+from askance.models.spending.prices import list_version
 from askance.nodes.reply import READERS
 from askance.replay import Record, export_cassette, read_cassette, select
 
@@ -211,6 +212,7 @@ class RunFolder:
             "configuration": self.configuration,
             **({} if self.finished else {READ_BY: READERS}),
             **{name: there[name] for name in kept if name in there},
+            **({"prices": prices} if (prices := list_version() or there.get("prices")) else {}),
             **self._facts,
             **more,
         }

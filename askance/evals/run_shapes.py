@@ -53,6 +53,7 @@ DESCRIPTION = form(
     {"configuration": CONFIGURATION},
     {
         "askance": TEXT,
+        "prices": TEXT,
         "readers": COUNT,
         "hash": TEXT,
         "started": TEXT,

@@ -1,4 +1,4 @@
-"""GIF files: their header, and the file without its metadata."""
+"""GIF files: their blocks, and the file without its metadata."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from askance.images.info import ImageInfo, Unusable, cut, little
+from askance.images.info import Unusable, cut, little
 
 MAGICS = (b"GIF87a", b"GIF89a")
 
@@ -40,14 +40,6 @@ def blocks(data: bytes) -> Iterator[Block]:
             raise
     if not frames:
         raise Unusable("holds no frame")
-
-
-def header(data: bytes) -> ImageInfo:
-    """Size of the screen (or of the first frame, where that is larger) and number of frames."""
-    frames = [block.raw for block in blocks(data) if block.kind == "frame"]
-    left, top, width, height = (little(frames[0], 1 + 2 * index, 2) for index in range(4))
-    screen = little(data, 6, 2), little(data, 8, 2)
-    return ImageInfo("gif", max(screen[0], left + width), max(screen[1], top + height), "P", 8, len(frames))
 
 
 def without_metadata(data: bytes) -> bytes:

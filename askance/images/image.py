@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from askance.errors import BadImage
 from askance.images import fetch, pixels
 from askance.images.files import read_data_uri, read_file
-from askance.images.header import read_header
+from askance.images.header import read_header, without_metadata
 from askance.images.info import ImageInfo, Unusable
 from askance.images.policy import CLEAN, ImagePolicy
 from askance.images.prepare import MEMO, PreparedImage, prepare
@@ -253,7 +253,7 @@ class Image:
 
     def _decoded(self) -> Picture:
         with self._naming():
-            return pixels.decode(self.data, self.info)
+            return pixels.decode(without_metadata(self.data, self.info.format), self.info)
 
     def _naming(self) -> AbstractContextManager[None]:
         return _naming(self._label)

@@ -1,4 +1,4 @@
-"""JPEG files: their header, and the file without its metadata."""
+"""JPEG files: their segments, and the file without its metadata."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from askance.images import tiff
-from askance.images.info import ImageInfo, Unusable, big, cut
+from askance.images.info import Unusable, big, cut
 
 MAGIC = b"\xff\xd8\xff"
 
@@ -18,11 +17,9 @@ MOST_SCANNED = 1_000_000_000
 
 _EOI, _SOS, _COM = 0xD9, 0xDA, 0xFE
 _APP = range(0xE0, 0xF0)
-_FRAME_STARTS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _STANDALONE = frozenset({0x01, *range(0xD0, 0xDA)})
 _MARKER = re.compile(rb"\xff[\x01-\xfe]")
 _MARKER_AFTER_SCAN = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
-_MODES = {1: "L", 3: "RGB", 4: "CMYK"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +59,11 @@ def segments(data: bytes) -> Iterator[Segment]:
         yield Segment(marker, payload, data[start:at])
 
 
-def header(data: bytes) -> ImageInfo:
-    """What the frame header and the EXIF block say."""
-    turned, frame = 1, b""
-    for segment in segments(data):
-        if segment.marker == _SOS:
-            break
-        if segment.marker == 0xE1 and segment.payload.startswith(b"Exif\0\0") and turned == 1:
-            turned = tiff.orientation(segment.payload[6:])
-        elif segment.marker in _FRAME_STARTS:
-            frame = segment.payload
-    if not frame:
-        raise Unusable("is cut off before its picture begins", "Fetch or export it again.")
-    bits, components = big(frame, 0, 1), big(frame, 5, 1)
-    height, width = big(frame, 1, 2), big(frame, 3, 2)
-    if components not in _MODES:
-        raise Unusable(f"has {components} colour components, which no JPEG reader takes")
-    return ImageInfo("jpeg", width, height, _MODES[components], bits, orientation=turned)
+def exif(data: bytes) -> Iterator[bytes]:
+    """The EXIF blocks in front of the coded pixels."""
+    for segment in _head(data):
+        if segment.marker == 0xE1 and segment.payload.startswith(b"Exif\0\0"):
+            yield segment.payload[6:]
 
 
 def check_scans(data: bytes, pixels: int) -> None:
@@ -100,6 +85,23 @@ def without_metadata(data: bytes) -> bytes:
     further pictures behind the first, and every other application segment go.
     """
     return b"\xff\xd8" + b"".join(_kept(segment) for segment in segments(data))
+
+
+def head(data: bytes) -> bytes:
+    """What `without_metadata` gives, up to the first coded pixels.
+
+    Raises:
+        Unusable: the file is cut off or broken before.
+    """
+    return b"\xff\xd8" + b"".join(_kept(segment)[: 4 + len(segment.payload)] for segment in _head(data))
+
+
+def _head(data: bytes) -> Iterator[Segment]:
+    """The segments up to the first scan."""
+    for segment in segments(data):
+        yield segment
+        if segment.marker == _SOS:
+            return
 
 
 def _kept(segment: Segment) -> bytes:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import import_module
 from io import BytesIO
 from typing import TYPE_CHECKING, Literal
 
 from askance.images import jpeg, png
-from askance.images.info import MAX_PIXELS, ImageInfo, Unusable
+from askance.images.info import MAX_PIXELS, Format, ImageInfo, Unusable
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
+    from PIL.ImageFile import ImageFile
 
 Form = Literal["jpeg", "png"]
 """What is written."""
@@ -22,26 +24,56 @@ QUALITY = 90
 _SHRINK = 0.75
 
 
+_PLUGINS: dict[Format, str] = {
+    "bmp": "Bmp", "gif": "Gif", "jpeg": "Jpeg", "png": "Png", "tiff": "Tiff", "webp": "WebP",
+}  # fmt: skip
+"""How Pillow calls the reader of each format."""
+
+_MILLIONS, _SCALE = MAX_PIXELS // 1_000_000, "Scale it down first."
+
+
 @contextmanager
 def _guarded() -> Generator[None]:
+    from PIL.Image import DecompressionBombError
+
     try:
         yield
     except Unusable:
         raise
+    except DecompressionBombError as error:
+        raise Unusable(f"has more than {_MILLIONS} million pixels", _SCALE) from error
     # Pillow's readers raise whatever their parsing runs into: OSError, SyntaxError, struct.error, KeyError, …
     except Exception as error:
         raise Unusable(f"cannot be decoded: {str(error) or type(error).__name__}") from error
 
 
-def verify(data: bytes, info: ImageInfo) -> None:
+def opened(data: bytes, form: Format) -> ImageFile:
+    """The picture with its header read and nothing decoded.
+
+    Pillow's reader is taken directly: `Image.open` warns of large pictures on stderr before anyone can refuse them,
+    and makes another format of a JPEG file with further pictures in it.
+
+    Raises:
+        Unusable: a broken header, or too many pixels.
+    """
+    with _guarded():
+        plugin = import_module(f"PIL.{_PLUGINS[form]}ImagePlugin")
+        picture: ImageFile = getattr(plugin, f"{_PLUGINS[form]}ImageFile")(BytesIO(data))
+    width, height = picture.size
+    if width * height > MAX_PIXELS:
+        raise Unusable(f"has {width}×{height} pixels, more than {_MILLIONS} million", _SCALE)
+    return picture
+
+
+def verify(data: bytes, form: Format) -> None:
     """Decode once, at the lowest resolution that the format offers.
 
     Raises:
         Unusable: the picture is cut off or broken.
     """
+    picture = _decodable(data, form)
     with _guarded():
-        picture = _opened(data, info)
-        if info.format == "jpeg":
+        if form == "jpeg":
             picture.draft(picture.mode, (1, 1))
         picture.load()
 
@@ -52,21 +84,17 @@ def decode(data: bytes, info: ImageInfo) -> Picture:
     Raises:
         Unusable: the picture is cut off or broken.
     """
+    picture = _decodable(data, info.format)
     with _guarded():
-        picture = _opened(data, info)
         picture.load()
         # Pillow turns a TIFF upright while it loads it.
         return plain(picture if info.format == "tiff" else _upright(picture, info.orientation))
 
 
-def _opened(data: bytes, info: ImageInfo) -> Picture:
-    from PIL import Image
-
-    if info.format == "jpeg":
-        jpeg.check_scans(data, info.width * info.height)
-    picture = Image.open(BytesIO(data), formats=[info.format.upper()])
-    if picture.width * picture.height > MAX_PIXELS:
-        raise Unusable(f"has {picture.width}×{picture.height} pixels, more than its header says")
+def _decodable(data: bytes, form: Format) -> ImageFile:
+    picture = opened(data, form)
+    if form == "jpeg":
+        jpeg.check_scans(data, picture.width * picture.height)
     return picture
 
 

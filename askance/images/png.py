@@ -1,4 +1,4 @@
-"""PNG files: their header, and the file without its metadata."""
+"""PNG files: their chunks, and the file without its metadata."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from askance.images import tiff
-from askance.images.info import ImageInfo, Unusable, big, cut
+from askance.images.info import big, cut
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 
 _KEPT = frozenset({b"bKGD", b"cHRM", b"cICP", b"cLLI", b"gAMA", b"iCCP", b"mDCV", b"pHYs", b"sBIT", b"sRGB", b"tRNS"})
 """Auxiliary chunks that say how the pixels look."""
-_MODES = {0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
+_COLOURS = {"L": 0, "RGB": 2, "RGBA": 6}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +46,19 @@ def chunks(data: bytes) -> Iterator[Chunk]:
         at += len(raw)
 
 
-def header(data: bytes) -> ImageInfo:
-    """What the header, animation and EXIF chunks say."""
-    first = next(chunks(data))
-    if first.kind != b"IHDR" or len(first.payload) != 13:
-        raise Unusable("has a broken PNG header")
-    width, height = big(first.payload, 0, 4), big(first.payload, 4, 4)
-    bits, colour = first.payload[8], first.payload[9]
-    if colour not in _MODES:
-        raise Unusable(f"has the PNG colour type {colour}, which does not exist")
-    mode = "1" if colour == 0 and bits == 1 else _MODES[colour]
-    frames, turned = 1, 1
-    for chunk in chunks(data):
-        if chunk.kind == b"acTL":
-            frames = max(1, big(chunk.payload, 0, 4))
-        elif chunk.kind == b"eXIf":
-            turned = tiff.orientation(chunk.payload.removeprefix(b"Exif\0\0"))
-    return ImageInfo("png", width, height, mode, bits, frames, turned)
+def bits(data: bytes) -> int:
+    """Bits a channel."""
+    return next(chunks(data)).payload[8]
+
+
+def frames(data: bytes) -> int:
+    """Pictures of an animation; 1 of a still picture."""
+    return next((max(1, big(chunk.payload, 0, 4)) for chunk in chunks(data) if chunk.kind == b"acTL"), 1)
+
+
+def exif(data: bytes) -> Iterator[bytes]:
+    """The EXIF blocks; they stand before or after the pixels."""
+    return (chunk.payload.removeprefix(b"Exif\0\0") for chunk in chunks(data) if chunk.kind == b"eXIf")
 
 
 def without_metadata(data: bytes) -> bytes:
@@ -93,10 +88,9 @@ def write(size: tuple[int, int], mode: str, pixels: bytes, *, profile: bytes | N
         profile: A colour profile.
     """
     width, height = size
-    colour = {shape: code for code, shape in _MODES.items()}[mode]
     stride = width * len(mode)
     rows = b"".join(b"\0" + pixels[at : at + stride] for at in range(0, stride * height, stride))
-    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, colour, 0, 0, 0])
+    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, _COLOURS[mode], 0, 0, 0])
     colours = _chunk(b"iCCP", b"icc\0\0" + _stored(profile)) if profile else b""
     return MAGIC + _chunk(b"IHDR", head) + colours + _chunk(b"IDAT", _stored(rows)) + _chunk(b"IEND", b"")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from weakref import ref
 
 from askance.images import pixels, png
-from askance.images.header import STRIPPERS, read_header
+from askance.images.header import read_header, without_metadata
 from askance.images.info import MEDIA_TYPES, ImageInfo, Unusable
 
 if TYPE_CHECKING:
@@ -56,11 +56,10 @@ def prepare(data: bytes, policy: ImagePolicy) -> PreparedImage:
     info = read_header(data)
     if policy.name == "original":
         return _prepared(data, info.media_type, (info.width, info.height))
-    strip = STRIPPERS.get(info.format)
-    stripped = strip(data) if strip else data
+    stripped = without_metadata(data, info.format)
     if _must_encode(stripped, info, policy):
         return _encoded(stripped, info, policy)
-    pixels.verify(stripped, info)
+    pixels.verify(stripped, info.format)
     return _prepared(stripped, info.media_type, (info.width, info.height))
 
 

@@ -1,31 +1,16 @@
-"""TIFF directories: the header of a TIFF file, and the orientation inside EXIF blocks, which have the same form."""
+"""TIFF directories: the pages of a TIFF file, and the orientation inside EXIF blocks, which have the same form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from askance.images.info import ImageInfo, Unusable, big, cut, little
+from askance.images.info import Unusable, big, cut, little
 
 MAGICS = (b"II*\0", b"MM\0*")
 
-_WIDTH, _HEIGHT, _BITS, _PHOTOMETRIC, _ORIENTATION, _SAMPLES = 0x100, 0x101, 0x102, 0x106, 0x112, 0x115
+_ORIENTATION = 0x112
 _SHORT, _LONG = 3, 4
-_MODES = {0: "L", 1: "L", 2: "RGB", 3: "P", 5: "CMYK", 6: "RGB", 8: "LAB"}
-_MOST_FRAMES = 1000
-
-
-def header(data: bytes) -> ImageInfo:
-    """What the first directory of a TIFF file says."""
-    tags, frames = directory(data), _frames(data)
-    width, height = tags.get(_WIDTH, 0), tags.get(_HEIGHT, 0)
-    bits, samples = tags.get(_BITS, 1), tags.get(_SAMPLES, 1)
-    mode = _MODES.get(tags.get(_PHOTOMETRIC, 1), "L")
-    if mode == "L":
-        mode = "1" if bits == 1 else "LA" if samples == 2 else "L"
-    elif mode == "RGB" and samples == 4:
-        mode = "RGBA"
-    orientation = tags.get(_ORIENTATION, 1)
-    return ImageInfo("tiff", width, height, mode, bits, frames, orientation if 1 <= orientation <= 8 else 1)
+_MOST_PAGES = 1000
 
 
 def orientation(exif: bytes) -> int:
@@ -35,6 +20,23 @@ def orientation(exif: bytes) -> int:
     except Unusable:
         return 1
     return found if 1 <= found <= 8 else 1
+
+
+def pages(data: bytes) -> int:
+    """Pages of a TIFF file: the length of the chain of directories, as far as it can be followed, and 1000 at most.
+
+    Raises:
+        Unusable: the first directory is cut off.
+    """
+    number, seen = _numbers(data), set[int]()
+    start = number(data, 4, 4)
+    while start and start not in seen and len(seen) < _MOST_PAGES:
+        seen.add(start)
+        try:
+            start = number(data, start + 2 + 12 * number(data, start, 2), 4)
+        except Unusable:
+            break
+    return len(seen)
 
 
 def directory(data: bytes) -> dict[int, int]:
@@ -66,16 +68,3 @@ def _entry(data: bytes, at: int, number: Callable[[bytes, int, int], int]) -> tu
         return tag, None
     place = at + 8 if size * count <= 4 else number(data, at + 8, 4)
     return tag, number(data, place, size) if place + size <= len(data) else None
-
-
-def _frames(data: bytes) -> int:
-    """Length of the chain of directories, as far as it can be followed."""
-    number, seen = _numbers(data), set[int]()
-    start = number(data, 4, 4)
-    while start and start not in seen and len(seen) < _MOST_FRAMES:
-        seen.add(start)
-        try:
-            start = number(data, start + 2 + 12 * number(data, start, 2), 4)
-        except Unusable:
-            break
-    return len(seen)

@@ -1,15 +1,14 @@
-"""WebP files: their header, and the file without its metadata."""
+"""WebP files: their chunks, and the file without its metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from askance.images import tiff
-from askance.images.info import ImageInfo, Unusable, cut, little
+from askance.images.info import Unusable, cut, little
 
 _KEPT = frozenset({b"ALPH", b"ANIM", b"ANMF", b"ICCP", b"VP8 ", b"VP8L", b"VP8X"})
-_EXIF_AND_XMP, _ANIMATED, _ALPHA = 0x0C, 0x02, 0x10
+_EXIF_AND_XMP = 0x0C
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +46,9 @@ def chunks(data: bytes) -> Iterator[Chunk]:
         at += 8 + length + length % 2
 
 
-def header(data: bytes) -> ImageInfo:
-    """What the first chunk, the animation and the EXIF chunk say."""
-    found = list(chunks(data))
-    if not found:
-        raise Unusable("is cut off before its picture begins", "Fetch or export it again.")
-    width, height, alpha, animated = _first(found[0])
-    frames = sum(chunk.kind == b"ANMF" for chunk in found) if animated else 1
-    exif = next((chunk.payload for chunk in found if chunk.kind == b"EXIF"), b"")
-    turned = tiff.orientation(exif.removeprefix(b"Exif\0\0")) if exif else 1
-    return ImageInfo("webp", width, height, "RGBA" if alpha else "RGB", 8, max(1, frames), turned)
-
-
-def _first(chunk: Chunk) -> tuple[int, int, bool, bool]:
-    """Width, height, whether it has transparency, whether it moves."""
-    body = chunk.payload
-    if chunk.kind == b"VP8X":
-        flags = little(body, 0, 1)
-        width, height = 1 + little(body, 4, 3), 1 + little(body, 7, 3)
-        return width, height, bool(flags & _ALPHA), bool(flags & _ANIMATED)
-    if chunk.kind == b"VP8 " and body[3:6] == b"\x9d\x01\x2a":
-        return little(body, 6, 2) & 0x3FFF, little(body, 8, 2) & 0x3FFF, False, False
-    if chunk.kind == b"VP8L" and body[:1] == b"\x2f":
-        bits = little(body, 1, 4)
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF), bool(bits >> 28 & 1), False
-    raise Unusable("has a broken WebP header")
+def exif(data: bytes) -> Iterator[bytes]:
+    """The EXIF blocks."""
+    return (chunk.payload.removeprefix(b"Exif\0\0") for chunk in chunks(data) if chunk.kind == b"EXIF")
 
 
 def without_metadata(data: bytes) -> bytes:

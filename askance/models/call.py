@@ -31,6 +31,7 @@ from askance.models.scope import scope
 from askance.models.settings import DEFAULT_TIMEOUT
 from askance.models.spending.budget import NOTHING, Amount
 from askance.models.spending.budgeted import check_price, may_be_billed, worst_of
+from askance.models.spending.prices import price_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,10 +229,10 @@ class Calls:
 
     async def _tried(self, call: Call) -> ChatResponse:
         """One try, where its worst case fits into the budget."""
-        purse, price = self._purse, self._settings.price
+        purse = self._purse
         if purse is None:
             return await self._placed(call)
-        what = f"the next call of {self._settings.id}"
+        what, price = f"the next call of {self._settings.id}", price_of(self._settings)
         reservation, worst = await purse.reserve(lambda: worst_of(call.request, price), what=what)
         actual = worst
         try:

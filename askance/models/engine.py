@@ -20,7 +20,6 @@ from askance.models.pacing.room import DEFAULT_CONCURRENCY, Room
 from askance.models.recording import Shelf
 from askance.models.retry import RetryPolicy
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, Rung
-from askance.models.spending.prices import list_price
 from askance.replay import STORE_VARIABLE, Mode, Records, Store, find_store
 
 if TYPE_CHECKING:
@@ -102,7 +101,6 @@ class Engine:
             image_policy=self.image_policy or settings.image_policy,
             timeout=self.timeout or settings.timeout or DEFAULT_TIMEOUT,
             protocol=self.protocol or settings.protocol,
-            price=settings.price or list_price(settings.id),
         )
 
     @property

@@ -28,6 +28,7 @@ from askance.models.events import tell
 from askance.models.loop import live
 from askance.models.probe import Probe
 from askance.models.scope import scope
+from askance.models.spending.prices import price_of
 from askance.replay import Mode, Record
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from askance.images import Image
     from askance.models.backend import Backend
     from askance.models.engine import Engine
-    from askance.models.settings import ModelSettings, Rung
+    from askance.models.settings import ModelSettings, Price, Rung
 
 _log = logging.getLogger("askance")
 
@@ -200,9 +201,14 @@ class Model:
         """Whether the user wants recorded answers of this outcome asked again."""
         return outcome in self.engine.retry
 
+    @property
+    def price(self) -> Price | None:
+        """The configured price, else the list price; None where neither is known."""
+        return price_of(self.settings)
+
     def cost(self, usage: Usage) -> float | None:
         """US dollars for `usage`; None where no price is known."""
-        return self.settings.price.cost(usage) if self.settings.price is not None else None
+        return self.price.cost(usage) if self.price is not None else None
 
     async def rung(self) -> Rung:
         """The form in which answers are asked for.

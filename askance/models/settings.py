@@ -40,7 +40,7 @@ class Price:
     up_to: int | None = None
     """Longest input, in tokens, that the price holds for."""
     as_of: str | None = None
-    """Date of the price list that it is from; None where it is configured."""
+    """Price list that it is from: a date, or a package and its version; None where it is configured."""
 
     def cost(self, usage: Usage) -> float | None:
         """US dollars for `usage`; None where the endpoint did not count, or the price does not hold for it.

@@ -242,7 +242,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                     key=response.meta.key or request.key,
                     model=self._model_name,
                     usage=response.usage,
-                    cost=self.model.cost(response.usage),
+                    cost=None if response.meta.replayed else self.model.cost(response.usage),
                     meta=response.meta,
                 )
             )

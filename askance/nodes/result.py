@@ -43,7 +43,7 @@ class Call:
     kind: str = "chat"
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
-    """US dollars at the configured price; None where no price is known."""
+    """US dollars at the configured price, else the list price; None where none is known, and of an answer on record."""
     meta: CallMeta = field(default_factory=CallMeta, compare=False)
 
 

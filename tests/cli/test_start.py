@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.cli.command import Command, finish, start
 
 CHAIN = ("run", "action-reason")
-HEAVY = {"PIL", "diskcache", "httpx2", "langchain_core", "langsmith", "openai", "torch"}
+HEAVY = {"PIL", "diskcache", "genai_prices", "httpx2", "langchain_core", "langsmith", "openai", "torch"}
 
 
 def loaded(*arguments: str) -> set[str]:
@@ -44,3 +47,26 @@ def test_with_and_without_langchain_the_lines_are_the_same(
     replayed = finish(start(*run, "--replay"))
 
     assert (replayed.code, replayed.stable) == (0, made.stable)
+
+
+LISTED = """
+import asyncio, sys
+from askance.chat import ChatRequest, ChatResponse, Message, ModelId, TextPart, Usage
+from askance.models import Engine, get_model
+from askance.replay import MemoryStore, Record
+
+store, told = MemoryStore(), []
+model = get_model("openai:gpt-4o", engine=Engine(mode="replay", records=store, observers=[told.append]))
+request = ChatRequest(model=ModelId("openai", "gpt-4o"), messages=(Message("user", (TextPart("What?"),)),))
+answer = ChatResponse(text="red", usage=Usage(input=1_000_000, output=0))
+store.put(Record.make("chat", request.canonical(), answer.canonical()))
+asyncio.run(model.generate(request))
+print([event.phase for event in told], "genai_prices" in sys.modules)
+print(model.cost(answer.usage), "genai_prices" in sys.modules)
+"""
+
+
+def test_a_replay_of_a_model_with_a_list_price_loads_no_price_list() -> None:
+    done = subprocess.run([sys.executable, "-c", LISTED], capture_output=True, text=True, check=False)
+
+    assert (done.stderr, done.stdout) == ("", "['replayed'] False\n2.5 True\n")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 
 import pytest
+from PIL.PngImagePlugin import PngInfo
 
 from askance.errors import BadImage
 from askance.images import Image, ImageInfo
@@ -45,6 +47,43 @@ def test_the_header_says_what_the_picture_is(data: bytes, info: ImageInfo) -> No
     assert Image.from_bytes(data).info == info
 
 
+def exif_behind_the_pixels() -> bytes:
+    plain, block = samples.encoded(samples.photo(), "PNG"), b"eXIf" + samples.exif(6).removeprefix(b"Exif\0\0")
+    return plain[:-12] + struct.pack(">I", len(block) - 4) + block + struct.pack(">I", zlib.crc32(block)) + plain[-12:]
+
+
+def odd_exif() -> bytes:
+    """A JPEG with an EXIF block of 100 entries that lie outside it, about which Pillow would warn on stderr."""
+    entries = b"".join(struct.pack("<HHII", 1000 + number, 7, 60_000, 8) for number in range(100))
+    block = b"Exif\0\0II*\0\x08\0\0\0" + struct.pack("<H", 100) + entries + bytes(4)
+    plain = samples.encoded(samples.photo(), "JPEG")
+    return plain[:2] + b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block + plain[2:]
+
+
+def much_text() -> bytes:
+    """A PNG with more text than Pillow unpacks."""
+    text = PngInfo()
+    text.add_text("Workflow", "nodes " * 500_000, zip=True)
+    return samples.encoded(samples.photo(), "PNG", pnginfo=text)
+
+
+UPRIGHT = ImageInfo("jpeg", 48, 32, "RGB")
+METADATA = {
+    "exif behind the pixels": (exif_behind_the_pixels(), ImageInfo("png", 48, 32, "RGB", orientation=6)),
+    "odd exif": (odd_exif(), UPRIGHT),
+    "turned by xmp alone": (samples.encoded(samples.photo(), "JPEG", xmp=b'<x tiff:Orientation="6"/>'), UPRIGHT),
+    "much text": (much_text(), ImageInfo("png", 48, 32, "RGB")),
+}
+
+
+@pytest.mark.parametrize(("data", "info"), METADATA.values(), ids=METADATA)
+def test_metadata_is_kept_from_pillow(data: bytes, info: ImageInfo) -> None:
+    image = Image.from_bytes(data)
+    assert image.info == info
+    assert image.prepare().height == (48 if info.orientation == 6 else 32)
+    assert image.open().height == image.prepare().height
+
+
 def bomb_png(width: int, height: int) -> bytes:
     head = b"IHDR" + struct.pack(">II", width, height) + b"\x08\x02\0\0\0"
     start = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
@@ -60,7 +99,8 @@ def bomb_gif(width: int, height: int) -> bytes:
 
 TOO_MANY = "has {}×{} pixels, more than 50 million. Scale it down first."
 CUT_OFF = "is cut off. Fetch or export it again."
-NO_START = "is cut off before its picture begins. Fetch or export it again."
+BROKEN = "cannot be decoded: …. Save it anew, or leave it out."
+"""In Pillow's words, which differ between its versions."""
 UNKNOWN = "holds no picture that is known here: it begins with {!r}. Known are PNG, JPEG, WebP, GIF, BMP and TIFF."
 
 BAD = {
@@ -68,20 +108,20 @@ BAD = {
     "text": (b"just some words", UNKNOWN.format(b"just some wo")),
     "svg": (b"<svg/>", UNKNOWN.format(b"<svg/>")),
     "bomb": (bomb_png(60_000, 60_000), TOO_MANY.format(60_000, 60_000)),
-    "bomb in a small screen": (bomb_gif(60_000, 60_000), TOO_MANY.format(60_000, 60_000)),
-    "no pixels": (bomb_png(0, 5), "has no pixels (0×5). Save it anew, or leave it out."),
+    "bomb in a small screen": (bomb_gif(60_000, 60_000), "has more than 50 million pixels. Scale it down first."),
+    "no pixels": (bomb_png(0, 5), BROKEN),
     "png of a magic alone": (b"\x89PNG\r\n\x1a\n", CUT_OFF),
     "png without its end": (samples.png()[:-12], CUT_OFF),
-    "jpeg of a magic alone": (b"\xff\xd8\xff", NO_START),
+    "jpeg of a magic alone": (b"\xff\xd8\xff", BROKEN),
     "jpeg cut in its header": (samples.jpeg()[:100], CUT_OFF),
     "webp cut": (samples.webp()[:-10], CUT_OFF),
-    "webp of a magic alone": (b"RIFF\x04\0\0\0WEBP", NO_START),
+    "webp of a magic alone": (b"RIFF\x04\0\0\0WEBP", BROKEN),
     "gif cut": (samples.gif()[:200], CUT_OFF),
-    "tiff cut": (samples.encoded(samples.photo(), "TIFF")[:9], CUT_OFF),
-    "bmp cut": (b"BM\0\0", CUT_OFF),
+    "tiff cut": (samples.encoded(samples.photo(), "TIFF")[:9], BROKEN),
+    "bmp cut": (b"BM\0\0", BROKEN),
     "jpeg of two components": (
         samples.encoded(samples.photo(mode="L"), "JPEG").replace(b"\0\x30\x01", b"\0\x30\x02", 1),
-        "has 2 colour components, which no JPEG reader takes. Save it anew, or leave it out.",
+        BROKEN,
     ),
 }
 
@@ -90,7 +130,8 @@ BAD = {
 def test_what_is_no_picture_says_why(data: bytes, reason: str) -> None:
     with pytest.raises(BadImage) as caught:
         Image.from_bytes(data, name="ad.jpg").prepare()
-    assert str(caught.value) == f"The picture 'ad.jpg' {reason}"
+    pattern = re.escape(f"The picture 'ad.jpg' {reason}").replace("…", ".+")
+    assert re.fullmatch(pattern, str(caught.value))
 
 
 def test_the_limit_is_checked_before_anything_is_decoded() -> None:

@@ -22,6 +22,7 @@ from askance.models.openai.responses import to_responses
 from askance.models.recording import sent_images
 from askance.models.scope import Pending
 from askance.models.spending.budgeted import worst_of
+from askance.models.spending.prices import price_of
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
@@ -247,7 +248,7 @@ class Queue:
             return None
         if (over := _again(self.over)) is not None:
             raise over
-        price = settings.price
+        price = price_of(settings)
         return worst_of(request, price, share=1.0 if price is None or price.batch is None else price.batch)
 
     def _write(self, target: str, line: bytes, call: bytes, *, key: str, worst: Amount | None) -> None:

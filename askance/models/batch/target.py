@@ -88,16 +88,16 @@ class Target:
     @property
     def share(self) -> float:
         """Part of the price that is asked in a batch; all of it where that is not known."""
-        price = self.model.settings.price
+        price = self.model.price
         return 1.0 if price is None or price.batch is None else price.batch
 
     def cost(self, usage: Usage) -> Amount | None:
         """What a call that took `usage` has cost; None where the endpoint did not count."""
-        return Amount.of(usage, self.model.settings.price, share=self.share)
+        return Amount.of(usage, self.model.price, share=self.share)
 
     def put(self, record: Record, usage: Usage) -> None:
         """Records an answer and tells the engine's observers; runs in a thread."""
-        engine, price = self.model.engine, self.model.settings.price
+        engine, price = self.model.engine, self.model.price
         engine.shelf.records.put(record)
         if engine.retry:
             engine.shelf.renewed(record.key)

@@ -28,6 +28,7 @@ from askance.errors import (
 )
 from askance.models.loop import PerLoop
 from askance.models.spending.budget import NOTHING, Amount
+from askance.models.spending.prices import price_of
 from askance.models.spending.tokens import worst_case
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def check_price(settings: ModelSettings, dollars: float | None) -> None:
     Raises:
         UsageError: it is not.
     """
-    if dollars is not None and settings.price is None:
+    if dollars is not None and price_of(settings) is None:
         raise UsageError(
             f"What {str(settings.id)!r} costs is not known, so a budget in dollars cannot hold it.",
             hint="Set its `price` in askance.toml (US dollars for a million tokens, 0 where it is free), or give a "

@@ -1,4 +1,6 @@
-"""List prices of the models that are reached at their provider's own endpoint: a dated file beside this module.
+"""List prices of the models that are reached at their provider's own endpoint: those of the package genai-prices.
+
+A file beside this module has what the package lacks: longest answers, batch discounts, and some models, with a date.
 
 A configured price goes before them. A server at an address of one's own has no price unless one is configured, and a
 model without a price is not free: its cost is not known, and whoever adds up says so.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,6 +21,7 @@ from askance.models.settings import Price
 
 if TYPE_CHECKING:
     from askance.chat import ModelId
+    from askance.models.settings import ModelSettings
 
 PRICES = Path(__file__).with_name("prices.json")
 
@@ -35,30 +39,71 @@ _DATED = re.compile(r"-(latest|\d{8}|\d{4}-\d{2}-\d{2})$")
 """What a name says about the release rather than the model."""
 
 
+def price_of(settings: ModelSettings) -> Price | None:
+    """The configured price, else the list price; None where neither is known."""
+    return settings.price or list_price(settings.id)
+
+
+@cache
 def list_price(model: ModelId) -> Price | None:
-    """The list price of `model`; None where none is known."""
-    found = _entry(model)
-    if found is None:
+    """The list price of `model` today; None where none is known. The first one takes a third of a second."""
+    provider, name = _provider_of(model)
+    if provider is None or provider not in _providers():
         return None
-    provider, entry = found
-    prices = {name: value for name, value in entry.items() if name != "most"}
-    return Price(**prices, batch=provider["batch"], as_of=provider["as_of"])
+    there, own = _providers()[provider], _entry(model) or {}
+    listed = _listed(provider, name) or _listed(provider, _DATED.sub("", name))
+    if listed is None and "input" not in own:
+        return None
+    found = {name: value for name, value in own.items() if name != "most"}
+    as_of = there["as_of"]
+    if listed is not None:
+        # A higher price of written input counts where the provider writes unasked, not where a request asks for it.
+        found |= {name: value for name, value in listed.items() if name != "written" or there["writes"]}
+        as_of = list_version()
+    return Price(**found, batch=there["batch"], as_of=as_of)
 
 
 def longest_answer(model: ModelId) -> int | None:
     """Most tokens that `model` writes where no limit is set; None where that is not known."""
     found = _entry(model)
-    return None if found is None else found[1]["most"]
+    return None if found is None else found["most"]
 
 
-def _entry(model: ModelId) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    """What the file says of the provider and of the model."""
-    provider, name = _provider_of(model)
-    listed = _providers().get(provider or "")
-    if listed is None:
+def list_version() -> str | None:
+    """Name and version of the package whose prices were looked up in this process; None where none were."""
+    package = sys.modules.get("genai_prices")
+    return None if package is None else f"genai-prices {package.__version__}"
+
+
+def _listed(provider: str, name: str) -> Mapping[str, Any] | None:
+    """What genai-prices says of a model, in the names of `Price`; None where it lacks the model."""
+    from genai_prices import Usage, calc_price
+    from genai_prices.types import TieredPrices
+
+    try:
+        prices = calc_price(Usage(), name, provider_id=provider).model_price
+    except LookupError:
         return None
-    entry = listed["models"].get(name) or listed["models"].get(_DATED.sub("", name))
-    return None if entry is None else (listed, entry)
+    parts = {
+        "input": prices.input_mtok,
+        "cached": prices.cache_read_mtok,
+        "written": prices.cache_write_mtok,
+        "output": prices.output_mtok,
+    }
+    if parts["input"] is None or parts["output"] is None:
+        return None
+    tiered = [part for part in parts.values() if isinstance(part, TieredPrices)]
+    ends = [tier.start for part in tiered for tier in part.tiers]
+    base = {name: part.base if isinstance(part, TieredPrices) else part for name, part in parts.items()}
+    found: dict[str, Any] = {name: float(part) for name, part in base.items() if part is not None}
+    return found | ({"up_to": min(ends)} if ends else {})
+
+
+def _entry(model: ModelId) -> Mapping[str, Any] | None:
+    """What the file beside this module says of the model."""
+    provider, name = _provider_of(model)
+    models = _providers().get(provider or "", {"models": {}})["models"]
+    return models.get(name) or models.get(_DATED.sub("", name))
 
 
 def _provider_of(model: ModelId) -> tuple[str | None, str]:

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from askance.chat import canonical_json
 from askance.models.counters import Counters
 from askance.models.vllm.metrics import Hits, no_picture_found, nothing_reused
 from askance.models.vllm.wording import name_of
@@ -58,7 +59,8 @@ class Tally:
         counters.prefix_reused += usage.cached or 0
         self._longest = max(self._longest, usage.input or 0)
         self._seen.update(map(name_of, request.images))
-        self._begun.update(part.written for message in request.messages[:1] for part in message.parts[:1])
+        begun = (part for message in request.messages[:1] for part in message.parts[:1])
+        self._begun.update(canonical_json(part.canonical()) for part in begun)
 
     def measured(self, fresh: Hits) -> None:
         """Takes in what the caches did since they were measured last."""

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from importlib.metadata import version
 
 import pytest
 
 from askance.chat import ModelId, Usage
 from askance.models import Price
+from askance.models.spending import prices
 from askance.models.spending.prices import PRICES, list_price, longest_answer
 
-GPT_4O = Price(input=2.5, cached=1.25, output=10, batch=0.5, as_of="2026-11-18")
+GPT_4O = Price(input=2.5, cached=1.25, output=10, batch=0.5, as_of=f"genai-prices {version('genai-prices')}")
 
 
 @pytest.mark.parametrize(
@@ -86,14 +88,48 @@ def test_what_is_free_costs_nothing_though_nobody_counted() -> None:
     assert Price(input=0, output=0, cached=1).cost(Usage()) is None
 
 
-def test_every_entry_of_the_file_is_a_price_with_a_date_and_a_source() -> None:
+def test_input_that_is_written_unasked_has_a_price_of_its_own() -> None:
+    asked = list_price(ModelId("openai", "gpt-5.6-sol"))
+    unasked = list_price(ModelId("langchain", "anthropic:claude-sonnet-4-5-20250929"))
+
+    assert asked is not None
+    assert unasked is not None
+    assert (asked.input, asked.written, asked.up_to) == (4, 5, 272_000)
+    assert (unasked.input, unasked.written, unasked.up_to) == (3, None, 200_000)
+
+
+def lacking(provider: str, name: str) -> None:
+    """A package without prices."""
+
+
+def test_a_model_that_the_package_lacks_has_the_price_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prices, "_listed", lacking)
+    list_price.cache_clear()
+    try:
+        price = list_price(ModelId("openai", "gpt-6.2-astra"))
+    finally:
+        list_price.cache_clear()
+
+    assert price == Price(input=8, cached=0.4, written=10, output=40, up_to=272_000, batch=0.5, as_of="2026-11-18")
+
+
+def test_every_entry_of_the_file_has_a_longest_answer_and_a_source() -> None:
     providers = json.loads(PRICES.read_text(encoding="utf-8"))["providers"]
 
     for provider in providers.values():
         assert date.fromisoformat(provider["as_of"]).year >= 2026
         assert provider["sources"]
         for entry in provider["models"].values():
-            assert (
-                {"input", "output", "most"} <= entry.keys() <= {"input", "output", "cached", "written", "up_to", "most"}
-            )
-            assert 0 < entry.get("cached", 0.001) < entry["input"] < entry["output"]
+            assert {"most"} <= entry.keys() <= {"input", "output", "cached", "written", "up_to", "most"}
+            assert ("input" in entry) == ("output" in entry)
+
+
+def test_every_listed_model_has_a_price() -> None:
+    providers = json.loads(PRICES.read_text(encoding="utf-8"))["providers"]
+    langchain = {"anthropic": "anthropic", "google": "google_genai", "openai": "openai"}
+
+    for provider, there in providers.items():
+        for name in there["models"]:
+            price = list_price(ModelId("langchain", f"{langchain[provider]}:{name}"))
+            assert price is not None, name
+            assert 0 < (price.cached or 0.001) < price.input < price.output
