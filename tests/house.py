@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("chat",),
     ("replay", "prompts"),
     ("models",),
-    ("nodes",),
+    ("nodes", "workspace"),
     ("tools",),
     ("agents",),
     ("chains",),

@@ -12,18 +12,17 @@ from askance.chains.reading import LINKS, Given, Link, Reading
 if TYPE_CHECKING:
     from askance.chains.batches import read_in_batches
     from askance.chains.oddities import SeenContext, about_picture, explain, identify
-    from askance.chains.planned import LinkPlan, Plan
-    from askance.chains.planning import plan, plan_all
+    from askance.chains.planner import LinkPlan, Plan, Planner, plan
 
 _LAZY = {
-    "LinkPlan": "askance.chains.planned",
-    "Plan": "askance.chains.planned",
+    "LinkPlan": "askance.chains.planner",
+    "Plan": "askance.chains.planner",
+    "Planner": "askance.chains.planner",
     "SeenContext": "askance.chains.oddities",
     "about_picture": "askance.chains.oddities",
     "explain": "askance.chains.oddities",
     "identify": "askance.chains.oddities",
-    "plan": "askance.chains.planning",
-    "plan_all": "askance.chains.planning",
+    "plan": "askance.chains.planner",
     "read_in_batches": "askance.chains.batches",
 }
 """Names that a reading does not need, and with which much else is loaded."""
@@ -36,6 +35,7 @@ __all__ = [
     "Link",
     "LinkPlan",
     "Plan",
+    "Planner",
     "Reading",
     "SeenContext",
     "Step",
@@ -47,7 +47,6 @@ __all__ = [
     "explain",
     "identify",
     "plan",
-    "plan_all",
     "read_in_batches",
     "verbalize",
 ]

@@ -8,7 +8,7 @@ readings.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from inspect import isawaitable
@@ -137,6 +137,15 @@ class Chain(Runnable["Given", Reading]):
         """The nodes that ask a model, in the order of the links."""
         nodes: list[NodeLike] = [step.node for step in self.steps]
         return tuple(cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node))
+
+    @property
+    def above(self) -> Mapping[Link, tuple[Link, ...]]:
+        """By link, all links that it depends on, near or far; given ones too."""
+        found: dict[Link, tuple[Link, ...]] = {}
+        for step in self.steps:
+            far: list[Link] = [each for need in step.needs for each in found.get(need, ())]
+            found[step.link] = tuple(dict.fromkeys((*step.needs, *far)))
+        return found
 
     def __getitem__(self, link: Link) -> NodeLike:
         """The node that fills in `link`."""

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.alone import Process
 from askance.cli.eval import TaskPlace
 from askance.cli.options import AsJson, Budget, Concurrency, Local, Plan, Records, Replay, Yes
+from askance.cli.process import Process
 
 
 def blame(
@@ -54,7 +54,8 @@ def blame(
 ) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
     Process.of(context_).without_langchain()
-    from askance.cli.blaming import Asked, blame_by
+    from askance.cli.trials import Asked, blame_by
+    from askance.cli.workspace import Calls
 
     asked = Asked(
         folder=folder,
@@ -64,17 +65,19 @@ def blame(
         links=link or [],
         metric=metric,
         models={"vlm": vlm, "llm": llm, "combiner": combiner},
-        local=local,
-        yes=yes,
         images=images or [],
-        plan=plan,
-        budget=budget,
-        replay=replay,
-        concurrency=concurrency,
-        store=store,
         out=out,
         seed=seed,
         task=task,
         as_json=as_json,
     )
-    raise typer.Exit(blame_by(asked))
+    calls = Calls(
+        mode="replay" if replay else "auto",
+        plan=plan,
+        budget=budget,
+        concurrency=concurrency,
+        store=store,
+        local=local,
+        yes=yes,
+    )
+    raise typer.Exit(blame_by(asked, calls))

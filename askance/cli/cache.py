@@ -1,16 +1,48 @@
-"""`askance cache`: what is on record, and cassettes that carry it."""
+"""`askance cache`: what is on record, cassettes that carry it, and looking after it."""
 
 from __future__ import annotations
 
 import sys
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from askance.amounts import many
+from askance.cli.exits import OK, SOME
 from askance.cli.options import Records
+
+if TYPE_CHECKING:
+    from askance.models import Config
+    from askance.replay import Record, Sound
+
+
+def say_left_out(*holders: Sound) -> int:
+    """Says how many damaged records each holder has left out; returns the exit code, `SOME` where there are any."""
+    code = OK
+    for holder in holders:
+        if holder.left_out:
+            code = SOME
+            print(left_out(holder.left_out, holder.name), file=sys.stderr)
+    return code
+
+
+def left_out(count: int, name: str) -> str:
+    """So many damaged records of a store are left out, and the way out."""
+    from pathlib import Path
+
+    from askance.replay import visible
+    from askance.replay.mounts import network_at
+
+    records = f"1 damaged record of {name!r} is" if count == 1 else f"{count:,} damaged records of {name!r} are"
+    take = (
+        f"`askance cache merge --skip-damaged {name}` takes the others into a store on a local disk"
+        if network_at(Path(name)) is not None
+        else f"`askance cache prune --damaged --store {name}` takes them out"
+    )
+    return visible(f"{records} left out: `askance cache verify --store {name}` names them, {take}.")
+
 
 app = typer.Typer(
     help="Answers on record: count, export, import, explain, verify.", no_args_is_help=True, rich_markup_mode=None
@@ -19,17 +51,14 @@ app = typer.Typer(
 
 def opened(path: Path | None, *, read_only: bool = True) -> Any:
     """The store that is asked for."""
-    from askance.cli.places import open_store
-    from askance.models import Config
+    from askance.workspace import Workspace
 
-    return open_store(path, Config.find(), read_only=read_only)
+    return Workspace(store=path, mode="replay" if read_only else "auto").records
 
 
 @app.command()
 def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
-    from askance.cli.damaged import say_left_out
-    from askance.cli.upkeep import paid
     from askance.models import Config
     from askance.replay import Sound, visible, worth
     from askance.replay import stats as count
@@ -64,7 +93,6 @@ def export(
     store: Records = None,
 ) -> None:
     """Write records to a cassette, a JSONL file that replays on any machine."""
-    from askance.cli.damaged import say_left_out
     from askance.replay import Sound, export_cassette
 
     with opened(store) as records:
@@ -133,7 +161,6 @@ def why(
     store: Records = None,
 ) -> None:
     """Say why a request was not answered from the records: the nearest other one, and the first difference."""
-    from askance.cli.damaged import say_left_out
     from askance.errors import UsageError
     from askance.replay import Sound, explain_difference
 
@@ -193,3 +220,110 @@ def verify_(store: Records = None) -> None:
         print(f"{many(len(records), 'record')}, {many(count, 'problem')}.")
     if count:
         raise typer.Exit(SOME)
+
+
+@app.command("diff")
+def diff(
+    first: Annotated[Path, typer.Argument(help="Folder of a store, or a cassette.")],
+    second: Annotated[Path, typer.Argument(help="Another one.")],
+) -> None:
+    """Show what only one of two stores or cassettes has on record, or what they answer differently."""
+    from collections import Counter
+
+    from askance.replay import Sound, visible
+    from askance.replay import diff as compare
+
+    marks = {"first": "-", "second": "+", "both": "≠"}
+    counts = Counter[str]()
+    with _records(first) as one, _records(second) as other:
+        sound = Sound(one), Sound(other)
+        for change in compare(*sound):
+            counts[change.where] += 1
+            record: Any = change.first or change.second
+            print(visible(f"{marks[change.where]} {change.key[:12]}  {record.kind:<9}{record.model}"))
+    print(f"{counts['first']:,} only in the first, {counts['second']:,} only in the second, {counts['both']:,} differ.")
+    raise typer.Exit(say_left_out(*sound))
+
+
+@app.command("merge")
+def merge(
+    other: Annotated[Path, typer.Argument(help="Folder of a store; it is only read.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Where both answer, take the other's answer.")] = False,
+    skip_damaged: Annotated[
+        bool, typer.Option("--skip-damaged", help="Leave damaged records where they are, and take the others.")
+    ] = False,
+    store: Records = None,
+) -> None:
+    """Take the records of another store into this one; each is checked."""
+    from askance.cli.exits import OK, SOME
+    from askance.replay import merge as take_in
+
+    with _records(other) as theirs, opened(store, read_only=False) as records:
+        counts = take_in(theirs, records, overwrite=overwrite, skip_damaged=skip_damaged)
+    print(taken_in(counts))
+    raise typer.Exit(SOME if counts.damaged else OK)
+
+
+@app.command("prune")
+def prune(
+    older_than: Annotated[
+        str | None, typer.Option(help="Records older than a date, 2026-01-31, or an age: 30d, 2w, 12h.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Records of models whose name holds this, or a pattern.")] = None,
+    unused_by: Annotated[
+        list[Path] | None, typer.Option(help="Records that these run folders do not refer to; may be repeated.")
+    ] = None,
+    damaged: Annotated[
+        bool, typer.Option("--damaged", help="Records that cannot be read, or are not what they claim to be.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them, and take nothing out.")] = False,
+    store: Records = None,
+) -> None:
+    """Take records out for good: those that answer every description given."""
+    from askance.evals import keys_used
+    from askance.replay import prune as take_out
+
+    used = None if not unused_by else frozenset[str]().union(*map(keys_used, unused_by))
+    with opened(store, read_only=dry_run) as records:
+        gone = take_out(records, older_than=older_than, model=model, used=used, damaged=damaged, try_only=dry_run)
+    print(f"{many(gone.records, 'record')}, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
+
+
+def _records(path: Path) -> Any:
+    from contextlib import nullcontext
+
+    from askance.errors import UsageError
+    from askance.replay import MemoryStore, Store
+
+    if path.is_file():
+        return nullcontext(MemoryStore.from_cassette(path))
+    if not path.is_dir():
+        raise UsageError(f"There is no store {str(path)!r}.", hint="Name the folder of a store, such as .askance.")
+    return Store.open(path, read_only=True)
+
+
+def paid(config: Config) -> Any:
+    """A function that gives the US dollars that a record cost, at configured or list prices; None where unknown."""
+    from contextlib import suppress
+
+    from askance.chat import ModelId, Usage, canonical_json
+    from askance.errors import ConfigError
+    from askance.models.resolve import named
+    from askance.models.spec import BUILT_IN
+    from askance.models.spending.prices import list_price
+
+    prices: dict[str, Any] = {}
+    for name in (*BUILT_IN, *config.models):
+        with suppress(ConfigError):  # a model on this machine whose weights are elsewhere has cost nothing
+            settings = named(name, config=config)
+            prices[canonical_json(settings.id.canonical())] = settings.price
+
+    def cost(record: Record) -> float | None:
+        form: Any = record.request.get("model")
+        try:
+            price = prices.get(canonical_json(form)) or list_price(ModelId(**form))
+            return None if price is None else price.cost(Usage(**record.response.get("usage", {})))
+        except (TypeError, ValueError):
+            return None
+
+    return cost

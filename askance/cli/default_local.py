@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from askance.errors import ConfigError, UsageError
@@ -16,12 +15,6 @@ from askance.trust import on_terminal, said_yes
 
 if TYPE_CHECKING:
     from askance.models import Config
-
-
-def with_local(config: Config, *, yes: bool) -> Config:
-    """`config` in which the model of `--local` is the default for both roles; see `local_model`."""
-    spec = local_model(config, yes=yes)
-    return replace(config, vlm=spec, llm=spec)
 
 
 def local_model(config: Config, *, yes: bool) -> str:

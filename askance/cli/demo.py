@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.alone import Process
+from askance.cli.process import Process
 
 
 def demo(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from askance.cli.cards import card, plain
-from askance.cli.ending import table_of
+from askance.cli.output import table_of
 from askance.cli.progress import Progress, calls_state
 from askance.models.counting import counts_text
 from askance.replay import visible_json

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.alone import Process
 from askance.cli.exits import HELP
 from askance.cli.options import (
     AsJson,
@@ -30,6 +29,7 @@ from askance.cli.options import (
     mode_of,
     outcomes_of,
 )
+from askance.cli.process import Process
 
 app = typer.Typer(
     help="Evaluations: tasks over data, their runs, and tables of runs.", no_args_is_help=True, rich_markup_mode=None
@@ -70,7 +70,7 @@ ConventionOption = Annotated[
 @app.command("list")
 def list_tasks(as_json: AsJson = False) -> None:
     """List the tasks that ship."""
-    from askance.cli.evaluated import print_tasks
+    from askance.cli.figures import print_tasks
 
     print_tasks(as_json=as_json)
 
@@ -121,13 +121,12 @@ def run(
     """Run a task and score it; the same command goes on with a run that was interrupted."""
     if not task.partition("@")[0].lower().endswith(".py"):  # somebody's own code may compose with LangChain
         Process.of(context_).without_langchain()
-    from askance.cli.evaluating import Evaluation, evaluate_by
+    from askance.cli.evaluation import Evaluation, evaluate_by
+    from askance.cli.workspace import Calls
 
     asked = Evaluation(
         task=task,
         given={"data": data, "vlm": vlm, "llm": llm, "context": context},
-        local=local,
-        yes=yes,
         limit=limit,
         ids=ids,
         seed=seed,
@@ -136,20 +135,24 @@ def run(
         control=control.value if control else None,
         convention=convention.value if convention else "wrong",
         label=label,
-        plan=plan,
-        budget=budget,
         batch=batch,
+        out=out,
+        as_json=as_json,
+    )
+    calls = Calls(
         mode=mode_of(replay, mode),
         retry=outcomes_of(retry),
+        plan=plan,
+        budget=budget,
         concurrency=concurrency,
         rpm=rpm,
         tpm=tpm,
         prompts=prompts,
         store=store,
-        out=out,
-        as_json=as_json,
+        local=local,
+        yes=yes,
     )
-    raise typer.Exit(evaluate_by(asked))
+    raise typer.Exit(evaluate_by(asked, calls))
 
 
 @app.command()
@@ -164,7 +167,7 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Score a run again, without asking any model: after a change of the scoring, or of a parser."""
-    from askance.cli.evaluated import score_again
+    from askance.cli.figures import score_again
 
     Process.of(context_).without_langchain()
     raise typer.Exit(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from askance.amounts import many
-from askance.cli.alone import Process
+from askance.cli.process import Process
 
 
 class FormName(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -63,16 +63,13 @@ def grid(
     """Run a grid: every run once, in whatever tables it stands; the same command goes on where it stopped."""
     import asyncio
     import sys
-    from contextlib import ExitStack, closing
 
-    from askance.cli.alone import Process
-    from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
-    from askance.cli.places import library, open_store
-    from askance.cli.tally import Tally
+    from askance.cli.exits import INTERRUPTED, OK, SOME
+    from askance.cli.process import Process
+    from askance.cli.workspace import Calls
     from askance.evals.catalog import find_task
     from askance.evals.grid import read_grid
     from askance.evals.gridded import GridRunner
-    from askance.models import Config, Engine
     from askance.prompts import overlaid
     from askance.replay import visible
 
@@ -81,50 +78,46 @@ def grid(
         print(visible(path.read_text(encoding="utf-8")), end="")
         raise typer.Exit(OK)
     Process.of(context).without_langchain()
-    hear_warnings()
-    asked, tally = _chosen(read_grid(path), table, model), Tally()
-    how: Any = mode_of(replay, mode)
-    config = Config.find(asks=not plan and how != "replay")
-    with closing(open_store(store, config, read_only=plan or how == "replay")) as records, ExitStack() as closed:
-        purse = _purse(budget, out)
-        if purse is not None:
-            closed.callback(purse.close)
-        again: Any = outcomes_of(retry)
-        engine = Engine(
-            mode=how,
-            records=records,
-            retry=again,
-            concurrency=concurrency,
-            rpm=rpm,
-            tpm=tpm,
-            purse=purse,
-            observers=[tally],
-        )
+    asked = _chosen(read_grid(path), table, model)
+    calls = Calls(
+        mode=mode_of(replay, mode),
+        retry=outcomes_of(retry),
+        plan=plan,
+        budget=budget,
+        concurrency=concurrency,
+        rpm=rpm,
+        tpm=tpm,
+        prompts=prompts,
+        store=store,
+    )
+    with calls.open(ledger=out / "budget.db") as work:
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
-        runner = GridRunner(asked, out=out / "runs", engine=engine, find=find_task, options=options, config=config)
+        runner = GridRunner(
+            asked, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config
+        )
         if plan:
-            with overlaid(*library(prompts, config).overlays):
-                print(_planned(asyncio.run(runner.plan()), engine))
+            with overlaid(*work.library.overlays):
+                print(_planned(asyncio.run(runner.plan()), work.engine))
             raise typer.Exit(OK)
-        telling = _Telling(tally, engine)
+        telling = _Telling(work.tally, work.engine)
         chosen = convention.value if convention else "wrong"
         try:
-            with overlaid(*library(prompts, config).overlays):
+            with overlaid(*work.library.overlays):
                 result = asyncio.run(runner.run(convention=chosen, seed=seed or 0, told=telling))
         except KeyboardInterrupt:
             telling.close()
-            print(f"{tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
+            print(f"{work.tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         finally:
             telling.close()
     _write(result, out / "tables")
-    print(f"{many(len(result.runs), 'run')} · {tally}\nThe tables are in {out / 'tables'}.", file=sys.stderr)
+    print(f"{many(len(result.runs), 'run')} · {work.tally}\nThe tables are in {out / 'tables'}.", file=sys.stderr)
     raise typer.Exit(OK if result.whole else SOME)
 
 
 def _planned(found: GridPlan, engine: Engine) -> str:
     """The plan of a grid, and what is not in it."""
-    from askance.cli.planning import plan_text
+    from askance.cli.output import plan_text
     from askance.replay import visible
 
     lines = [f"{many(found.runs, 'run')}."]
@@ -156,14 +149,6 @@ def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> 
     return chosen.with_models(specs) if specs else chosen
 
 
-def _purse(budget: str | None, out: Path) -> Any:
-    if budget is None:
-        return None
-    from askance.models import Budget, Ledger, Purse
-
-    return Purse(Ledger(out / "budget.db", Budget.parse(budget)))
-
-
 def _write(result: GridRun, folder: Path) -> None:
     """Writes each table in all forms, beside it all metrics of its runs, and prints it."""
     from askance.evals.gridded import runs_of, tables_of
@@ -182,7 +167,7 @@ class _Telling:
     """Says which run is under way; on a terminal, where it stands."""
 
     def __init__(self, tally: Tally, engine: Engine) -> None:
-        from askance.cli.measuring import Watching
+        from askance.cli.evaluation import Watching
 
         self._make = lambda: Watching(tally, engine)
         self._watching = self._make()

@@ -1,35 +1,192 @@
-"""One run of the command line: its options, its models, its chain."""
+"""One run of the command line: its options, its chain, the pictures under way, and what ends it early."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance import chains
 from askance.chains import Chain, action_reason, atypicality, end_to_end, verbalize
+from askance.chains.line import line_of
 from askance.chat import key_of
 from askance.cli.display import Show
-from askance.cli.exits import INTERRUPTED, OK, hear_warnings
+from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
 from askance.cli.inputs import Options, find_pictures, read_options
-from askance.cli.places import library, open_store
-from askance.cli.running import Running, inputs_of
-from askance.cli.tally import Tally
-from askance.errors import BadImage, ConfigError, UsageError
-from askance.images import Image, policy
-from askance.models import Config, Engine, Model, get_model
-from askance.models.spending.budget import Budget
-from askance.models.spending.budgeted import Purse
+from askance.errors import FATAL, BadImage, CallError, ConfigError, OverBudget, UsageError
+from askance.images import Image
+from askance.models.capabilities import endpoint_key
+from askance.models.counting import Counting
 
 if TYPE_CHECKING:
+    from askance.chains import Given, Reading
     from askance.chat import JsonObject
+    from askance.cli.tally import Tally
+    from askance.cli.workspace import Calls
     from askance.evals import RunFolder
+    from askance.models import Engine, Model
+    from askance.models.spending.budgeted import Purse
+    from askance.prompts import PromptLibrary
     from askance.replay import Records, Store
+    from askance.workspace import Workspace
+
+
+class Running:
+    """One run: every picture through the chain, each line shown and kept as it comes."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        models: Sequence[Model],
+        *,
+        folder: RunFolder | None,
+        show: Show,
+        batches: Path | None = None,
+    ) -> None:
+        self._batches = batches
+        """Folder for what is under way in batches; None asks online."""
+        self._chain = chain
+        self._models = models
+        self._folder = folder
+        self._finished: Mapping[str, Mapping[str, Any]] = folder.finished if folder is not None else {}
+        self._show = show
+        self._purse = models[0].engine.purse if models else None
+        self._left: list[tuple[Path, Options | None]] = []
+        """Pictures that the budget had nothing left for."""
+
+    async def run(self, pictures: Sequence[Path], options: Sequence[Options | None]) -> int:
+        """Reads every picture; returns the exit code.
+
+        Raises:
+            CannotStart: a model cannot be asked at all.
+        """
+        counting = await Counting.begun(self._models)
+        try:
+            try:
+                await self._read(pictures, options)
+            finally:
+                self._show.counts = await counting.so_far()
+                if self._folder is not None:
+                    self._folder.counted(self._show.counts)
+            return await self._end()
+        finally:
+            for model in self._models:
+                await model.aclose()
+
+    async def _read(self, pictures: Sequence[Path], options: Sequence[Options | None]) -> None:
+        """Shows and keeps a line for each picture."""
+        if any(picture.as_posix() not in self._finished for picture in pictures):
+            await self._first_contact()
+        async with aclosing(self._lines(pictures, options)) as lines:
+            async for place, line in lines:
+                self._stop_if_hopeless(line)
+                if self._folder is not None:
+                    self._folder.add(line)
+                self._show.reading(line, options[place])
+
+    def interrupted(self) -> None:
+        """Says what is done and how to go on."""
+        self._show.summary()
+        print(
+            "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
+            file=sys.stderr,
+        )
+
+    async def _first_contact(self) -> None:
+        """Learns the form of asking of every model, before pictures are read."""
+        try:
+            for model in self._models:
+                await model.rung()
+        except CallError as error:
+            raise CannotStart(error.message, hint=error.hint) from error
+
+    async def _lines(
+        self, pictures: Sequence[Path], options: Sequence[Options | None]
+    ) -> AsyncGenerator[tuple[int, Mapping[str, Any]], None]:
+        """Place and line of every picture in order: those that the folder has, and those read now.
+
+        When the budget is used up no more pictures are begun; those that could not be ended are left.
+        """
+        unread = [
+            sample for sample in zip(pictures, options, strict=True) if sample[0].as_posix() not in self._finished
+        ]
+        begun = takewhile(lambda _: self._purse is None or not self._purse.used_up, inputs_of(unread))
+        if self._batches is None:
+            stream = self._chain.read_all(begun)
+        else:
+            from askance.chains.batches import read_in_batches
+            from askance.cli.output import Status
+
+            stream = read_in_batches(self._chain, [*inputs_of(unread)], folder=self._batches, told=Status())
+        async with aclosing(stream) as readings:
+            for place, picture in enumerate(pictures):
+                done = self._finished.get(picture.as_posix())
+                if done is not None:
+                    yield place, done
+                    continue
+                reading = await anext(readings, None)
+                if reading is None or self._beyond_budget(reading):
+                    self._left.append((picture, options[place]))
+                else:
+                    yield place, line_of(reading)
+
+    def _beyond_budget(self, reading: Reading) -> bool:
+        """Whether the budget had nothing left for a call of it."""
+        results = () if self._purse is None else reading.links.values()
+        return any(result.error == OverBudget.__name__ for result in results)
+
+    def _stop_if_hopeless(self, line: Mapping[str, Any]) -> None:
+        """Ends the run where the first picture failed in a way that all others would.
+
+        Raises:
+            CannotStart: it did, and nothing has been answered.
+        """
+        if self._show.outcomes["answered"] or not self._show.nothing_asked:
+            return
+        for link in line["links"].values():
+            if link.get("error") in FATAL:
+                raise CannotStart(link["reason"], hint="Stopped at the first image, since the others would fail alike.")
+
+    async def _end(self) -> int:
+        if self._folder is not None:
+            endpoints = [endpoint_key(model.id) for model in self._models]
+            self._folder.finish(self._models[0].engine.shelf.records if self._models else None, also=endpoints)
+        self._show.summary()
+        if self._folder is not None:
+            print(f"The run is in {self._folder.path}.", file=sys.stderr)
+        if self._purse is not None:
+            await self._say_budget(self._purse)
+        return SOME if self._show.unanswered or self._left else OK
+
+    async def _say_budget(self, purse: Purse) -> None:
+        """Says what was spent and, where that stopped the run, what is left to do and what it would cost."""
+        await asyncio.to_thread(purse.close)
+        balance, budget = await asyncio.to_thread(purse.ledger.balance), purse.ledger.budget
+        lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
+        print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
+        if self._left:
+            from askance.chains import plan
+            from askance.cli.output import left_text
+
+            left = await plan(self._chain, inputs_of(self._left))
+            print(
+                f"The next call might have passed the budget. {left_text(left)}\n"
+                "The same command with a larger --budget goes on; what is on record is not asked again.",
+                file=sys.stderr,
+            )
+
+
+def inputs_of(samples: Iterable[tuple[Path, Options | None]]) -> Iterator[Given]:
+    """Pictures and their options as a chain takes them."""
+    return ({"image": picture, "name": picture.as_posix(), "options": chosen} for picture, chosen in samples)
+
 
 DEFAULT_COUNT = 3
 """Options that `multi` asks for."""
@@ -60,8 +217,6 @@ class Job:
     images: Sequence[str]
     vlm: str | None
     llm: str | None
-    local: bool
-    yes: bool
     options: Path | None
     context: str | None
     statement: bool | None
@@ -71,25 +226,15 @@ class Job:
     as_json: bool
     out: Path | None
     html: Path | None
-    mode: Any
-    retry: frozenset[Any]
-    plan: bool
-    budget: str | None
     batch: bool
-    concurrency: int | None
-    rpm: float | None
-    tpm: float | None
-    prompts: Path | None
-    paper: bool
-    image_policy: str | None
-    store: Path | None
 
 
-def run_job(job: Job, *, ready: Callable[[], None]) -> int:
+def run_job(job: Job, calls: Calls, *, ready: Callable[[], None]) -> int:
     """Runs it; returns the exit code.
 
     Args:
         job: what to do.
+        calls: how models are asked.
         ready: called when all is made and loaded that reading the pictures takes.
 
     Raises:
@@ -97,42 +242,24 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
         StoreError: the records or the run folder cannot be opened.
         CannotStart: no call can succeed.
     """
-    _check(job)
-    _check_page(job)
-    hear_warnings()
-    config = _config(job)
-    pictures = find_pictures(job.images)
-    options = [*read_options(job.options, pictures)] if job.options is not None else [None] * len(pictures)
-    tally = Tally()
-    read_only = job.plan or job.mode == "replay"
-    with closing(open_store(job.store, config, read_only=read_only)) as records, ExitStack() as closed:
-        engine = Engine(
-            mode=job.mode,
-            records=records,
-            retry=job.retry,
-            concurrency=job.concurrency,
-            rpm=job.rpm,
-            tpm=job.tpm,
-            image_policy=policy(job.image_policy) if job.image_policy else None,
-            protocol="paper" if job.paper else None,
-            observers=[tally],
-        )
-        chain, models = build(job, engine, config)
-        if job.plan:
-            return asyncio.run(_plan(job, chain, engine, dict(zip(pictures, options, strict=True))))
-        configuration = _configuration(job, chain, models, dict(zip(pictures, options, strict=True)))
+    _check(job, calls)
+    _check_page(job, calls)
+    with calls.open() as work:
+        _ = work.config  # settings that cannot be used are told of before pictures are
+        pictures = find_pictures(job.images)
+        options = [*read_options(job.options, pictures)] if job.options is not None else [None] * len(pictures)
+        chain, models = build(job, work)
+        samples = dict(zip(pictures, options, strict=True))
+        if calls.plan:
+            return asyncio.run(_plan(job, chain, work.engine, samples))
+        configuration = _configuration(job, chain, models, samples)
         folder = _folder(job.out, configuration) if job.out else None
-        if job.budget is not None:
-            from askance.models.spending.ledger import Ledger
-
-            purse = Purse(Ledger(_ledger(folder, records, configuration), Budget.parse(job.budget)))
-            closed.callback(purse.close)
-            chain, models = build(job, replace(engine, purse=purse), config)
-        show = _show(job, total=len(pictures), tally=tally, engine=models[0].engine)
-        batches = _batches(folder, records, configuration) if job.batch else None
+        work.keep_budget(_ledger(folder, work.records, configuration))
+        show = _show(job, total=len(pictures), tally=work.tally, engine=models[0].engine)
+        batches = _batches(folder, work.records, configuration) if job.batch else None
         ready()
         running = Running(chain, models, folder=folder, show=show, batches=batches)
-        write_page = partial(_write_page, job, chain, models[0].engine.shelf.records, show=show, folder=folder)
+        write_page = partial(_write_page, job, chain, work.records, show=show, folder=folder)
         try:
             code = asyncio.run(running.run(pictures, options))
         except KeyboardInterrupt:
@@ -148,31 +275,21 @@ def run_job(job: Job, *, ready: Callable[[], None]) -> int:
                 folder.close()
 
 
-def _config(job: Job) -> Config:
-    """The settings file's, with the model of `--local` for both roles where that is wanted."""
-    config = Config.find(asks=not job.plan and job.mode != "replay")
-    if not job.local:
-        return config
-    from askance.cli.default_local import with_local
-
-    return with_local(config, yes=job.yes)
-
-
 async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, Options | None]) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     from askance.chains import plan
-    from askance.cli.planning import plan_form, plan_text
+    from askance.cli.output import plan_form, plan_text
 
     planned = await plan(chain, inputs_of(samples.items()))
     print(json.dumps(plan_form(planned, engine)) if job.as_json else plan_text(planned, engine))
     return OK
 
 
-def _check_page(job: Job) -> None:
+def _check_page(job: Job, calls: Calls) -> None:
     if job.html is not None:
         from askance.cli.page import check_page
 
-        check_page(job.html, mode=job.mode, plan=job.plan)
+        check_page(job.html, mode=calls.mode, plan=calls.plan)
 
 
 def _show(job: Job, *, total: int, tally: Tally, engine: Engine) -> Show:
@@ -216,24 +333,23 @@ def _batches(folder: RunFolder | None, records: Store, configuration: JsonObject
     return records.folder / "batches" / key_of("run", configuration)[:16]
 
 
-def build(job: Job, engine: Engine, config: Config) -> tuple[Chain, list[Model]]:
+def build(job: Job, work: Workspace) -> tuple[Chain, list[Model]]:
     """The chain that the job names, and its models, each once.
 
     Raises:
         ConfigError: no model is named, or none has the name.
     """
-    vlm_name = job.vlm or config.vlm
+    vlm_name = job.vlm or work.named("vlm")
     if vlm_name is None:
         raise _NO_MODEL
-    vlm = get_model(vlm_name, engine=engine, config=config)
-    llm_name = job.llm or config.llm
-    llm = vlm if llm_name is None or llm_name == vlm_name else get_model(llm_name, engine=engine, config=config)
-    chain = _chain(job, vlm, llm, config)
+    vlm = work.model(vlm_name)
+    llm_name = job.llm or work.named("llm")
+    llm = vlm if llm_name is None else work.model(llm_name)
+    chain = _chain(job, vlm, llm, work.library)
     return chain, list(dict.fromkeys(node.model for node in chain.nodes))
 
 
-def _chain(job: Job, vlm: Model, llm: Model, config: Config) -> Chain:
-    prompts = library(job.prompts, config)
+def _chain(job: Job, vlm: Model, llm: Model, prompts: PromptLibrary) -> Chain:
     context: Any = job.context
     mode: Any = job.choose or "multi"
     count = DEFAULT_COUNT if job.count is None else job.count
@@ -268,7 +384,7 @@ def _chain(job: Job, vlm: Model, llm: Model, config: Config) -> Chain:
             )
 
 
-def _check(job: Job) -> None:
+def _check(job: Job, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
     for name in ("context", "statement", "choose", "count", "options", "step_by_step"):
         if getattr(job, name) is not None and name not in _TAKES[job.chain]:
@@ -281,12 +397,12 @@ def _check(job: Job) -> None:
         )
     if job.choose == "single" and job.count is not None:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
-    if job.batch and job.mode != "auto":
+    if job.batch and calls.mode != "auto":
         raise UsageError(
             "`--batch` reads its answers from the records, so it goes with no other mode.",
             hint="Leave one of them out.",
         )
-    if job.mode == "live" and job.out is not None:
+    if calls.mode == "live" and job.out is not None:
         raise UsageError(
             "`--mode live` leaves answers on record as they are, so `--out` could not keep what was answered.",
             hint="Use `--mode refresh`, which records the new answers.",

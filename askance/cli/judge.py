@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.alone import Process
 from askance.cli.exits import HELP
 from askance.cli.options import (
     Budget,
@@ -28,6 +27,7 @@ from askance.cli.options import (
     mode_of,
     outcomes_of,
 )
+from askance.cli.process import Process
 
 app = typer.Typer(help="Judges of free text: how far they can be trusted.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -87,8 +87,8 @@ def card(
 ) -> None:
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
     Process.of(context_).without_langchain()
-    from askance.cli.carding import Carding, card_by
-    from askance.cli.negating import Calls
+    from askance.cli.judge_card import Carding, card_by
+    from askance.cli.workspace import Calls
 
     asked = Carding(
         labels=labels,
@@ -99,7 +99,6 @@ def card(
         question=question,
         run=run,
         seed=seed,
-        plan=plan,
         as_json=as_json,
         html=html,
     )
@@ -115,5 +114,6 @@ def card(
         store=store,
         local=local,
         yes=yes,
+        plan=plan,
     )
     raise typer.Exit(card_by(asked, calls))

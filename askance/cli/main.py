@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from askance import __version__
-from askance.cli.alone import Process
 from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, code_of, complain
+from askance.cli.process import Process
 from askance.errors import AskanceError
 
 _COMMANDS: Mapping[str, str] = {
@@ -31,7 +31,7 @@ _COMMANDS: Mapping[str, str] = {
     "models": "models:app",
     "trust": "trust:trust",
     "prompts": "prompts:app",
-    "cache": "upkeep:app",  # the commands of `cache`, and with them those of `upkeep`
+    "cache": "cache:app",
     "negatives": "negatives:app",
     "data": "data:app",
     "judge": "judge:app",

@@ -42,17 +42,12 @@ def check(
     store: Records = None,
 ) -> None:
     """Say what an endpoint can do: what is on record, else ask it, with one tiny picture and one schema."""
-    from contextlib import closing
-
-    from askance.cli.exits import hear_warnings
-    from askance.cli.places import open_store
-    from askance.models import Config, Engine, get_model, run_sync
+    from askance.cli.workspace import Calls
+    from askance.models import run_sync
     from askance.models.capabilities import endpoint_key
 
-    hear_warnings()
-    config = Config.find(asks=True)
-    with closing(open_store(store, config, read_only=False)) as records:
-        model = get_model(spec, engine=Engine(records=records), config=config)
+    with Calls(store=store).open() as work:
+        model, records = work.model(spec), work.records
         recorded = None if refresh or records.get(endpoint_key(model.id)) is None else model.known
         found = recorded or run_sync(_asked(model))
         record = records.get(endpoint_key(model.id))

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.alone import Process
 from askance.cli.exits import HELP
 from askance.cli.options import (
     AsJson,
@@ -28,6 +27,7 @@ from askance.cli.options import (
     mode_of,
     outcomes_of,
 )
+from askance.cli.process import Process
 
 app = typer.Typer(
     help="Hard negatives: write them for true statements, audit them, put them before people.",
@@ -107,7 +107,8 @@ def generate(
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
-    from askance.cli.negating import Calls, generate_by, read_statements
+    from askance.cli.hard_negatives import generate_by, read_statements
+    from askance.cli.workspace import Calls
     from askance.evals.negatives import Recipe
 
     told, sources = read_statements(data, None if domain is None else domain.value, ids=ids, limit=limit)
@@ -183,8 +184,8 @@ def audit(
     Exit code 1 where something should be dropped and --apply is not given.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.auditing import Auditing, audit_by
-    from askance.cli.negating import Calls
+    from askance.cli.audit import Auditing, audit_by
+    from askance.cli.workspace import Calls
 
     asked = Auditing(
         file=file,
@@ -246,7 +247,7 @@ def sample(
 ) -> None:
     """Write a blind validation sheet for people, or read their answers back: share of true negatives, agreement."""
     Process.of(context_).without_langchain()
-    from askance.cli.auditing import read_back, write_by
+    from askance.cli.audit import read_back, write_by
     from askance.errors import UsageError
 
     if key is not None or answers:

@@ -30,10 +30,9 @@ Form = Annotated[FormName, typer.Option(help="json: structured answers; text: th
 
 
 def _library(folder: Path | None) -> Any:
-    from askance.cli.places import library
-    from askance.models import Config
+    from askance.workspace import Workspace
 
-    return library(folder, Config.find())
+    return Workspace(prompts=folder, mode="replay").library
 
 
 @app.command("list")

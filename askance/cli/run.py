@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.alone import Process
 from askance.cli.options import (
     Batch,
     Budget,
@@ -30,6 +29,7 @@ from askance.cli.options import (
     mode_of,
     outcomes_of,
 )
+from askance.cli.process import Process
 
 
 class ChainName(StrEnum):
@@ -114,14 +114,13 @@ def run(
     process = Process.of(context_)
     process.without_langchain()
     from askance.cli.job import Job, run_job
+    from askance.cli.workspace import Calls
 
     job = Job(
         chain=chain.value,
         images=images,
         vlm=vlm,
         llm=llm,
-        local=local,
-        yes=yes,
         options=options,
         context=context,
         statement=statement,
@@ -131,11 +130,13 @@ def run(
         as_json=as_json,
         out=out,
         html=html,
+        batch=batch,
+    )
+    calls = Calls(
         mode=mode_of(replay, mode),
         retry=outcomes_of(retry),
         plan=plan,
         budget=budget,
-        batch=batch,
         concurrency=concurrency,
         rpm=rpm,
         tpm=tpm,
@@ -143,5 +144,7 @@ def run(
         paper=protocol is Protocol.paper,
         image_policy=image_policy.value if image_policy else None,
         store=store,
+        local=local,
+        yes=yes,
     )
-    raise typer.Exit(run_job(job, ready=process.settled))
+    raise typer.Exit(run_job(job, calls, ready=process.settled))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
-from askance.cli.alone import Process
 from askance.cli.eval import TaskPlace
 from askance.cli.exits import SOME
 from askance.cli.options import AsJson
+from askance.cli.process import Process
 
 if TYPE_CHECKING:
     from askance.evals.watching import Look, Watcher

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from askance.chains import LINKS
-from askance.chains.planning import above
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.blamed import Blame, Place, Trial
@@ -83,7 +82,7 @@ class Cases:
         self.scoring = definition.scored(engine, run.configuration["options"])
         self._metric = _metric(self.scoring, metric)
         self.replacement = replacement or dropping(self.chain)
-        self._above = above(self.chain)
+        self._above = self.chain.above
         self._links = _links(self._above.get(self.chain.target, ()), links, chain=self.chain.get_name())
         self._solver_form = self.solver.form()
         self._answers = {(answer.sample.id, answer.epoch): answer for answer in run.answers}

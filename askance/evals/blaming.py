@@ -7,14 +7,14 @@ what is on record is not asked again. The results are kept in the run's folder: 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from askance import chains
+from askance.chains import Planner
 from askance.chains.stream import in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.blame_cases import Case, Cases
@@ -66,13 +66,12 @@ class Blaming:
         Raises:
             UsageError: the mode is `replay`.
         """
-
-        def inputs() -> Iterator[Mapping[str, Any]]:
+        planner = Planner()
+        walk = planner.chain(self._solver.chain)
+        with planner.walking():
             for case in self.cases:
-                with drawing(case.answer.epoch):  # until the plan takes the next one
-                    yield case.given
-
-        return await chains.plan(self._solver.chain, inputs())
+                await walk.read(case.given, draw=case.answer.epoch)
+        return planner.plan()
 
     async def blame(self, *, out: Path | None = None, told: Told | None = None, seed: int = 0) -> Blame:
         """Makes the trials that are not made yet, and says what all of them come to.

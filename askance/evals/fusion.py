@@ -21,15 +21,12 @@ from askance.chains import Chain, Link
 from askance.chains.line import line_of
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
-from askance.evals.counted import Counted
-from askance.evals.rehearsing import Rehearsal
 from askance.evals.solving import given_of
 from askance.evals.values import Prediction
 from askance.models import cosine, get_embedder, get_scorer
 
 if TYPE_CHECKING:
-    from askance.chains import Reading
-    from askance.chains.planned import LinkPlan
+    from askance.chains import Planner, Reading
     from askance.chat import JsonObject
     from askance.evals.values import Sample
     from askance.models import EmbedderLike, Engine, Model, ScorerLike
@@ -126,35 +123,31 @@ class FusionSolver:
         """What the chain that makes the texts is given for a sample."""
         return given_of(sample)
 
-    async def beside(self, samples: Sequence[Sample], counted: set[str]) -> list[LinkPlan]:
-        """The scores and vectors that the answers rest on; nothing is made.
+    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+        """Counts the scores and vectors that an answer rests on; nothing is made.
 
         Args:
-            samples: that are to be answered.
-            counted: keys that were counted before, and those counted here afterwards.
+            sample: that is to be answered.
+            reading: what the chain says of it, as far as that is on record.
+            planner: that counts.
 
         Raises:
-            BadImage: the file of a picture cannot be read.
-            UsageError: the mode is `replay`, which makes nothing.
+            BadImage: the file of the picture cannot be read.
         """
-        scores, vectors = Counted(), Counted()
-        with Rehearsal(unit="image").walking(*self.models):
-            for sample in samples:
-                options = options_of(sample)
-                if sample.image is None:
-                    continue
-                keys, lacking = self.scorer.keys(sample.image, options), self.scorer.lacking(sample.image, options)
-                scores.add(keys, lacking, counted)
-                if self.embedder is None or not self.parts:
-                    continue
-                reading = await self.chain.ainvoke({**self.given(sample)}, None)
-                waiting: list[Link] = [part for part in self.parts if _is_missing(reading, part)]
-                known = [] if waiting and self.texts == "joined" else self._texts(reading, without=waiting)
-                texts = [*known, *options] if known or waiting else []
-                vectors.add(self.embedder.keys(texts), self.embedder.lacking(texts), counted)
-                vectors.below += min(1, len(waiting)) if self.texts == "joined" else len(waiting)
-        made = [scores.plan("scores", self.scorer.id)]
-        return made if self.embedder is None else [*made, vectors.plan("vectors", self.embedder.id)]
+        if sample.image is None:
+            return
+        options, scorer = options_of(sample), self.scorer
+        keys, lacking = scorer.keys(sample.image, options), scorer.lacking(sample.image, options)
+        planner.compute("scores", scorer.id, keys=keys, lacking=lacking)
+        if self.embedder is None:
+            return
+        waiting: list[Link] = [part for part in self.parts if _is_missing(reading, part)]
+        joined = self.texts == "joined"
+        known = [] if waiting and joined else self._texts(reading, without=waiting)
+        texts = [*known, *options] if known or waiting else []
+        keys, lacking = self.embedder.keys(texts), self.embedder.lacking(texts)
+        below = min(1, len(waiting)) if joined else len(waiting)
+        planner.compute("vectors", self.embedder.id, keys=keys, lacking=lacking, below=below)
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
         """The prediction for one sample.

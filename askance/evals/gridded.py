@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from askance.chains import plan_all
-from askance.chains.planned import together
 from askance.errors import CallError, UsageError
-from askance.evals.evaluation import Progress, aevaluate, configuration_of, place_of, scoring_of
+from askance.evals.evaluation import Progress, aevaluate, configuration_of, place_of
 from askance.evals.grid import CHAT, NAMED
-from askance.evals.planning import with_judges
-from askance.evals.predicting import Counting, Turn
+from askance.evals.plan import Plannable, plan_runs
+from askance.evals.predicting import Turn
 from askance.evals.reference import Suite, reference_table
 from askance.evals.solving import ChainSolver
 from askance.evals.tables import Cell, Table, notes_of
 from askance.models import get_model
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Plan
+    from askance.chains import Plan
     from askance.evals.figures import Convention
     from askance.evals.grid import CellSpec, Grid, Row, TableSpec
-    from askance.evals.planning import Work
+    from askance.evals.plan import Work
     from askance.evals.run import Run
     from askance.evals.tasks import Definition, Task
-    from askance.evals.values import Sample
     from askance.models import Config, Engine
 
 Published = Callable[[str, tuple[str, ...], str], float | None]
@@ -157,30 +154,18 @@ class GridRunner:
             UsageError: the mode is `replay`, which asks nothing.
         """
         reasons: dict[str, str] = {}
-        counting: list[tuple[Counting, Sequence[Sample]]] = []
-        judged: list[Work] = []
-
-        def runs() -> Iterator[tuple[Chain, Iterable[Mapping[str, Any]]]]:
-            for asked, cell in self.wanted.items():
-                try:
-                    task = self.task(cell)
-                except UsageError as error:
-                    reasons[asked] = str(error)
-                    continue
-                if isinstance(task.solver, (ChainSolver, Counting)):
-                    yield task.solver.chain, map(task.solver.given, task.samples)
-                    if isinstance(task.solver, Counting):
-                        counting.append((task.solver, task.samples))
-                    if scoring_of(task, self._engine).judges:
-                        judged.append((task, [Turn(sample=sample, epoch=0) for sample in task.samples]))
-                else:
-                    reasons[asked] = "nobody can tell what a solver will ask that is no chain"
-
-        found, counted = await plan_all(runs()), set[str]()
-        for solver, samples in counting:
-            links = tuple(await solver.beside(samples, counted))
-            found = together([found, replace(found, links=links, probes=0, elsewhere={})])
-        found = await with_judges(found, judged, self._engine)
+        work: list[Work] = []
+        for asked, cell in self.wanted.items():
+            try:
+                task = self.task(cell)
+            except UsageError as error:
+                reasons[asked] = str(error)
+                continue
+            if isinstance(task.solver, (ChainSolver, Plannable)):
+                work.append((task, [Turn(sample=sample, epoch=0) for sample in task.samples]))
+            else:
+                reasons[asked] = "nobody can tell what a solver will ask that is no chain"
+        found = await plan_runs(work, self._engine)
         left_out = _by_reason((self.wanted[asked].label, reason) for asked, reason in reasons.items())
         return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=left_out)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, TypeAlias
 
 from askance import chains
 from askance.chains.stream import in_order
@@ -19,8 +19,6 @@ from askance.models import drawing
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from askance.chains import Chain, Plan
-    from askance.chains.planned import LinkPlan
     from askance.evals.solving import Solver
     from askance.models import Engine, Model
     from askance.models.batch.policy import BatchNews
@@ -108,44 +106,3 @@ def in_batches(solver: Solver, folder: Path, told: Callable[[BatchNews], None] |
 def _remove_empty(folder: Path) -> None:
     with suppress(OSError):  # what is not empty is still needed
         folder.rmdir()
-
-
-@runtime_checkable
-class Counting(Protocol):
-    """A solver that makes more than the calls of a chain, and can tell how much."""
-
-    chain: Chain
-
-    def given(self, sample: Sample) -> Mapping[str, Any]:
-        """What the chain is given for a sample."""
-        ...
-
-    async def beside(self, samples: Sequence[Sample], counted: set[str]) -> Sequence[LinkPlan]:
-        """What is made beside the calls of the chain; nothing is made.
-
-        Args:
-            samples: that are to be answered.
-            counted: keys that other runs of the same plan have counted, and those counted here afterwards.
-        """
-        ...
-
-
-async def planned(solver: Solver, turns: Iterable[Turn]) -> Plan:
-    """What `turns` would ask and cost; nothing is asked.
-
-    Raises:
-        UsageError: the solver is no chain, so that nobody can tell what it will ask; or the mode is `replay`.
-    """
-    if not isinstance(solver, (ChainSolver, Counting)):
-        raise UsageError("Nobody can tell what a solver will ask that is no chain.", hint="Leave `--plan` out.")
-    asked = list(turns)
-
-    def inputs() -> Iterator[Mapping[str, Any]]:
-        for turn in asked:
-            with drawing(turn.epoch):  # until the plan takes the next one
-                yield solver.given(turn.sample)
-
-    found = await chains.plan(solver.chain, inputs())
-    if isinstance(solver, Counting):
-        return replace(found, links=(*found.links, *await solver.beside([turn.sample for turn in asked], set())))
-    return found

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from askance.chains import Chain, action_reason, end_to_end, verbalize
-from askance.chains.planned import LinkPlan, Plan
-from askance.chains.planning import plan
+from askance.chains import Chain, LinkPlan, Plan, action_reason, end_to_end, plan, verbalize
 from askance.chat import ChatRequest, ChatResponse, ModelId, Usage
 from askance.errors import UsageError
 from askance.images import Image

@@ -13,7 +13,7 @@ import pytest
 
 from askance.agents import judge_equivalence
 from askance.chains import Link
-from askance.cli.blamed import blame_text
+from askance.cli.trials import blame_text
 from askance.errors import StoreError, UsageError
 from askance.evals import Definition, Run, evaluate, rescore
 from askance.evals.blame_files import kept_blames, read_summary

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from askance.evals.judging.asking import Case, ask_about
-from askance.evals.judging.card import JudgeCard, judge_card, read_card
+from askance.evals.judging.card import JudgeCard, judge_card, planned_card, read_card
 from askance.evals.judging.correcting import CorrectedRate, corrected_rate
 from askance.evals.judging.figuring import CardFigure, figures_of_cases
 from askance.evals.judging.labels import Label, Labels, read_labels
-from askance.evals.judging.planning import planned_card
 from askance.evals.judging.preferences import PreferenceFigures, preference_figures
 from askance.evals.judging.scores import JUDGED, PER_REFERENCE, JudgeNote, judged_score, judged_scoring
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.agents import canonical_judge
-from askance.agents.judge import QUESTION
+from askance.agents import Panel, canonical_judge
+from askance.agents.judge import QUESTION, EquivalenceJudge
+from askance.chains import Planner
 from askance.chat import key_of
-from askance.errors import BadData
+from askance.errors import BadData, UsageError
 from askance.evals.judging.asking import DRAWS, Case, ask_about
 from askance.evals.judging.figuring import CardFigure, figures_of_cases
 from askance.evals.judging.labels import Labels, read_labels
@@ -22,6 +24,7 @@ from askance.statistics import confusion
 
 if TYPE_CHECKING:
     from askance.agents import Judge
+    from askance.chains import Plan
     from askance.chat import JsonObject
     from askance.statistics import Confusion
 
@@ -193,6 +196,35 @@ async def judge_card(
 
     cases = await ask_about(judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, told=one_more)
     return JudgeCard.of(judge, known, cases, seed=seed)
+
+
+async def planned_card(
+    judge: Judge, labels: Labels, *, draws: int = DRAWS, swaps: bool = True, question: str = QUESTION
+) -> Plan:
+    """What the card of `judge` would ask; nothing is asked.
+
+    Args:
+        judge: a judge of equivalence, or a panel of such.
+        labels: that it would be asked about.
+        draws: how often about each pair.
+        swaps: whether once more with its texts in each other's place.
+        question: where a pair has none of its own.
+
+    Raises:
+        UsageError: the judge is of another kind, so that nobody can tell what it asks; or the mode is `replay`.
+    """
+    members, planner = judge.judges if isinstance(judge, Panel) else (judge,), Planner(unit="pair")
+    with ExitStack() as within:
+        for place, member in enumerate(members, start=1):
+            if not isinstance(member, EquivalenceJudge):
+                raise UsageError(
+                    "Nobody can tell what a judge asks that is no node.", hint="Plan a judge that is a model."
+                )
+            role = planner.role("judge" if len(members) == 1 else f"judge {place}", member)
+            within.enter_context(role.hearing(member))
+        within.enter_context(planner.walking())
+        await ask_about(judge, labels.rows, draws=draws, swaps=swaps, question=question)
+    return planner.plan(sum(label.verdict is not None for label in labels.rows))
 
 
 def read_card(path: str | Path) -> JudgeCard:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from askance.chains import Chain
 from askance.evals.baselines import options_of
-from askance.evals.counted import Counted
 from askance.evals.solving import given_of
 from askance.evals.values import Prediction
 from askance.models import get_scorer
 
 if TYPE_CHECKING:
-    from askance.chains.planned import LinkPlan
+    from askance.chains import Planner, Reading
     from askance.chat import JsonObject
     from askance.evals.values import Sample
     from askance.models import Engine, ScorerLike
@@ -50,23 +49,16 @@ class PairRanker:
         """What is given to the chain that asks nothing."""
         return given_of(sample)
 
-    async def beside(self, samples: Sequence[Sample], counted: set[str]) -> list[LinkPlan]:
-        """The scores that the rankings rest on; nothing is made.
-
-        Args:
-            samples: that are to be ranked.
-            counted: keys that were counted before, and those counted here afterwards.
+    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:  # noqa: ARG002  # nothing is said of it
+        """Counts the scores that a ranking rests on; nothing is made.
 
         Raises:
-            BadImage: the file of a picture cannot be read.
+            BadImage: the file of the picture cannot be read.
         """
-        scores = Counted()
-        for sample in samples:
-            if sample.image is not None:
-                options = options_of(sample)
-                lacking = self.scorer.lacking(sample.image, options)
-                scores.add(self.scorer.keys(sample.image, options), lacking, counted)
-        return [scores.plan("scores", self.scorer.id)]
+        if sample.image is not None:
+            image, options, scorer = sample.image, options_of(sample), self.scorer
+            keys, lacking = scorer.keys(image, options), scorer.lacking(image, options)
+            planner.compute("scores", scorer.id, keys=keys, lacking=lacking)
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable
         """The prediction for one sample.

@@ -11,7 +11,7 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Task, aevaluate, evaluate
-from askance.evals.planning import planned_run
+from askance.evals.plan import plan_run
 from askance.evals.predicting import Turn
 from askance.evals.rescoring import rescore
 from askance.evals.whoops.tasks import matching
@@ -67,10 +67,10 @@ async def test_the_plan_counts_each_score_once(data: Path, tmp_path: Path) -> No
     records, scorer = MemoryStore(), ScriptedScorer(fit, identity="fits")
     own = Engine(records=records)
     task = matching(data=data, scorer=scorer, orders=2, engine=own)
-    before = await planned_run(task, turns(task), own)
+    before = await plan_run(task, turns(task), own)
     asked = len(scorer.asked)
     await aevaluate(replace(task, samples=task.samples[:50]), out=tmp_path / "run", engine=own)  # of one picture
-    after = await planned_run(task, turns(task), own)
+    after = await plan_run(task, turns(task), own)
     found = [[(link.link, link.hits, link.known, link.below) for link in plan.links] for plan in (before, after)]
 
     assert (asked, found) == (0, [[("scores", 0, 50, 0)], [("scores", 10, 40, 0)]])
@@ -84,7 +84,7 @@ async def test_nothing_is_planned_in_a_replay(data: Path) -> None:
     task = matching(data=data, scorer=ScriptedScorer(fit, identity="fits"), engine=own)
 
     with pytest.raises(UsageError, match=r"^`replay` asks nothing, so there is nothing to plan\."):
-        await planned_run(task, turns(task), own)
+        await plan_run(task, turns(task), own)
 
 
 def turns(task: Task) -> list[Turn]:

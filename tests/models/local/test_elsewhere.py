@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from askance.chat import ChatResponse, Usage
-from askance.cli.upkeep import paid
+from askance.cli.cache import paid
 from askance.models.config import Config
 from askance.replay import Record
 from tests.models.local.questions import asked

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from askance.evals.whoops.making.files import DROPPED, KEPT, write_questions, write_validation
 from askance.evals.whoops.making.gates import GATES, Gate, Pair, QuestionMaker
-from askance.evals.whoops.making.planning import planned
-from askance.evals.whoops.making.run import Made, amake, make
+from askance.evals.whoops.making.run import Made, amake, make, planned
 
 __all__ = [
     "DROPPED",

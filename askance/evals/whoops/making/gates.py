@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from askance.agents import JudgeForm, Verdict
+    from askance.chains.planner import Role as PlanRole
     from askance.chat import JsonObject
-    from askance.evals.rehearsing import Rehearsal
     from askance.models import Model, ModelLike
     from askance.nodes import Node, Result
     from askance.prompts import PromptLibrary
@@ -109,14 +109,14 @@ class QuestionMaker:
             "judge": self.judge,
         }
 
-    def rehearsed(self, rehearsal: Rehearsal) -> QuestionMaker:
-        """One that asks the same in a rehearsal."""
+    def standing_in(self, roles: Mapping[str, PlanRole]) -> QuestionMaker:
+        """One that asks the same in the roles of a plan, which are called as those of `nodes`."""
         twin = copy.copy(self)
-        twin.finder = rehearsal.stand_in("finder", self.finder)
-        twin.writer = rehearsal.stand_in("writer", self.writer)
-        twin.reader = rehearsal.stand_in("reader", self.reader)
-        twin.guesser = rehearsal.stand_in("blind", self.guesser)
-        twin.judge = rehearsal.stand_in("judge", self.judge)
+        twin.finder = roles["finder"].stand_in(self.finder)
+        twin.writer = roles["writer"].stand_in(self.writer)
+        twin.reader = roles["reader"].stand_in(self.reader)
+        twin.guesser = roles["blind"].stand_in(self.guesser)
+        twin.judge = roles["judge"].stand_in(self.judge)
         return twin
 
     def form(self) -> JsonObject:

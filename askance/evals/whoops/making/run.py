@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.agents.negatives import normal
+from askance.chains import Planner
 from askance.chains.stream import in_order
 from askance.chat import key_of
 from askance.errors import UsageError
@@ -20,11 +21,13 @@ from askance.evals.whoops.making.files import write_questions
 from askance.evals.whoops.making.gates import GATES, Gate, Pair
 from askance.models import run_sync
 from askance.models.capabilities import endpoint_key
+from askance.models.scope import Pending
 
 _QUOTE = re.compile(r"(:| ['\"]).*", re.DOTALL)
 """Where a reason begins to quote."""
 
 if TYPE_CHECKING:
+    from askance.chains import Plan
     from askance.chat import JsonObject
     from askance.evals.whoops.entries import Entry
     from askance.evals.whoops.making.gates import QuestionMaker
@@ -199,3 +202,47 @@ def _once(pair: Pair, asked: set[str]) -> Pair:
 
 def _passed(pair: Pair, gate: Gate) -> bool:
     return pair.stopped is None or GATES.index(pair.stopped) > GATES.index(gate)
+
+
+async def planned(entries: Sequence[Entry], maker: QuestionMaker) -> Plan:
+    """What making questions from the captions of `entries` would ask; nothing is asked.
+
+    Of a caption whose answers are not known yet, as many are counted as it may have, and each goes through all gates:
+    what comes is no more than that.
+
+    Raises:
+        UsageError: no entry has a caption, or the mode is `replay`, which asks nothing.
+    """
+    captions, planner = captions_of(entries), Planner(unit="caption")
+    roles = {name: planner.role(name, node) for name, node in maker.nodes.items()}
+    twin = maker.standing_in(roles)
+
+    def behind(first: str, *, count: int) -> None:
+        """Counts the calls of `count` pairs from that of `first` on."""
+        for role in _ASKED[_ASKED.index(first) :] if first else ():
+            roles[role.split()[0]].behind(count)
+
+    with planner.walking():
+        for caption in captions.values():
+            found = await twin.find(caption)
+            if found.error == Pending.__name__:
+                behind("writer", count=maker.finder.count)
+            for answer in () if found.value is None else found.value.texts:
+                pair = await twin.pair(caption, answer)
+                behind(_waiting(pair) if pair.failed else "", count=1)
+    return planner.plan(len(captions))
+
+
+_ASKED: tuple[str, ...] = ("writer", "reader", "judge", "blind", "judge again")
+"""Who is asked about a pair, in their order."""
+
+
+def _waiting(pair: Pair) -> str:
+    """Who is asked about a pair behind the answer that it waits for; empty for nobody."""
+    match pair.stopped:
+        case "question":
+            return "reader"
+        case "answered from the caption":
+            return "blind" if pair.from_caption else "judge"
+        case _:
+            return "" if pair.blindly else "judge again"

@@ -1,4 +1,4 @@
-"""What is said of tasks and of runs that are there: lists, figures, scores made anew."""
+"""The figures of a run and the tasks that ship, in words and as JSON; scores made anew."""
 
 from __future__ import annotations
 

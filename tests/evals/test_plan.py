@@ -13,7 +13,7 @@ from askance.agents import Judge, JudgeForm, judge_equivalence, judge_panel
 from askance.chains import Plan, verbalize
 from askance.evals import ChainSolver, Sample, Task, aevaluate
 from askance.evals.judging import judged_scoring
-from askance.evals.planning import planned_run, with_judges
+from askance.evals.plan import plan_run, plan_runs
 from askance.evals.predicting import Turn
 from askance.images import Image
 from askance.models import Engine, Model, Price, ScriptedModel, get_model
@@ -58,10 +58,10 @@ def judges_of(plan: Plan) -> list[tuple[str, str | None, Price | None, int, int,
 
 async def test_each_judge_of_a_panel_is_planned_as_itself(tmp_path: Path, engine: Engine) -> None:
     one, other = (judge_equivalence(member(name, engine), form="short") for name in WORTH)
-    before = await planned_run(task := described(tmp_path, judge_panel(one, other), engine), turns(task), engine)
+    before = await plan_run(task := described(tmp_path, judge_panel(one, other), engine), turns(task), engine)
     alone = replace(task, samples=task.samples[:2], scoring=judged_scoring(one))
     await aevaluate(alone, out=tmp_path / "run", engine=engine)
-    after = await planned_run(task, turns(task), engine)
+    after = await plan_run(task, turns(task), engine)
 
     assert judges_of(before) == [
         ("judge 1", "one", WORTH["one"], 0, 0, 6),
@@ -88,14 +88,13 @@ async def test_judges_that_ask_the_same_are_planned_once(
     judges = [judge_equivalence(member("one", engine), form=form) for form in forms]
     task = described(tmp_path, judge_panel(*judges), engine)
 
-    assert [link[-1] for link in judges_of(await planned_run(task, turns(task), engine))] == calls
+    assert [link[-1] for link in judges_of(await plan_run(task, turns(task), engine))] == calls
 
 
 async def test_judges_of_several_runs_are_told_apart(tmp_path: Path, engine: Engine) -> None:
     tasks = [described(tmp_path, judge_equivalence(member(name, engine)), engine) for name in ("one", "other", "one")]
-    empty = Plan(images=3, unusable=0, links=(), probes=0)
 
-    plan = await with_judges(empty, [(task, turns(task)) for task in tasks], engine)
+    plan = await plan_runs([(task, turns(task)) for task in tasks], engine)
 
     assert [link[:2] for link in judges_of(plan)] == [("judge 1", "one"), ("judge 2", "other")]
 
@@ -107,8 +106,20 @@ async def test_a_judge_that_was_planned_still_asks_what_its_endpoint_can_do(tmp_
     by_hand = judged_scoring(Scripted(lambda _reference, _candidate: "true"))
     await aevaluate(replace(task, scoring=by_hand), out=tmp_path / "run", engine=engine)
 
-    plan = await planned_run(task, turns(task), engine)
+    plan = await plan_run(task, turns(task), engine)
     await judge.judge("a", "b")
 
     assert (plan.probes, [link[3:] for link in judges_of(plan)]) == (1, [(0, 4, 0)])
     assert len(script.requests) > 1
+
+
+async def test_every_epoch_is_planned(tmp_path: Path, engine: Engine) -> None:
+    script = scripted()
+    task = described(tmp_path, judge_equivalence(member("one", engine), form="short"), engine)
+    chain = verbalize(get_model(script, engine=engine))
+    task = replace(task, solver=ChainSolver(chain), scoring=judged_scoring(Scripted(lambda _r, _c: "true")))
+
+    plan = await plan_run(task, [Turn(sample=task.samples[0], epoch=epoch) for epoch in range(2)], engine)
+    await aevaluate(replace(task, samples=task.samples[:1]), out=tmp_path / "run", engine=engine, epochs=2)
+
+    assert plan.calls == len(script.requests) == 2 * 5

@@ -15,22 +15,22 @@ from askance.agents.judge import QUESTION
 from askance.amounts import many
 from askance.cli.display import json_text
 from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
-from askance.cli.negating import Asking, Calls, asking
-from askance.cli.planning import plan_form, plan_text
+from askance.cli.output import plan_form, plan_text
 from askance.cli.progress import Progress, calls_state
 from askance.errors import CallError, UsageError
 from askance.evals import Run
 from askance.evals.judging import corrected_rate, judge_card, planned_card, read_labels
 from askance.evals.judging.card import VERDICTS
 from askance.evals.tables import Table, markdown, shown_value
-from askance.models import get_model
 from askance.replay import visible
 
 if TYPE_CHECKING:
     from askance.agents import Judge, JudgeForm
     from askance.agents.judge import EquivalenceJudge
+    from askance.cli.workspace import Calls
     from askance.evals.judging import CardFigure, CorrectedRate, JudgeCard, Labels
     from askance.statistics import Interval
+    from askance.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,6 @@ class Carding:
     question: str | None
     run: Path | None
     seed: int
-    plan: bool
     as_json: bool
     html: Path | None = None
 
@@ -59,23 +58,23 @@ def card_by(asked: Carding, calls: Calls) -> int:
         CannotStart: a model cannot be asked at all.
     """
     _check_judge(asked.judge, local=calls.local)
-    _check_file(asked.html, plan=asked.plan)
+    _check_file(asked.html, plan=calls.plan)
     labels, run = read_labels(asked.labels), None if asked.run is None else Run.open(asked.run)
-    with asking(calls, plan=asked.plan, name="judge") as shared:
-        judges = _judges(asked, shared)
+    with calls.open(name="judge") as work:
+        judges = _judges(asked, work)
         judge = judges[0] if len(judges) == 1 else judge_panel(*judges)
-        if asked.plan:
+        if calls.plan:
             question = asked.question or QUESTION
             plan = asyncio.run(planned_card(judge, labels, draws=asked.draws, swaps=asked.swaps, question=question))
-            print(json.dumps(plan_form(plan, shared.engine)) if asked.as_json else plan_text(plan, shared.engine))
+            print(json.dumps(plan_form(plan, work.engine)) if asked.as_json else plan_text(plan, work.engine))
             return OK
         try:
-            with Progress("pairs", state=calls_state(shared.tally, shared.engine)) as seen:
-                made = asyncio.run(_card(asked, labels, judge, judges, shared, told=seen.update))
+            with Progress("pairs", state=calls_state(work.tally, work.engine)) as seen:
+                made = asyncio.run(_card(asked, labels, judge, judges, work, told=seen.update))
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
             return INTERRUPTED
-        used_up = shared.engine.purse is not None and shared.engine.purse.used_up
+        used_up = work.engine.purse is not None and work.engine.purse.used_up
     rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
     if asked.as_json:
         print(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
@@ -84,7 +83,7 @@ def card_by(asked: Carding, calls: Calls) -> int:
     if asked.html is not None:
         _write(asked.html, made, rate)
     unscored = any(case.says is None for case in made.labelled)
-    print(shared.tally, file=sys.stderr)
+    print(work.tally, file=sys.stderr)
     if used_up and unscored:
         print("The budget is used up. The same command with a larger --budget asks for the rest.", file=sys.stderr)
     return SOME if unscored else OK
@@ -127,11 +126,11 @@ def _write(out: Path, card: JudgeCard, rate: CorrectedRate | None) -> None:
     print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
 
 
-def _judges(asked: Carding, shared: Asking) -> list[EquivalenceJudge]:
+def _judges(asked: Carding, work: Workspace) -> list[EquivalenceJudge]:
     """The judges that the command line names, or the one of `--local`."""
-    named = [*asked.judge] or [name for name in (shared.local(),) if name is not None]
-    models = [get_model(spec, engine=shared.engine, config=shared.config) for spec in named]
-    return [judge_equivalence(model, form=asked.form, prompts=shared.prompts) for model in models]
+    named = [*asked.judge] or [name for name in (work.local_model,) if name is not None]
+    models = [work.model(spec) for spec in named]
+    return [judge_equivalence(model, form=asked.form, prompts=work.library) for model in models]
 
 
 async def _card(
@@ -139,7 +138,7 @@ async def _card(
     labels: Labels,
     judge: Judge,
     judges: Sequence[EquivalenceJudge],
-    shared: Asking,
+    work: Workspace,
     *,
     told: Callable[[int, int], None] | None,
 ) -> JudgeCard:
@@ -158,7 +157,7 @@ async def _card(
             swaps=asked.swaps,
             question=asked.question or QUESTION,
             seed=asked.seed,
-            room=lambda: shared.engine.places,
+            room=lambda: work.engine.places,
             told=told,
         )
     except CallError as error:

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from askance.agents import judge_equivalence
 from askance.amounts import many
 from askance.cli.display import json_text
 from askance.cli.exits import OK, SOME
-from askance.cli.negating import Asking, Calls, asking
 from askance.evals.negatives import (
     Asked,
     Rules,
@@ -38,13 +36,14 @@ from askance.evals.negatives.sheet import KEY, PAGE, TABLE
 from askance.evals.negatives.sheet import QUESTION as SHEET_QUESTION
 from askance.evals.pittads import Pictures
 from askance.images import Image
-from askance.models import get_embedder, get_model
+from askance.models import get_embedder
 from askance.replay import visible
 
 if TYPE_CHECKING:
     from askance.agents import JudgeForm
+    from askance.cli.workspace import Calls
     from askance.evals.negatives import Audit, OptionSet
-    from askance.models import Model
+    from askance.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +70,14 @@ def audit_by(asked: Auditing, calls: Calls) -> int:
     """Audits a file; returns the exit code."""
     sets = read_negatives(asked.file, sidecar=asked.sidecar)
     rules = Rules() if asked.rules is None else read_rules(asked.rules)
-    with asking(calls) as shared:
-        named = replace(asked, judge=asked.judge or shared.local(), blind=asked.blind or shared.local())
-        audit = asyncio.run(_audited(named, shared, sets=sets, rules=rules))
+    with calls.open(name="negatives") as work:
+        named = replace(asked, judge=asked.judge or work.local_model, blind=asked.blind or work.local_model)
+        audit = asyncio.run(_audited(named, work, sets=sets, rules=rules))
     form = audit_form(audit)
     if asked.report is not None:
         replaced(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
     print(json_text(form) if asked.as_json else visible(audit_text(audit)))
-    print(str(shared.tally), file=sys.stderr)
+    print(str(work.tally), file=sys.stderr)
     if asked.apply is None:
         return SOME if audit.decisions["drop"] else OK
     counts = apply(sets, audit, asked.apply)
@@ -94,18 +93,14 @@ def audit_by(asked: Auditing, calls: Calls) -> int:
     return OK
 
 
-async def _audited(asked: Auditing, shared: Asking, *, sets: Sequence[OptionSet], rules: Rules) -> Audit:
-    @cache  # one that is named twice is one model
-    def model(name: str | None) -> Model | None:
-        return None if name is None else get_model(name, engine=shared.engine, config=shared.config)
-
-    judging, blind = model(asked.judge), model(asked.blind)
-    embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=shared.engine)
+async def _audited(asked: Auditing, work: Workspace, *, sets: Sequence[OptionSet], rules: Rules) -> Audit:
+    judging, blind = (None if name is None else work.model(name) for name in (asked.judge, asked.blind))
+    embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
     if judging is not None:
         await judging.rung()
     judge = None
     if judging is not None:
-        judge = judge_equivalence(judging, form=asked.judge_form, prompts=shared.prompts)
+        judge = judge_equivalence(judging, form=asked.judge_form, prompts=work.library)
     try:
         return await aaudit(
             sets,
@@ -115,7 +110,7 @@ async def _audited(asked: Auditing, shared: Asking, *, sets: Sequence[OptionSet]
                 embedder=embedder,
                 blind=blind,
                 orders=asked.orders,
-                engine=shared.engine,
+                engine=work.engine,
                 wording=asked.wording,
             ),
             rules=rules,

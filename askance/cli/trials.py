@@ -6,18 +6,14 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.amounts import many
 from askance.chains import LINKS
-from askance.cli.blamed import blame_text
-from askance.cli.exits import INTERRUPTED, OK, SOME, hear_warnings
-from askance.cli.places import open_store
+from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.progress import Progress, calls_state
-from askance.cli.tally import Tally
 from askance.errors import ConfigError, UsageError
 from askance.evals.blame_files import LEDGER
 from askance.evals.blamed import SHORT
@@ -25,14 +21,73 @@ from askance.evals.blaming import Blaming
 from askance.evals.catalog import definition_of
 from askance.evals.replacing import from_run, from_truth
 from askance.evals.run import Run
-from askance.models import Config, Counters, Engine, get_model
+from askance.evals.tables import NONE, shown_value
+from askance.models import Counters
 from askance.replay import visible
 
 if TYPE_CHECKING:
     from askance.chains import Link
+    from askance.cli.tally import Tally
+    from askance.cli.workspace import Calls
+    from askance.evals.blamed import Blame, Blamed
+    from askance.evals.figures import Figure
     from askance.evals.replacing import Replacement
     from askance.evals.values import Sample
-    from askance.models import Model
+    from askance.models import Engine, Model
+    from askance.workspace import Workspace
+
+SHOWN = 20
+"""Answers that are listed at most."""
+
+
+def blame_text(blame: Blame) -> Iterator[str]:
+    """What the trials come to, and whose answers came from where."""
+    right = blame.samples - blame.unanswered - len(blame.wrong)
+    yield (
+        f"{many(blame.samples, 'answer')}: {right:,} right by {blame.metric}, {len(blame.wrong):,} wrong, "
+        f"{blame.unanswered:,} without an answer."
+    )
+    if not blame.wrong:
+        yield "There is nothing to blame."
+        return
+    if not blame.sums:
+        yield "There is nothing to put in the place of a link."
+        return
+    yield f"Each link {blame.words}, and what follows from it asked again:"
+    yield ""
+    yield from _table(blame.sums, percent=blame.percent)
+    yield ""
+    for answer in blame.wrong[:SHOWN]:
+        flips, guilty = blame.flips(answer), blame.guilty(answer)
+        others = [SHORT[link] for link in flips if link not in guilty]
+        also = f" (flipped by {', '.join(others)} too)" if others else ""
+        epoch = f" (epoch {answer.epoch})" if answer.epoch else ""
+        yield f"{answer.sample.id}{epoch}: {', '.join(SHORT[link] for link in guilty) or 'no single link'}{also}"
+    if len(blame.wrong) > SHOWN:
+        yield f"… and {len(blame.wrong) - SHOWN:,} more; `--json` has them all"
+
+
+def _table(sums: Sequence[Blamed], *, percent: bool) -> Iterator[str]:
+    head = ("link", "tried", "flips", "95 % interval", "to blame", "95 % interval", "change")
+    rows = [head, *(_row(each, percent=percent) for each in sums)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
+    for row in rows:
+        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
+
+
+def _row(each: Blamed, *, percent: bool) -> tuple[str, ...]:
+    name = SHORT[cast("Link", each.link)] if each.link in SHORT else each.link
+    change = NONE if each.change.value is None else f"{each.change.value * (100 if percent else 1):+.2f}"
+    return (name, f"{each.flips.samples:,}", *_share(each.flips), *_share(each.guilty), change)
+
+
+def _share(figure: Figure) -> tuple[str, str]:
+    interval = figure.interval
+    limits = [] if interval is None else [interval.low, interval.high]
+    return shown_value(figure.value, percent=True), " – ".join(
+        shown_value(each, percent=True) for each in limits
+    ) or NONE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,21 +101,14 @@ class Asked:
     links: Sequence[str]
     metric: str | None
     models: Mapping[str, str | None]
-    local: bool
-    yes: bool
     images: Sequence[str]
-    plan: bool
-    budget: str | None
-    replay: bool
-    concurrency: int | None
-    store: Path | None
     out: Path | None
     seed: int
     task: str | None
     as_json: bool
 
 
-def blame_by(asked: Asked) -> int:
+def blame_by(asked: Asked, calls: Calls) -> int:
     """Makes the trials, or plans them; returns the exit code.
 
     Raises:
@@ -68,30 +116,20 @@ def blame_by(asked: Asked) -> int:
         StoreError: the records or the run folder cannot be opened.
         CallError: no call can succeed.
     """
-    replacement, links = _replacement(asked), [_link(name) for name in asked.links] or None
-    hear_warnings()
-    config = Config.find(asks=not (asked.plan or asked.replay))
-    tally, run = Tally(), _with_images(Run.open(asked.folder), asked.images)
-    definition = definition_of(run, asked.task)
-    records = open_store(asked.store, config, read_only=asked.plan or asked.replay)
-    with closing(records), ExitStack() as closed:
-        engine = Engine(
-            mode="replay" if asked.replay else "auto",
-            records=records,
-            concurrency=asked.concurrency,
-            purse=_purse(asked, closed),
-            observers=[tally],
-        )
+    replacement, links = _replacement(asked, calls), [_link(name) for name in asked.links] or None
+    with calls.open(ledger=(asked.out or asked.folder) / LEDGER) as work:
+        _ = work.config  # settings that cannot be used are told of before the run is
+        run = _with_images(Run.open(asked.folder), asked.images)
         blaming = Blaming(
             run,
-            definition,
-            engine=engine,
-            models=dict(_models(asked, run, engine, config)),
+            definition_of(run, asked.task),
+            engine=work.engine,
+            models=dict(_models(asked, run, work)),
             replacement=replacement,
             links=links,
             metric=asked.metric,
         )
-        return _plan(asked, blaming, engine) if asked.plan else _blame(asked, blaming, tally)
+        return _plan(asked, blaming, work.engine) if calls.plan else _blame(asked, blaming, work.tally)
 
 
 def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
@@ -119,7 +157,7 @@ def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
 
 
 def _plan(asked: Asked, blaming: Blaming, engine: Engine) -> int:
-    from askance.cli.planning import plan_form, plan_text
+    from askance.cli.output import plan_form, plan_text
 
     found = asyncio.run(blaming.planned())
     if asked.as_json:
@@ -129,7 +167,7 @@ def _plan(asked: Asked, blaming: Blaming, engine: Engine) -> int:
     return OK
 
 
-def _replacement(asked: Asked) -> Replacement | None:
+def _replacement(asked: Asked, calls: Calls) -> Replacement | None:
     given = [
         name
         for name, value in (("--with", asked.other), ("--truth", asked.truth), ("--truth-from", asked.truth_from))
@@ -137,7 +175,7 @@ def _replacement(asked: Asked) -> Replacement | None:
     ]
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} both say what is put in a link's place.", hint="Leave one out.")
-    if asked.plan and asked.replay:
+    if calls.plan and calls.mode == "replay":
         raise UsageError("`--replay` asks nothing, so there is nothing to plan.", hint="Leave one out.")
     if asked.other is not None:
         return from_run(Run.open(asked.other))
@@ -182,39 +220,29 @@ def _link(name: str) -> Link:
     return names[name]
 
 
-def _models(asked: Asked, run: Run, engine: Engine, config: Config) -> Iterator[tuple[str, Model]]:
+def _models(asked: Asked, run: Run, work: Workspace) -> Iterator[tuple[str, Model]]:
     """Those that are named, and those of the run whose names say who they are."""
     forms: Mapping[str, Any] = run.configuration["models"]
-    made: dict[str, Model] = {}
-    own_machine = _local(asked, config)
     for role in (*forms, *(role for role, name in asked.models.items() if name and role not in forms)):
-        name = asked.models.get(role) or own_machine
+        name = asked.models.get(role) or work.local_model
         if name is not None:
-            made.setdefault(name, get_model(name, engine=engine, config=config))
-            if role in forms and made[name].form() != forms[role]:
+            model = work.model(name)
+            if role in forms and model.form() != forms[role]:
                 print(f"askance: The {role} of the run was another model than {visible(name)!r}.", file=sys.stderr)
-            yield role, made[name]
+            yield role, model
             continue
-        own = _own(forms[role], engine, config)
+        own = _own(forms[role], work)
         if own is not None:
             yield role, own
 
 
-def _local(asked: Asked, config: Config) -> str | None:
-    if not asked.local:
-        return None
-    from askance.cli.default_local import local_model
-
-    return local_model(config, yes=asked.yes)
-
-
-def _own(form: Mapping[str, Any], engine: Engine, config: Config) -> Model | None:
+def _own(form: Mapping[str, Any], work: Workspace) -> Model | None:
     """The model that a run describes, where its name leads to it; None where it does not."""
     who: Mapping[str, Any] = form["id"]
     name = who.get("name") or f"{who.get('provider')}:{who.get('model')}"
     spec = f"{name}@{who['endpoint']}" if who.get("endpoint") else str(name)
     try:
-        model = get_model(spec, engine=engine, config=config)
+        model = work.model(spec)
     except (ConfigError, UsageError):
         return None
     return model if model.form() == form else None
@@ -235,15 +263,3 @@ def _with_images(run: Run, places: Sequence[str]) -> Run:
         for answer in run.answers
     ]
     return run.scored(answers, run.figures)
-
-
-def _purse(asked: Asked, closed: ExitStack) -> Any:
-    if asked.budget is None or asked.plan:
-        return None
-    from askance.models.spending.budget import Budget
-    from askance.models.spending.budgeted import Purse
-    from askance.models.spending.ledger import Ledger
-
-    purse = Purse(Ledger((asked.out or asked.folder) / LEDGER, Budget.parse(asked.budget)))
-    closed.callback(purse.close)
-    return purse

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from askance.amounts import many
 from askance.cli.display import json_text
 from askance.cli.exits import INTERRUPTED, OK, SOME
-from askance.cli.negating import Calls, asking
-from askance.cli.planning import plan_form, plan_text
+from askance.cli.output import plan_form, plan_text
 from askance.cli.progress import Progress, calls_state
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER
@@ -22,7 +21,6 @@ from askance.evals.negatives.sheet import KEY, PAGE, TABLE
 from askance.evals.tables import Table, markdown
 from askance.evals.whoops import Whoops
 from askance.evals.whoops.making import DROPPED, GATES, KEPT, QuestionMaker, amake, planned, write_validation
-from askance.models import get_model
 from askance.replay import visible
 
 if TYPE_CHECKING:
@@ -30,10 +28,11 @@ if TYPE_CHECKING:
 
     from askance.agents import JudgeForm
     from askance.chat import JsonObject
-    from askance.cli.negating import Asking
+    from askance.cli.workspace import Calls
     from askance.evals.whoops import Entry
     from askance.evals.whoops.making import Made
     from askance.models import Model
+    from askance.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +52,6 @@ class Making:
     sheet: Path | None
     sheet_images: int
     seed: int
-    plan: bool
     as_json: bool
 
 
@@ -65,40 +63,36 @@ def make_by(asked: Making, calls: Calls) -> int:
         CallError: a model cannot be asked at all.
     """
     entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
-    with asking(calls, asked.out / LEDGER, plan=asked.plan) as shared:
-        maker = _maker(asked, shared)
-        if asked.plan:
+    with calls.open(ledger=asked.out / LEDGER) as work:
+        maker = _maker(asked, work)
+        if calls.plan:
             plan = asyncio.run(planned(entries, maker))
-            print(json.dumps(plan_form(plan, shared.engine)) if asked.as_json else plan_text(plan, shared.engine))
+            print(json.dumps(plan_form(plan, work.engine)) if asked.as_json else plan_text(plan, work.engine))
             return OK
         try:
-            with Progress("captions", state=calls_state(shared.tally, shared.engine)) as told:
+            with Progress("captions", state=calls_state(work.tally, work.engine)) as told:
                 made = asyncio.run(amake(entries, maker, out=asked.out, told=told.update))
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
             return INTERRUPTED
     print(json_text(made_form(made)) if asked.as_json else "\n".join(_told(made)))
-    print(f"{_end(made)}\n{shared.tally}", file=sys.stderr)
+    print(f"{_end(made)}\n{work.tally}", file=sys.stderr)
     if asked.sheet is not None:
         print(_sheet(asked.sheet, asked, made, entries), file=sys.stderr)
     return OK if made.complete else SOME
 
 
-def _maker(asked: Making, shared: Asking) -> QuestionMaker:
+def _maker(asked: Making, work: Workspace) -> QuestionMaker:
     """What asks; a model that is named twice is one."""
-    llm = asked.llm or shared.local() or shared.config.llm
+    llm = asked.llm or work.named("llm")
     if llm is None:
         raise UsageError(
             "No model is named that writes the questions.",
             hint="On this machine: --local. An API: --llm openai:gpt-4o. Or set `llm` in askance.toml.",
         )
-    known: dict[str, Model] = {}
 
     def model(name: str | None) -> Model:
-        wanted = name or shared.local() or llm
-        if wanted not in known:
-            known[wanted] = get_model(wanted, engine=shared.engine, config=shared.config)
-        return known[wanted]
+        return work.model(name or work.local_model or llm)
 
     return QuestionMaker(
         model(llm),
@@ -107,7 +101,7 @@ def _maker(asked: Making, shared: Asking) -> QuestionMaker:
         judge=model(asked.judge),
         judge_form=asked.judge_form,
         count=asked.count,
-        prompts=shared.prompts,
+        prompts=work.library,
     )
 
 

@@ -1,0 +1,327 @@
+"""One `askance eval run`: its options, its task, its run, and what is seen of it while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from askance.cli.exits import INTERRUPTED, OK, SOME
+from askance.cli.figures import figures_text, run_form
+from askance.cli.output import table_of
+from askance.cli.progress import Progress, calls_state
+from askance.errors import UsageError
+from askance.evals.catalog import find_task
+from askance.evals.choosing import limited, read_ids, with_ids
+from askance.evals.controls import controlled
+from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
+from askance.evals.plan import plan_run
+from askance.evals.predicting import Batching, Turn
+from askance.evals.tables import shown_figure
+from askance.evals.tasks import ROLES
+from askance.prompts import overlaid
+from askance.workspace import Role
+
+if TYPE_CHECKING:
+    from askance.cli.tally import Tally
+    from askance.cli.workspace import Calls, CommandWorkspace
+    from askance.evals import Convention, Run, Task
+    from askance.evals.evaluation import Progress as Done
+    from askance.evals.tasks import Definition
+    from askance.models import Engine, Purse
+    from askance.workspace import Workspace
+
+_GENERAL = ("limit", "ids", "control")
+"""Options that any task can be given: those that it does not take itself are seen to for it."""
+
+
+def options_of(asked: Evaluation, definition: Definition, work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options for the task's function, and those that are left to be seen to.
+
+    Raises:
+        UsageError: an option is given that the task does not take, or one that cannot be read.
+    """
+    takes = definition.takes
+    options = {name: value for name, value in asked.given.items() if value is not None}
+    options |= _own(asked, takes)
+    general = {name: value for name in _GENERAL if (value := getattr(asked, name)) is not None}
+    options |= {name: value for name, value in general.items() if name in takes}
+    if asked.seed is not None and "seed" in takes:
+        options["seed"] = asked.seed
+    for role in get_args(Role):
+        if role not in options and role in takes and _wanted(takes[role], asked) and (name := work.named(role)):
+            options[role] = name
+    options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
+    if "prompts" in takes:
+        options["prompts"] = work.library
+    if "engine" in takes:
+        options["engine"] = work.engine
+    return options, {name: value for name, value in general.items() if name not in takes}
+
+
+def _wanted(parameter: inspect.Parameter, asked: Evaluation) -> bool:
+    """Whether the settings file's model goes in: where there must be one, or where none is named at all."""
+    named = any(asked.given.get(role) is not None for role in ROLES)
+    return parameter.default is parameter.empty or not named
+
+
+def _own(asked: Evaluation, takes: Mapping[str, inspect.Parameter]) -> Mapping[str, Any]:
+    """The options of the task that `-T` names."""
+    found: dict[str, Any] = {}
+    for text in asked.own:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise UsageError(f"{text!r} is no option of a task.", hint="Write `-T name=value`.")
+        found[name] = _value(value, str(takes[name].annotation) if name in takes else "")
+    return found
+
+
+def _value(text: str, annotation: str) -> Any:
+    """What a text stands for where something of the kind `annotation` is taken: JSON, or else the text itself."""
+    kinds = {part.strip() for part in annotation.split("|")}
+    if kinds & {"Path"}:
+        return Path(text)
+    if kinds & {"str"} and not kinds & {"int", "float", "bool"}:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+_SHARE = 20
+"""The running score is worked out again when so many times as long has gone by as that takes."""
+
+
+class Watching:
+    """Says how far an evaluation is, beside its running score.
+
+    Args:
+        tally: the counts of calls.
+        engine: of the run, whose models on this machine say what they do.
+    """
+
+    def __init__(self, tally: Tally, engine: Engine) -> None:
+        self._calls = calls_state(tally, engine)
+        self._done: Done | None = None
+        self._score = ""
+        self._next = 0.0
+        self._progress = Progress("samples", state=lambda: self.line)
+
+    def __call__(self, done: Done) -> None:
+        self._done = done
+        self._score_anew(done)
+        self._progress.update(done.done, done.total)
+
+    def __str__(self) -> str:
+        if self._done is None:
+            return "No sample is done."
+        outcomes = _outcomes(self._done)
+        return f"{self._done.done:,} of {self._done.total:,} samples: {outcomes or 'none'}"
+
+    @property
+    def line(self) -> str:
+        """Running score, samples without an answer, calls and cost, as a bar has room for."""
+        unanswered = "" if self._done is None else _outcomes(self._done, without="answered")
+        return " · ".join(part for part in (self._score, unanswered, self._calls()) if part)
+
+    def close(self) -> None:
+        """Says no more of the progress."""
+        self._progress.close()
+
+    def say_unanswered(self, run: Run) -> None:
+        """Lists on stderr the samples without an answer, and the ways out."""
+        outcomes = run.totals.get("outcomes", {})
+        lines = [_line(answer) for answer in run.unanswered()] if outcomes.keys() - {"answered"} else []
+        if lines:
+            print(f"\n{table_of(lines)}\n", file=sys.stderr)
+
+    def _score_anew(self, progress: Done) -> None:
+        start = time.monotonic()
+        if start < self._next:
+            return
+        figure = progress.running()
+        self._score = "" if figure is None else f"{progress.metric} {shown_figure(figure)}"
+        end = time.monotonic()
+        self._next = end + max(0.5, _SHARE * (end - start))
+
+
+def _outcomes(progress: Done, *, without: str = "") -> str:
+    counts = sorted(progress.outcomes.items())
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in counts if outcome != without)
+
+
+def _line(answer: Any) -> dict[str, Any]:
+    """An answer as the table of what has none takes it."""
+    prediction = answer.prediction
+    name = answer.sample.id if not answer.epoch else f"{answer.sample.id} (epoch {answer.epoch})"
+    # A solver's own link repeats the prediction, whose reason is the better one.
+    links = {name: form for name, form in prediction.links.items() if name != "solver"}
+    return {"image": name, "outcome": prediction.outcome, "reason": prediction.reason, "links": links}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The options of one `askance eval run`; None is not given."""
+
+    task: str
+    given: Mapping[str, Any]
+    """`data`, `vlm`, `llm` and `context`, which only a task can take."""
+    limit: int | None
+    ids: Path | None
+    seed: int | None
+    epochs: int
+    own: Sequence[str]
+    """Options of the task, as `name=value`."""
+    control: str | None
+    convention: Convention
+    label: str | None
+    batch: bool
+    out: Path | None
+    as_json: bool
+
+
+def evaluate_by(asked: Evaluation, calls: Calls) -> int:
+    """Runs it; returns the exit code.
+
+    Raises:
+        UsageError: the options contradict each other, or name what is not there.
+        StoreError: the records or the run folder cannot be opened.
+        CallError: no call can succeed.
+    """
+    _check(asked, calls)
+    with calls.open() as work:
+        _ = work.config  # settings that cannot be used are told of before the task is
+        task = _task(asked, find_task(asked.task), work)
+        if calls.plan:
+            return asyncio.run(_plan(asked, task, work.engine))
+        return _Evaluating(asked, task, work).run()
+
+
+class _Evaluating:
+    """A run under way, and what is said of it."""
+
+    def __init__(self, asked: Evaluation, task: Task, work: CommandWorkspace) -> None:
+        self._asked = asked
+        self._task = task
+        self._engine = work.engine
+        self._tally = work.tally
+        self._place = asked.out or place_of(configuration_of(task, epochs=asked.epochs))
+        work.keep_budget(self._place / LEDGER)  # nothing is written there before the run has its folder
+
+    def run(self) -> int:
+        """Runs it; returns the exit code."""
+        watching = Watching(self._tally, self._engine)
+        try:
+            run = asyncio.run(self._evaluated(watching))
+        except KeyboardInterrupt:
+            watching.close()
+            self._interrupted(watching)
+            return INTERRUPTED
+        finally:
+            watching.close()
+        self._say(run, watching)
+        if self._engine.purse is not None:
+            asyncio.run(self._say_budget(run, self._engine.purse))
+        return OK if run.totals["outcomes"].keys() <= {"answered"} and not run.left else SOME
+
+    async def _evaluated(self, watching: Watching) -> Run:
+        asked = self._asked
+        batches = None
+        if asked.batch:
+            from askance.cli.output import Status
+
+            batches = Batching(told=Status())
+        return await aevaluate(
+            self._task,
+            out=self._place,
+            engine=self._engine,
+            epochs=asked.epochs,
+            convention=asked.convention,
+            seed=asked.seed or 0,
+            batches=batches,
+            told=watching,
+        )
+
+    def _say(self, run: Run, watching: Watching) -> None:
+        if self._asked.as_json:
+            print(json.dumps(run_form(run)))
+        else:
+            print(figures_text(run))
+        watching.say_unanswered(run)
+        print(f"{self._tally}\nThe run is in {self._place}.", file=sys.stderr)
+
+    def _interrupted(self, watching: Watching) -> None:
+        print(
+            f"{watching}\n{self._tally}\nInterrupted. The same command goes on where this one stopped; what is on "
+            f"record is not asked again. The run is in {self._place}.",
+            file=sys.stderr,
+        )
+
+    async def _say_budget(self, run: Run, purse: Purse) -> None:
+        """Says what was spent and, where that stopped the run, what is left to do and what it would cost."""
+        await asyncio.to_thread(purse.close)
+        balance, budget = await asyncio.to_thread(purse.ledger.balance), purse.ledger.budget
+        lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
+        print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
+        if run.left:
+            from askance.cli.output import left_text
+
+            there = {(answer.sample.id, answer.epoch) for answer in run.answers}
+            turns = [turn for turn in _turns(self._asked, self._task) if (turn.sample.id, turn.epoch) not in there]
+            left = left_text(await plan_run(self._task, turns, self._engine))
+            print(
+                f"The next call might have passed the budget. {left}\n"
+                "The same command with a larger --budget goes on; what is on record is not asked again.",
+                file=sys.stderr,
+            )
+
+
+def _task(asked: Evaluation, definition: Definition, work: Workspace) -> Task:
+    """The task with the samples that are asked for; what it takes itself is its own affair."""
+    options, rest = options_of(asked, definition, work)
+    with overlaid(*work.library.overlays):
+        task = definition(**options)
+    if asked.label is not None:
+        task = replace(task, label=asked.label)
+    if "ids" in rest:
+        task = with_ids(task, read_ids(rest["ids"]))
+    if "limit" in rest:
+        task = limited(task, rest["limit"])
+    if "control" in rest:
+        task = controlled(task, rest["control"], seed=asked.seed or 0)
+    return task
+
+
+def _turns(asked: Evaluation, task: Task) -> list[Turn]:
+    return [Turn(sample=sample, epoch=epoch) for epoch in range(asked.epochs) for sample in task.samples]
+
+
+async def _plan(asked: Evaluation, task: Task, engine: Engine) -> int:
+    """Prints what the run would ask and cost; returns the exit code."""
+    from askance.cli.output import plan_form, plan_text
+
+    found = await plan_run(task, _turns(asked, task), engine)
+    print(json.dumps(plan_form(found, engine)) if asked.as_json else plan_text(found, engine))
+    return OK
+
+
+def _check(asked: Evaluation, calls: Calls) -> None:
+    """Refuses options that go with no others."""
+    if asked.batch and calls.mode != "auto":
+        raise UsageError(
+            "`--batch` reads its answers from the records, so it goes with no other mode.",
+            hint="Leave one of them out.",
+        )
+    if calls.mode == "live":
+        raise UsageError(
+            "`--mode live` leaves answers on record as they are, so no run could keep what was answered.",
+            hint="Use `--mode refresh`, which records the new answers.",
+        )

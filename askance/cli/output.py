@@ -1,0 +1,244 @@
+"""What commands print: plans, what has no answer and the ways out, batches under way, lines of JSON."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from askance.amounts import duration, many
+from askance.models.spending.budget import shown_dollars
+from askance.replay import visible
+
+if TYPE_CHECKING:
+    from askance.chains import LinkPlan, Plan
+    from askance.chat import JsonObject
+    from askance.models import Engine
+    from askance.models.batch.policy import BatchNews
+    from askance.models.spending.spread import Spread
+
+
+def plan_text(plan: Plan, engine: Engine) -> str:
+    """The plan as a table and what it comes to."""
+    made = f"{plan.hits:,} on record, {plan.calls:,} to be made"
+    lines = [f"{many(plan.images, plan.unit)}, {many(plan.hits + plan.calls, 'call')}: {made}.", ""]
+    lines += _table(plan)
+    if plan.calls:
+        lines += ["", *_costs(plan), f"time        {_time(plan, engine)}"]
+    return "\n".join([*lines, *(f"· {note}" for note in _notes(plan))])
+
+
+def plan_form(plan: Plan, engine: Engine) -> JsonObject:
+    """The plan as one JSON object."""
+    batch = plan.batch_dollars
+    return {
+        "images": plan.images,
+        "unusable": plan.unusable,
+        "hits": plan.hits,
+        "calls": plan.calls,
+        "tokens": {"input": _form(plan.input, 0), "output": _form(plan.output, 0)},
+        "dollars": None if plan.dollars is None else _form(plan.dollars, 6),
+        "batch_dollars": None if batch is None else _form(batch, 6),
+        "unpriced": dict(plan.unpriced),
+        "prices": list(plan.price_dates),
+        "seconds": round(_seconds(plan, engine), 1),
+        "probes": plan.probes,
+        "links": {link.link: _link_form(link) for link in plan.links},
+    }
+
+
+def left_text(plan: Plan) -> str:
+    """What is left to do, and what that would cost."""
+    parts = [many(plan.images, plan.unit), many(plan.calls, "call")]
+    if plan.calls and plan.dollars is not None:
+        parts.append(f"about {_dollars(plan.dollars)}")
+    unpriced = [f"no price is known for {model}" for model in plan.unpriced]
+    return f"Left: {', '.join([*parts, *unpriced])}."
+
+
+def _table(plan: Plan) -> Iterator[str]:
+    width = max(len(str(link.model)) for link in plan.links)
+    head = f"{'link':<12}{'model':<{width}}{'on record':>11}{'to make':>9}{'tokens in':>13}{'tokens out':>12}"
+    yield head
+    for link in plan.links:
+        yield _row(link.link, str(link.model), width, (link.hits, link.calls, link.input, link.output))
+    yield _row("", "", width, (plan.hits, plan.calls, plan.input, plan.output))
+
+
+def _row(link: str, model: str, width: int, counts: tuple[int, int, Spread, Spread]) -> str:
+    hits, calls, tokens_in, tokens_out = counts
+    numbers = f"{hits:>11,}{calls:>9,}{round(tokens_in.expected):>13,}{round(tokens_out.expected):>12,}"
+    return f"{link:<12}{model:<{width}}{numbers}"
+
+
+def _costs(plan: Plan) -> Iterator[str]:
+    if plan.dollars is None:
+        yield "cost        not known"
+        return
+    yield f"online      {_dollars(plan.dollars)}"
+    if plan.batch_dollars is not None:
+        yield f"by batch    {_dollars(plan.batch_dollars)}"
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    for model, calls in plan.unpriced.items():
+        yield f"No price is known for {model}, its {many(calls, 'call')} come on top: set `price` in askance.toml."
+    for date in plan.price_dates:
+        yield f"List prices of {date}; a `price` in askance.toml goes before them."
+    guessed = dict.fromkeys(link.link for link in plan.links if link.calls and not link.measured)
+    if guessed:
+        yield f"Lengths of answers are estimates, for nothing like them is on record: {', '.join(guessed)}."
+    if plan.probes:
+        yield f"What {many(plan.probes, 'endpoint')} can do is asked first, in a few small calls."
+    if plan.elsewhere:
+        yield f"Work that asks no model here is not counted: {', '.join(plan.elsewhere)}."
+    if plan.unusable:
+        yield f"{many(plan.unusable, plan.unit)} cannot be used."
+
+
+def _dollars(spread: Spread) -> str:
+    expected, low, high = (shown_dollars(value) for value in (spread.expected, spread.low, spread.high))
+    return expected if low == high else f"{expected} ({low} to {high})"
+
+
+def _time(plan: Plan, engine: Engine) -> str:
+    pace = [f"{engine.places} calls at once"]
+    pace += [f"{engine.rpm:g} calls a minute"] if engine.rpm else []
+    pace += [f"{engine.tpm:g} tokens a minute"] if engine.tpm else []
+    return f"about {duration(_seconds(plan, engine))} ({', '.join(pace)})"
+
+
+def _seconds(plan: Plan, engine: Engine) -> float:
+    return plan.seconds(concurrency=engine.places, rpm=engine.rpm, tpm=engine.tpm)
+
+
+def _form(spread: Spread, digits: int) -> JsonObject:
+    return {name: round(getattr(spread, name), digits or None) for name in ("low", "expected", "high")}
+
+
+def _link_form(link: LinkPlan) -> JsonObject:
+    return {
+        "model": str(link.model),
+        "hits": link.hits,
+        "known": link.known,
+        "below": link.below,
+        "measured": link.measured,
+        "tokens": {"input": _form(link.input, 0), "output": _form(link.output, 0)},
+        "dollars": None if link.dollars is None else _form(link.dollars, 6),
+    }
+
+
+SHOWN = 20
+"""Pictures listed at most; `--json` has them all."""
+WIDTH = 100
+"""Columns where no terminal says otherwise."""
+
+_NAMES = 36
+"""Columns for a name at most."""
+
+WAYS_OUT = {
+    "invalid": "`--retry invalid` asks again for replies that could not be read; `--json` shows them as `raw`.",
+    "refused": "`--retry refused` asks again for what the model declined; another wording (`askance prompts eject`) "
+    "asks anew.",
+    "filtered": "`--retry filtered` asks again for what a content filter stopped.",
+    "truncated": "Give the model a larger `max_tokens` in askance.toml: what was cut off is then asked anew.",
+    "failed": "The same command asks again for what failed and for nothing else.",
+    "skipped": "Nothing could be asked: the reason says why.",
+    "BadRecord": "`askance cache verify` finds the damaged records, `askance cache prune --damaged` takes them out; "
+    "the same command then asks anew.",
+    "BadImage": "Mend the files that cannot be used, or leave them out.",
+    "ReplayMiss": "Without `--replay` the same command asks for what is not on record.",
+}
+"""By the outcome of what went wrong, or the error's name where that says more."""
+
+
+def table_of(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Image, outcome and reason of each line, then the ways out."""
+    width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stderr.isatty() else WIDTH
+    names = min(_NAMES, max(len(visible(line["image"])) for line in lines[:SHOWN]))
+    text = ["Without an answer:", *_rows(lines[:SHOWN], names=names, width=width)]
+    if len(lines) > SHOWN:
+        text.append(f"  … and {len(lines) - SHOWN:,} more")
+    text += _first_difference(lines)
+    ways = dict.fromkeys(_way_out(line) for line in lines)
+    text += ["What to do:", *(_filled(f"  → {way}", width=width, indent=4) for way in ways)]
+    return "\n".join(text)
+
+
+def _rows(lines: Sequence[Mapping[str, Any]], *, names: int, width: int) -> Iterator[str]:
+    indent = names + 4
+    for line in lines:
+        name, reason = visible(line["image"]), _reason(line).partition("\n")[0]
+        if len(name) > names or width - indent < 40:
+            yield f"  {name}"
+            yield _filled(" " * 6 + reason, width=width, indent=6)
+        else:
+            yield _filled(f"  {name:<{names}}  {reason}", width=width, indent=indent)
+
+
+def culprit(line: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The first link that went wrong, with its name; what depends on it was skipped."""
+    links: Mapping[str, Mapping[str, Any]] = line["links"]
+    wrong = [(link, form) for link, form in links.items() if form["outcome"] not in {"answered", "skipped"}]
+    return next(iter(wrong), ("", {"outcome": line["outcome"], "reason": line["reason"]}))
+
+
+def _reason(line: Mapping[str, Any]) -> str:
+    link, form = culprit(line)
+    reason = visible(form.get("reason") or "")
+    if form.get("error") == "BadImage":
+        return reason
+    return f"{link} {form['outcome']}: {reason}".lstrip()
+
+
+def _way_out(line: Mapping[str, Any]) -> str:
+    _, form = culprit(line)
+    return WAYS_OUT.get(str(form.get("error"))) or WAYS_OUT[form["outcome"]]
+
+
+def _first_difference(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a replay missed, shown for one picture: the others mostly missed the same."""
+    for line in lines:
+        _, newline, difference = _reason(line).partition("\n")
+        if newline:
+            yield f"What differs, for {visible(line['image'])}:"
+            yield textwrap.indent(difference, "  ")
+            return
+
+
+def _filled(text: str, *, width: int, indent: int) -> str:
+    return textwrap.fill(text, width=width, subsequent_indent=" " * indent, break_on_hyphens=False)
+
+
+MAY_BE_CLOSED = (
+    "This terminal may be closed: the same command goes on where this one stopped, and pays for nothing twice."
+)
+
+
+class Status:
+    """Says on stderr what is new about a run's batches, and nothing twice."""
+
+    def __init__(self) -> None:
+        self._said = ""
+        self._closing = True
+
+    def __call__(self, news: BatchNews) -> None:
+        if news.phase == "trouble":
+            self._say(f"Waiting: {visible(news.words)}")
+        elif news.phase in {"sent", "waiting", "settled"} and news.queued:
+            batches = ", ".join(map(visible, news.batches[:3])) + (" …" if len(news.batches) > 3 else "")
+            where = f" ({batches})" if batches else ""
+            self._say(
+                f"Round {news.round}: {many(news.queued, 'call')} queued, {news.sent:,} sent in batches, "
+                f"{news.done:,} done{where}."
+            )
+            if self._closing and news.sent:
+                self._closing = False
+                self._say(MAY_BE_CLOSED)
+
+    def _say(self, words: str) -> None:
+        if words != self._said:
+            self._said = words
+            print(words, file=sys.stderr, flush=True)

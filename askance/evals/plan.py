@@ -1,0 +1,134 @@
+"""What runs would ask and cost: their solvers, and the judges of their scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
+
+from askance.chains import Planner
+from askance.chat import key_of
+from askance.errors import UsageError
+from askance.evals.evaluation import scoring_of
+from askance.evals.run import Answer
+from askance.evals.scoring import scored
+from askance.evals.solving import ChainSolver, solved
+from askance.models.scope import Pending
+
+if TYPE_CHECKING:
+    from askance.chains import Chain, Plan, Reading
+    from askance.evals.predicting import Turn
+    from askance.evals.tasks import Scoring, Task
+    from askance.evals.values import Prediction, Sample
+    from askance.models import Engine
+    from askance.nodes import Node
+
+JUDGE: Final = "judge"
+"""What the line of a judge is called in a plan; several are numbered."""
+
+Work: TypeAlias = "tuple[Task, Sequence[Turn]]"
+"""A task, and those of its samples that are to be answered."""
+
+
+@runtime_checkable
+class Plannable(Protocol):
+    """A solver that makes more than the calls of a chain, and can tell how much."""
+
+    chain: Chain
+
+    def given(self, sample: Sample) -> Mapping[str, Any]:
+        """What the chain is given for a sample."""
+        ...
+
+    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+        """Counts what is made beside the calls of the chain; nothing is made.
+
+        Args:
+            sample: that is to be answered.
+            reading: what the chain says of it, as far as that is on record.
+            planner: that counts.
+        """
+        ...
+
+
+async def plan_run(task: Task, turns: Sequence[Turn], engine: Engine) -> Plan:
+    """What `turns` would ask of the solver's models and of the scoring's judges; nothing is asked.
+
+    Args:
+        task: whose run is planned.
+        turns: samples that are to be answered.
+        engine: the run's.
+
+    Raises:
+        UsageError: the solver is no chain, so that nobody can tell what it will ask; or the mode is `replay`.
+    """
+    return await plan_runs([(task, turns)], engine)
+
+
+async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
+    """The plan of several runs, with a line for each judge; what several of them would ask counts once.
+
+    Args:
+        work: the runs.
+        engine: of all of them.
+
+    Raises:
+        UsageError: the solver of one is no chain, so that nobody can tell what it will ask; or the mode is `replay`.
+    """
+    planner, judges = Planner(), dict[str, None]()
+    for task, turns in work:
+        scoring = scoring_of(task, engine)
+        judges |= dict.fromkeys(_name(judge) for judge in scoring.judges)
+        await _count(planner, (task, turns), scoring)
+    found = planner.plan()
+    names = [JUDGE] if len(judges) == 1 else [f"{JUDGE} {place}" for place in range(1, len(judges) + 1)]
+    lines = {line.link: line for line in found.links if line.link in judges}
+    judging = [replace(lines[judge], link=name) for judge, name in zip(judges, names, strict=True)]
+    return replace(found, links=(*(line for line in found.links if line.link not in judges), *judging))
+
+
+async def _count(planner: Planner, work: Work, scoring: Scoring) -> None:
+    """Goes through a run: scores what is answered on record, and counts what waits for an answer."""
+    task, turns = work
+    solver = task.solver
+    if not isinstance(solver, (ChainSolver, Plannable)):
+        raise UsageError("Nobody can tell what a solver will ask that is no chain.", hint="Leave `--plan` out.")
+    walk = planner.chain(solver.chain)
+    roles = [planner.role(_name(judge), judge) for judge in scoring.judges]
+    with ExitStack() as within:
+        within.enter_context(planner.walking())
+        for role, judge in zip(roles, scoring.judges, strict=True):
+            within.enter_context(role.hearing(judge))
+        for turn in turns:
+            reading = await walk.read(solver.given(turn.sample), draw=turn.epoch)
+            if isinstance(solver, Plannable):
+                solver.plan(turn.sample, reading, planner)
+            elif roles:
+                prediction = await _predicted(solver, reading, turn.sample)
+                await scored(Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction), scoring)
+                if _waits(prediction):
+                    counts = scoring.questions(turn.sample)
+                    each = [counts] * len(roles) if isinstance(counts, int) else counts
+                    for role, count in dict(sorted(zip(roles, each, strict=True), key=itemgetter(1))).items():
+                        role.behind(count)  # of equal judges the most
+
+
+async def _predicted(solver: ChainSolver, reading: Reading, sample: Sample) -> Prediction:
+    async def read(sample: Sample) -> Prediction:
+        return solver.prediction(reading, sample)
+
+    return await solved(read, sample)
+
+
+def _name(judge: Node[Any, Any]) -> str:
+    """What tells a judge from others: those that ask the same have one role."""
+    prompt = judge.prompts_in_use[0]  # the one that it was made with; others come with what it is asked
+    form = {"kind": type(judge).__qualname__, "model": judge.model.form(), "prompt": prompt.digest}
+    return key_of(JUDGE, form)
+
+
+def _waits(prediction: Prediction) -> bool:
+    """Whether a call that an answer rests on is yet to be made."""
+    return any(link.get("error") == Pending.__name__ for link in prediction.links.values())

@@ -1,0 +1,179 @@
+"""What a piece of work shares: settings, records, engine, models and prompts, made in one place.
+
+```python
+with Workspace(mode="replay") as work:
+    chain = verbalize(work.model("openai:gpt-4o"), prompts=work.library)
+```
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+
+from askance import models
+from askance.errors import UsageError
+from askance.images import policy
+from askance.models import Budget, Config, Engine, Purse, get_model
+from askance.prompts import PromptLibrary
+from askance.replay import STORE_VARIABLE, Mode, Store
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from askance.chat import Outcome
+    from askance.models import Model
+    from askance.models.events import Observer
+    from askance.models.settings import Rung
+
+Role: TypeAlias = Literal["vlm", "llm"]
+"""What a model is for: it sees the picture, or it reads words."""
+
+
+@dataclass(kw_only=True)
+class Workspace:
+    """The settings, the records, the models and the prompts of one piece of work.
+
+    Each is made when it is first needed and is one for the whole work. What is given goes before the settings file.
+    """
+
+    mode: Mode = "auto"
+    plan: bool = False
+    """Whether nothing will be asked or written, as for a plan."""
+    retry: Collection[Outcome] = frozenset()
+    """Recorded outcomes that are asked again: `invalid`, `refused`, `filtered`, `truncated`."""
+    budget: str | None = None
+    """The most that may be spent: `5.00` (US dollars), `20000tokens`, `100calls`."""
+    name: str = "work"
+    """What the work is called beside the records."""
+    ledger: Path | None = None
+    """File that notes what was spent of the budget; by default one with the records, of that name."""
+    concurrency: int | None = None
+    """Calls to one endpoint at a time; None finds out how many it takes."""
+    rpm: float | None = None
+    """Calls to one endpoint per minute."""
+    tpm: float | None = None
+    """Tokens per minute, in and out."""
+    protocol: Rung | None = None
+    """Form in which answers are asked for."""
+    image_policy: str | None = None
+    """How pictures are prepared: `clean` or `original`."""
+    store: Path | None = None
+    """Folder of the records; by default that of `ASKANCE_STORE`, of the settings file, or of the project."""
+    prompts: Path | None = None
+    """Folder with prompts of one's own; by default that of the settings file, or `./prompts`."""
+    local: Callable[[Config], str] | None = None
+    """Gives the spec of the model for roles that are given no other; asked when one is needed, as it may download."""
+    observers: list[Observer] = field(default_factory=list["Observer"])
+    """Told of every step of every call."""
+
+    _models: dict[str, Model] = field(init=False, repr=False, default_factory=dict[str, "Model"])
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything may be asked and written down."""
+        return not self.plan and self.mode != "replay"
+
+    @cached_property
+    def config(self) -> Config:
+        """The settings file's.
+
+        Raises:
+            ConfigError: it cannot be read, says something that is not known, or is another user's.
+        """
+        return Config.find(asks=self.asks)
+
+    @cached_property
+    def records(self) -> Store:
+        """The records.
+
+        Raises:
+            StoreError: there is something that is no store, or a store of another version.
+        """
+        configured = None if os.environ.get(STORE_VARIABLE) else self.config.store
+        return Store.open(self.store or configured, read_only=not self.asks)
+
+    @cached_property
+    def library(self) -> PromptLibrary:
+        """The prompts: the package's, under those of one's own.
+
+        Raises:
+            UsageError: a folder that is named is not there.
+        """
+        overlay = self.prompts or self.config.prompts
+        if overlay is None:
+            return PromptLibrary()
+        if not overlay.is_dir():
+            raise UsageError(
+                f"There is no prompts folder {str(overlay)!r}.",
+                hint=f"`askance prompts eject NAME --to {overlay}` begins one.",
+            )
+        return PromptLibrary([overlay])
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What makes the calls; it is the same for all models.
+
+        Raises:
+            UsageError: settings that contradict each other, or a budget that cannot be read.
+        """
+        purse = None
+        if self.budget is not None and not self.plan:
+            ledger = self.ledger or self.records.folder / "budgets" / f"{self.name}.db"
+            purse = Purse(models.Ledger(ledger, Budget.parse(self.budget)))
+        return Engine(
+            mode=self.mode,
+            records=self.records,
+            retry=frozenset(self.retry),
+            concurrency=self.concurrency,
+            rpm=self.rpm,
+            tpm=self.tpm,
+            image_policy=policy(self.image_policy) if self.image_policy else None,
+            protocol=self.protocol,
+            purse=purse,
+            observers=self.observers,
+        )
+
+    def keep_budget(self, file: Path) -> None:
+        """Has `file` note what is spent; to be said before the first call."""
+        if self.engine.purse is not None:
+            self.engine.purse.ledger.path = file
+
+    def model(self, name: str) -> Model:
+        """The model of a spec (`openai:gpt-4o`) or a name of the settings file; what is named twice is one model.
+
+        Raises:
+            ConfigError: there is no such name, or the spec cannot be read.
+        """
+        if name not in self._models:
+            self._models[name] = get_model(name, engine=self.engine, config=self.config)
+        return self._models[name]
+
+    @cached_property
+    def local_model(self) -> str | None:
+        """The spec that `local` gives; None without it."""
+        return None if self.local is None else self.local(self.config)
+
+    def named(self, role: Role) -> str | None:
+        """The name of the model for a role that is given no other: the local one, or the settings file's."""
+        return self.local_model or (self.config.vlm if role == "vlm" else self.config.llm)
+
+    def close(self) -> None:
+        """Closes what was opened."""
+        made = vars(self)
+        if "engine" in made and self.engine.purse is not None:
+            self.engine.purse.close()
+        if "records" in made:
+            self.records.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
