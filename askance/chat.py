@@ -315,6 +315,8 @@ class CallMeta:
     """Whether an equal request that was on its way brought the answer, so that it was paid for there."""
     tries: tuple[Try, ...] = ()
     seconds: float = 0.0
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the headers of the reply say about rate limits, and its `date`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

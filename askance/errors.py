@@ -142,6 +142,8 @@ class CallError(AskanceError):
         """Key of the request, where an attempt was made."""
         self.tries: tuple[object, ...] = ()
         """The attempts at the call, each an `askance.chat.Try`, where any was made."""
+        self.headers: Mapping[str, str] = {}
+        """What the headers of the reply, if there was one, say about rate limits, and its `date`."""
 
 
 class ModelError(CallError):

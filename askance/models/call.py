@@ -26,7 +26,6 @@ from askance.errors import CallError, CallTimeout, ModelError, RateLimited
 from askance.models.events import tell
 from askance.models.flight import Flights
 from askance.models.loop import live
-from askance.models.pacing.allowance import heard
 from askance.models.scope import scope
 from askance.models.settings import DEFAULT_TIMEOUT
 from askance.models.spending.budget import NOTHING, Amount
@@ -250,14 +249,11 @@ class Calls:
         """One try, with a place at the endpoint; an answered call keeps its place."""
         endpoint = self._endpoint()
         await endpoint.room.enter()
-        token = heard.set(endpoint.hear)
         try:
             response = await self._paced(call, endpoint)
         except BaseException:
             endpoint.room.leave()
             raise
-        finally:
-            heard.reset(token)
         call.holds(endpoint.room.leave)
         return response
 
@@ -272,12 +268,15 @@ class Calls:
             try:
                 response = await self._sent(call)
             except RateLimited as error:
+                endpoint.hear(error.headers)
                 if not endpoint.slows(sent, error, call):
                     raise
             except ModelError as error:
+                endpoint.hear(error.headers)
                 call.free += endpoint.failed(sent, error)
                 raise
             else:
+                endpoint.hear(response.meta.headers)
                 endpoint.answered(sent, response)
                 return response
 

@@ -26,7 +26,8 @@ from askance.errors import (
     UnknownFinish,
     Unreachable,
 )
-from askance.models.complaints import Complaint, read, refined
+from askance.models.complaints import Complaint, headers_of, read, refined
+from askance.models.pacing.allowance import limit_headers
 from askance.models.secrets import Secrets, shows
 
 
@@ -89,6 +90,7 @@ def translated(asked: Asked) -> Generator[None]:
         if complaint is None:
             raise
         error = error_of(complaint, asked)
+        error.headers = asked.secrets.cleared(limit_headers(headers_of(cause)))
         if not isinstance(error, AuthError) and not shows(cause, asked.secrets, frames=False):
             raise error from cause
         # A server may repeat the key that it rejects: its words go no further.

@@ -7,23 +7,23 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
-from askance.chat import ChatResponse, ModelId
+from askance.chat import CallMeta, ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
-from askance.models.complaints import Complaint, clean, headers_of, read, read_body
+from askance.models.complaints import Complaint, clean, read, read_body
 from askance.models.encoding import EncodedImages
 from askance.models.openai.chat import from_chat, to_chat
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
 from askance.models.openai.habits import Habits
 from askance.models.openai.replies import LARGEST_REPLY, TOO_LARGE
 from askance.models.openai.responses import from_responses, to_responses
-from askance.models.pacing.allowance import hand_on
+from askance.models.pacing.allowance import limit_headers
 from askance.models.reading import clean_text, items, mapping, part_of
 from askance.models.secrets import Secrets
 from askance.models.settings import ModelSettings
 from askance.models.vendor_errors import Asked, error_of, shown, translated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from openai import AsyncOpenAI, RequestOptions
 
@@ -104,10 +104,11 @@ class OpenAIModel:
         asked = replace(self._asked, images=bool(request.images))
         try:
             with translated(asked):
-                return self._response(await self._exchange(request, encode), asked)
-        except Filtered:
+                data, headers = await self._exchange(request, encode)
+                return replace(self._response(data, asked), meta=CallMeta(headers=headers))
+        except Filtered as error:
             # The filter's verdict on the request is an outcome, to be recorded as one on the answer is.
-            return ChatResponse(finish="content_filter")
+            return ChatResponse(finish="content_filter", meta=CallMeta(headers=error.headers))
         except ModelNotFound as error:
             error.hint = await self._nearest() or error.hint
             raise
@@ -132,8 +133,11 @@ class OpenAIModel:
     def __repr__(self) -> str:
         return f"OpenAIModel({self.id.model!r}, at {self._asked.where!r})"
 
-    async def _exchange(self, request: ChatRequest, encode: Encoder) -> bytes:
-        """The reply; a request that is rejected for its form alone is sent again at once in the form that is taken."""
+    async def _exchange(self, request: ChatRequest, encode: Encoder) -> tuple[bytes, Mapping[str, str]]:
+        """The reply, and what its headers say about limits.
+
+        A request that is rejected for its form alone is sent again at once in the form that is taken.
+        """
         while True:
             path, body = self._body(request, encode)
             try:
@@ -151,22 +155,18 @@ class OpenAIModel:
         body = to_chat(request, encode, model=model, token_field=habits.token_field, without=habits.without)
         return "/chat/completions", body if self.shape is None else self.shape(request, body)
 
-    async def _post(self, path: str, body: JsonObject) -> bytes:
+    async def _post(self, path: str, body: JsonObject) -> tuple[bytes, Mapping[str, str]]:
         import httpx2
         from openai import AsyncAzureOpenAI, AsyncStream
 
         # The client for Azure finds the deployment in the body, and so has to see it.
         given: Any = {"body": body} if isinstance(self._client, AsyncAzureOpenAI) else {"content": _text(body)}
+        response: Any = await self._client.post(
+            path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **given
+        )
         try:
-            response: Any = await self._client.post(
-                path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **given
-            )
-        except Exception as cause:
-            hand_on(headers_of(cause))
-            raise
-        hand_on(response.headers)
-        try:
-            return self._secrets.blanked(await _limited(response, self._asked))
+            said = self._secrets.cleared(limit_headers(response.headers))
+            return self._secrets.blanked(await _limited(response, self._asked)), said
         finally:
             await response.aclose()
 

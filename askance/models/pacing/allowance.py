@@ -8,8 +8,7 @@ front, or give a moment in place of a duration.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -47,23 +46,23 @@ class Allowance:
     tokens: Quota | None = None
 
 
-heard: ContextVar[Callable[[Mapping[str, str]], None] | None] = ContextVar("heard", default=None)
-"""Takes the headers of replies to the call that the current task makes, names in any case."""
-
-
-def hand_on(headers: Mapping[str, str]) -> None:
-    """Hands the headers of a reply to whoever keeps the pace of its endpoint."""
-    if (take := heard.get()) is not None:
-        take(headers)
+def limit_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Those of `headers`, names in any case, that say something about limits, and `date`; names in lower case."""
+    small = {name.lower(): value for name, value in headers.items() if _is_of_limits(name)}
+    return small | ({"date": headers["date"]} if small and "date" in headers else {})
 
 
 def allowance_of(headers: Mapping[str, str]) -> Allowance | None:
     """What `headers`, names in any case, say about limits; None where they say nothing."""
-    if not any("ratelimit" in name.lower() for name in headers):
+    if not any(map(_is_of_limits, headers)):
         return None
     small = {name.lower(): value for name, value in headers.items()}
     calls, tokens = (_quota(small, unit) for unit in ("requests", "tokens"))
     return Allowance(calls=calls, tokens=tokens) if calls or tokens else None
+
+
+def _is_of_limits(name: str) -> bool:
+    return "ratelimit" in name.lower()
 
 
 def _quota(headers: Mapping[str, str], unit: str) -> Quota | None:

@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from askance.chat import ChatRequest, ChatResponse, Usage
+from askance.chat import CallMeta, ChatRequest, ChatResponse, Usage
 from askance.errors import RateLimited, ServerFault, Unreachable, UsageError
 from askance.models import Engine, RetryPolicy, ScriptedModel, call, get_model
 from askance.models.pacing import limits
-from askance.models.pacing.allowance import hand_on
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -152,14 +151,12 @@ async def test_the_headers_of_a_reply_reach_the_pace(engine: Engines, ask: Ask) 
         id = "says"
 
         async def generate(self, request: ChatRequest) -> ChatResponse:
-            hand_on(
-                {
-                    "X-RateLimit-Limit-Requests": "600",
-                    "X-RateLimit-Remaining-Requests": "0",
-                    "X-RateLimit-Reset-Requests": "1m0s",
-                }
-            )
-            return ChatResponse(text="a cup")
+            said = {
+                "X-RateLimit-Limit-Requests": "600",
+                "X-RateLimit-Remaining-Requests": "0",
+                "X-RateLimit-Reset-Requests": "1m0s",
+            }
+            return ChatResponse(text="a cup", meta=CallMeta(headers=said))
 
     model = get_model(Says(), engine=engine())
     start = time.monotonic()
@@ -175,8 +172,8 @@ def says(headers: dict[str, str], usage: Usage | None = None) -> Callable[[ChatR
     """Answers, with `headers` in the reply."""
 
     def reply(_: ChatRequest) -> ChatResponse:
-        hand_on(headers)
-        return ChatResponse(text="a cup", usage=usage or Usage(input=400, output=100))
+        used = usage or Usage(input=400, output=100)
+        return ChatResponse(text="a cup", usage=used, meta=CallMeta(headers=headers))
 
     return reply
 
