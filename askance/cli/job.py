@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from askance.cli.workspace import Calls
     from askance.evals import RunFolder
     from askance.models import Engine, Model
-    from askance.models.spending.budgeted import Purse
+    from askance.models.spending.budget import Purse
     from askance.prompts import PromptLibrary
     from askance.replay import Records, Store
     from askance.workspace import Workspace

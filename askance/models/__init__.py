@@ -23,8 +23,7 @@ from askance.models.scripted import ScriptedModel
 from askance.models.seam import ChatModel
 from askance.models.settings import Azure, ModelSettings, Price, Rung
 from askance.models.spec import Spec
-from askance.models.spending.budget import Amount, Budget
-from askance.models.spending.budgeted import Purse
+from askance.models.spending.budget import Amount, Budget, Purse
 
 if TYPE_CHECKING:
     from askance.models.encoders.embedder import (

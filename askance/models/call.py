@@ -28,8 +28,7 @@ from askance.models.flight import Flights
 from askance.models.loop import live
 from askance.models.scope import scope
 from askance.models.settings import DEFAULT_TIMEOUT
-from askance.models.spending.budget import NOTHING, Amount
-from askance.models.spending.budgeted import check_price, may_be_billed, worst_of
+from askance.models.spending.budget import NOTHING, Amount, check_price, may_be_billed, worst_of
 from askance.models.spending.prices import price_of
 
 if TYPE_CHECKING:

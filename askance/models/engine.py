@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from askance.chat import ModelId, Outcome
     from askance.images import ImagePolicy
     from askance.models.backend import Backend
-    from askance.models.spending.budgeted import Purse
+    from askance.models.spending.budget import Purse
 
 MODES: tuple[Mode, ...] = ("live", "auto", "replay", "refresh")
 

@@ -24,8 +24,7 @@ from askance.evals.replacing import Replacement, from_run, from_truth
 from askance.evals.report.blame import blames_of
 from askance.evals.run_folder import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
-from askance.models.spending.budget import Budget
-from askance.models.spending.budgeted import Purse
+from askance.models.spending.budget import Budget, Purse
 from askance.models.spending.ledger import Ledger
 from askance.replay import MemoryStore
 from tests.evals.guilty import guilty, liar, run_of

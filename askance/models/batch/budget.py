@@ -19,7 +19,7 @@ from askance.models.spending.budget import NOTHING, Amount
 
 if TYPE_CHECKING:
     from askance.models.batch.jobs import Job, Part
-    from askance.models.spending.budgeted import Purse
+    from askance.models.spending.budget import Purse
 
 _log = logging.getLogger("askance")
 

@@ -21,7 +21,7 @@ from askance.models.openai.chat import to_chat
 from askance.models.openai.responses import to_responses
 from askance.models.recording import sent_images
 from askance.models.scope import Pending
-from askance.models.spending.budgeted import worst_of
+from askance.models.spending.budget import worst_of
 from askance.models.spending.prices import price_of
 
 if TYPE_CHECKING:

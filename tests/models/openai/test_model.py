@@ -42,7 +42,7 @@ from askance.errors import (
 from askance.images import Image
 from askance.models.openai.model import OpenAIModel, from_settings
 from askance.models.settings import Azure, ModelSettings
-from askance.models.spending.budgeted import may_be_billed
+from askance.models.spending.budget import may_be_billed
 from tests import replies
 from tests.servers import SENTENCE, FakeEndpoint, Reply, Seen, chat_body, error
 

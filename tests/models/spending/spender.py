@@ -20,8 +20,7 @@ from askance.errors import CallError, CallTimeout, MalformedReply, OverBudget, R
 from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
 from askance.models.call import Calls
-from askance.models.spending.budget import Amount, Budget
-from askance.models.spending.budgeted import Purse
+from askance.models.spending.budget import Amount, Budget, Purse
 from askance.models.spending.ledger import Ledger
 from askance.models.spending.tokens import worst_case
 

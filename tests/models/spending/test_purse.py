@@ -23,8 +23,7 @@ from askance.errors import (
 from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
 from askance.models.call import Calls
-from askance.models.spending.budget import Amount, Budget
-from askance.models.spending.budgeted import Purse
+from askance.models.spending.budget import Amount, Budget, Purse
 from askance.models.spending.ledger import Balance, Ledger
 
 MODEL = ModelId("openai", "mine", "http://localhost:1/v1")
