@@ -1,10 +1,10 @@
 """A call, from its request to its answer.
 
-Two functions, each read from top to bottom. `Calls.answer` runs on the caller's loop: it looks the request up, and on a
-miss refuses it (`replay`), hands it to the scope's policy (a plan, a batch), or has it made. `Calls._made` and what it
-calls run on the live loop: an equal call under way is joined; a lock between processes is taken, and the records are
-looked at again; then the call is tried, within the bounds of retry, of the budget, of the endpoint's limits and of the
-time-out; its answer is recorded, and its place at the endpoint is free.
+Two functions, each read from top to bottom. `CallPath.answer` runs on the caller's loop: it looks the request up, and
+on a miss refuses it (`replay`), hands it to the scope's policy (a plan, a batch), or has it made. `CallPath._made`
+and what it calls run on the live loop: an equal call under way is joined; a lock between processes is taken, and the
+records are looked at again; then the call is tried, within the bounds of retry, of the budget, of the endpoint's
+limits and of the time-out; its answer is recorded, and its place at the endpoint is free.
 
 - Recording stands inside the single flight: an answer is on record before an equal request could be made again.
 - The budget stands inside retry: a try that hung, or came back broken, may be billed and counts at its worst case. It
@@ -46,7 +46,7 @@ _log = logging.getLogger("askance")
 _NO_USAGE = Usage()
 
 
-class Call:
+class LiveCall:
     """One call on its way: what has happened to it so far.
 
     Args:
@@ -99,8 +99,8 @@ class Call:
             leave()
 
 
-class Calls:
-    """How the calls of one model are made.
+class CallPath:
+    """The way of the calls of one model, from request to answer.
 
     Args:
         settings: the model's, settled by `engine`.
@@ -166,7 +166,7 @@ class Calls:
 
     async def unrecorded(self, request: ChatRequest) -> ChatResponse:
         """What the endpoint answers, beside the records: for what is no answer to keep, such as a probe."""
-        call = Call(request, self._retry.deadline)
+        call = LiveCall(request, self._retry.deadline)
         try:
             return await self._retried(call)
         finally:
@@ -202,7 +202,7 @@ class Calls:
             late = records.late(request.key, old)
             if late is not None:
                 return late
-            call = Call(request, self._retry.deadline)
+            call = LiveCall(request, self._retry.deadline)
             try:
                 response = await self._retried(call)
                 stored = await records.keep(request, response)
@@ -213,7 +213,7 @@ class Calls:
                 self._tell("unrecorded", request)
             return replace(response, meta=replace(response.meta, stored=stored))
 
-    async def _retried(self, call: Call) -> ChatResponse:
+    async def _retried(self, call: LiveCall) -> ChatResponse:
         async def once() -> ChatResponse:
             return await self._tried(call)
 
@@ -225,7 +225,7 @@ class Calls:
             raise
         return replace(response, meta=CallMeta(tries=tuple(call.tries), seconds=time.monotonic() - start))
 
-    async def _tried(self, call: Call) -> ChatResponse:
+    async def _tried(self, call: LiveCall) -> ChatResponse:
         """One try, where its worst case fits into the budget."""
         purse = self._purse
         if purse is None:
@@ -244,7 +244,7 @@ class Calls:
             purse.settle_soon(reservation, actual)
         return response
 
-    async def _placed(self, call: Call) -> ChatResponse:
+    async def _placed(self, call: LiveCall) -> ChatResponse:
         """One try, with a place at the endpoint; an answered call keeps its place."""
         endpoint = self._endpoint()
         await endpoint.room.enter()
@@ -256,7 +256,7 @@ class Calls:
         call.holds(endpoint.room.leave)
         return response
 
-    async def _paced(self, call: Call, endpoint: Endpoint) -> ChatResponse:
+    async def _paced(self, call: LiveCall, endpoint: Endpoint) -> ChatResponse:
         """One try, repeated at the shared pace while the endpoint asks to slow down.
 
         Raises:
@@ -279,7 +279,7 @@ class Calls:
                 endpoint.answered(sent, response)
                 return response
 
-    async def _sent(self, call: Call) -> ChatResponse:
+    async def _sent(self, call: LiveCall) -> ChatResponse:
         """What the backend answers within the time-out.
 
         Raises:

@@ -22,7 +22,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
-from askance.models.call import Calls
+from askance.models.call import CallPath
 from askance.models.capabilities import NOTED, Capabilities, endpoint_form, endpoint_key, not_recorded
 from askance.models.events import tell
 from askance.models.loop import live
@@ -72,7 +72,7 @@ class Model:
         self.id: ModelId = settings.id
         self.backend = backend
         self._declared = declared
-        self._calls = Calls(self.settings, backend, engine)
+        self._calls = CallPath(self.settings, backend, engine)
         self._warned: set[str] = set()
         self._part: ImagePart | None = None
         self._samplings: dict[int, Sampling] = {}

@@ -10,7 +10,7 @@ from askance.errors import AskanceError, ModelError, RateLimited
 if TYPE_CHECKING:
     from tenacity import AsyncRetrying, RetryCallState
 
-    from askance.models.call import Call
+    from askance.models.call import LiveCall
 
 DEADLINE = 600.0
 """Seconds that a call and all its tries may take, unless one try may take longer."""
@@ -34,7 +34,7 @@ class RetryPolicy:
         """This policy where one try may take `timeout` seconds: the default deadline cuts no first try short."""
         return replace(self, deadline=max(DEADLINE, timeout)) if self.deadline == DEADLINE else self
 
-    def retrying(self, call: Call) -> AsyncRetrying:
+    def retrying(self, call: LiveCall) -> AsyncRetrying:
         """The policy as tenacity takes it, for one call."""
         import tenacity
 

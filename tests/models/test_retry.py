@@ -25,7 +25,7 @@ from askance.errors import (
     Unreachable,
 )
 from askance.models import CallEvent, Engine, RetryPolicy, ScriptedModel, get_model
-from askance.models.call import Call
+from askance.models.call import LiveCall
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -71,7 +71,7 @@ def state(
     policy: RetryPolicy, attempt: int, error: Exception | None = None
 ) -> tuple[Callable[..., float], RetryCallState]:
     """The policy's waits, and the state of a call after `attempt` tries."""
-    retrying = policy.retrying(Call(ChatRequest(model=ModelId("scripted", "scripted"), messages=())))
+    retrying = policy.retrying(LiveCall(ChatRequest(model=ModelId("scripted", "scripted"), messages=())))
     after = RetryCallState(retrying, None, (), {})
     after.attempt_number = attempt
     after.outcome = Future(attempt)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.chat import ChatResponse
-    from askance.models.call import Call
+    from askance.models.call import LiveCall
 
 _log = logging.getLogger("askance")
 
@@ -57,7 +57,7 @@ class Endpoint:
         """Since when every reply has been a 429."""
         self._said = -math.inf
 
-    async def turn(self, call: Call) -> float:
+    async def turn(self, call: LiveCall) -> float:
         """Waits until a call may start, first come, first served; returns when it started.
 
         Raises:
@@ -82,7 +82,7 @@ class Endpoint:
             self.pace.start(now)
             return now
 
-    def slows(self, sent: float, error: RateLimited, call: Call) -> bool:
+    def slows(self, sent: float, error: RateLimited, call: LiveCall) -> bool:
         """Notes a 429 to a call that started at `sent`, and slows all calls down; whether `call` can wait so long."""
         now = time.monotonic()
         if self._rejecting is None:

@@ -19,7 +19,7 @@ from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, 
 from askance.errors import CallError, CallTimeout, MalformedReply, OverBudget, RateLimited
 from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
-from askance.models.call import Calls
+from askance.models.call import CallPath
 from askance.models.spending.budget import Amount, Budget, Purse
 from askance.models.spending.ledger import Ledger
 from askance.models.spending.tokens import worst_case
@@ -98,7 +98,7 @@ async def spend(folder: Path, price: Price, *, limit: int, tasks: int, seed: int
     purse = Purse(Ledger(folder / "run.db", Budget(dollars=limit / 1e9)))
     server = Server(price, folder / "invoice", draw, step)
     engine = Engine(purse=purse, policy=RetryPolicy(tries=1), concurrency=tasks)
-    calls = Calls(ModelSettings(id=MODEL, price=price), Backend(lambda: server), engine)
+    calls = CallPath(ModelSettings(id=MODEL, price=price), Backend(lambda: server), engine)
 
     async def work() -> None:
         while True:

@@ -22,7 +22,7 @@ from askance.errors import (
 )
 from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
-from askance.models.call import Calls
+from askance.models.call import CallPath
 from askance.models.spending.budget import Amount, Budget, Purse
 from askance.models.spending.ledger import Balance, Ledger
 
@@ -65,10 +65,10 @@ def purse(tmp_path: Path) -> Iterator[Purse]:
     opened.close()
 
 
-def calls(endpoint: Scripted, purse: Purse, settings: ModelSettings = SETTINGS, *, concurrency: int = 40) -> Calls:
+def calls(endpoint: Scripted, purse: Purse, settings: ModelSettings = SETTINGS, *, concurrency: int = 40) -> CallPath:
     """Calls of one try each."""
     engine = Engine(purse=purse, policy=RetryPolicy(tries=1), concurrency=concurrency)
-    return Calls(settings, Backend(lambda: endpoint), engine)
+    return CallPath(settings, Backend(lambda: endpoint), engine)
 
 
 def refused() -> Unreachable:
