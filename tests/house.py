@@ -17,7 +17,7 @@ from typing import Literal
 PACKAGE = "askance"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("amounts", "documents", "errors", "statistics", "trust"),
+    ("amounts", "documents", "errors", "process_lock", "statistics", "trust"),
     ("images", "atypicality"),
     ("chat",),
     ("replay", "prompts"),

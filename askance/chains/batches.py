@@ -19,7 +19,6 @@ from askance.errors import UsageError
 from askance.models.batch.batches import Batches
 from askance.models.batch.jobs import Job
 from askance.models.scope import on_miss
-from askance.replay import Store
 
 if TYPE_CHECKING:
     from askance.chains.chain import Chain
@@ -118,8 +117,8 @@ def place_of(chain: Chain) -> Path:
         UsageError: its records are in no folder.
     """
     models = models_of(chain)
-    records = models[0].engine.shelf.records
-    if not isinstance(records, Store):
+    place = models[0].engine.shelf.records.folder
+    if place is None:
         raise UsageError("The records are in no folder that could keep the batches as well.", hint="Give `folder`.")
     asked: JsonObject = {
         "chain": chain.get_name(),
@@ -127,7 +126,7 @@ def place_of(chain: Chain) -> Path:
         "models": [model.id.canonical() for model in models],
         "prompts": {prompt.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
     }
-    return records.folder / FOLDER / key_of("batches", asked)
+    return place / FOLDER / key_of("batches", asked)
 
 
 async def _walked(chain: Chain, inputs: Iterable[Given], batches: Batches, *, concurrency: int) -> Queue:

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING
 from askance import replay
 from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, BadRecord, DamagedRecord
-from askance.models.leases import Leases
 from askance.models.scribe import Scribe
-from askance.replay import DAMAGED_HINT, Mode, Record, Store
+from askance.replay import DAMAGED_HINT, Mode, Record
 from askance.replay.records import plain_object
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
-    from askance.replay import Records
+    from askance.replay import Leases, Records
 
 _log = logging.getLogger("askance")
 
@@ -63,7 +62,8 @@ class Shelf:
         self._opening = Lock()
         self._scribe = Scribe(self._put_all)
         self._writable = False
-        self._leases: Leases | AbstractAsyncContextManager[None] | None = None
+        self._leases: Leases | None = None
+        self._leases_known = False
 
     @property
     def records(self) -> Records:
@@ -91,9 +91,8 @@ class Shelf:
         """
         if not self._reads or key in self._asking_again:
             return None
-        records = self.records
-        if asked is not None and not self._retry and isinstance(records, Store):
-            form = self._answer(records, key, asked)
+        if asked is not None and not self._retry:
+            form = self._answer(key, asked)
             return None if form is None else self._response(key, form)
         record = self.look_up(key)
         if record is None:
@@ -111,9 +110,9 @@ class Shelf:
                 f"The record {key[:12]!r} of {self.records.name!r} holds no answer: {error}.", hint=DAMAGED_HINT
             ) from error
 
-    def _answer(self, store: Store, key: str, asked: str) -> JsonObject | None:
+    def _answer(self, key: str, asked: str) -> JsonObject | None:
         try:
-            return store.answer(key, asked)
+            return self.records.answer(key, asked)
         except DamagedRecord as error:
             raise BadRecord(error.message, hint=error.hint) from error
 
@@ -172,22 +171,14 @@ class Shelf:
 
     @property
     def leases(self) -> Leases | None:
-        """The leases in the store's folder; None where nothing is read and written there."""
-        if self._leases is None:
+        """The leases beside the records; None where nobody else uses them, or this run does not wait for others."""
+        if not self._leases_known:
             records = self.records
             with self._opening:
-                if self._leases is None:
-                    self._leases = self._made_leases(records)
-        return self._leases if isinstance(self._leases, Leases) else None
-
-    def _made_leases(self, records: Records) -> Leases | AbstractAsyncContextManager[None]:
-        """The leases in the store's folder; where nothing is read and written there, what holds nothing."""
-        if self.mode not in {"auto", "refresh"} or not isinstance(records, Store) or not records.writable:
-            return nullcontext()
-        try:
-            return Leases(records.make_folder())
-        except OSError:
-            return nullcontext()
+                if not self._leases_known:
+                    self._leases = records.leases() if self.mode in {"auto", "refresh"} else None
+                    self._leases_known = True
+        return self._leases
 
     def ask_again(self, key: str) -> bool:
         """Sets the recorded answer to `key` aside until there is a new one, once a run; whether it does."""
@@ -233,17 +224,16 @@ class Shelf:
     def flush(self) -> None:
         """Waits until everything is written."""
         self._scribe.flush()
-        if isinstance(self._leases, Leases):
+        if self._leases is not None:
             self._leases.close()
 
     def _put_all(self, makers: Sequence[Callable[[], Record]]) -> list[bool]:
         """Writes several records together; of each, whether it is on record now."""
         made = [self._made(make) for make in makers]
         going = [record for record in made if record is not None]
-        records = self.records if going else None
-        if isinstance(records, Store) and len(going) > 1:
+        if len(going) > 1:
             try:
-                records.put_all(going)
+                self.records.put_all(going)
             except Exception:  # noqa: BLE001  # which one it is shows one by one
                 return [record is not None and self._put(record) for record in made]
             return [record is not None for record in made]

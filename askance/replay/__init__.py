@@ -16,6 +16,7 @@ from askance.replay.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from askance.replay.cassette import ImportCounts, export_cassette, import_cassette
+    from askance.replay.leases import Leases, StoreLeases
     from askance.replay.lines import Picture
     from askance.replay.memory import MemoryStore
     from askance.replay.miss import Difference, differences, explain_difference, explain_miss
@@ -31,6 +32,7 @@ _HOMES = {
         "export_cassette",
         "import_cassette",
     ),
+    "leases": ("Leases", "StoreLeases"),
     "lines": ("Picture",),
     "memory": ("MemoryStore",),
     "miss": (
@@ -76,6 +78,7 @@ __all__ = [
     "Change",
     "Difference",
     "ImportCounts",
+    "Leases",
     "MemoryStore",
     "Mode",
     "Picture",
@@ -87,6 +90,7 @@ __all__ = [
     "Sound",
     "Stats",
     "Store",
+    "StoreLeases",
     "Worth",
     "diff",
     "differences",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from askance.errors import StoreError
 from askance.replay.reading import read_cassette
 from askance.replay.records import Record, RecordKind, check_key
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
 
 
 class MemoryStore:
@@ -47,17 +51,39 @@ class MemoryStore:
         """The record with this key, or None."""
         return self._records.get(key)
 
+    @property
+    def folder(self) -> None:
+        """None: nothing is on disk."""
+
+    def leases(self) -> None:
+        """None: no other process sees these records."""
+
+    def answer(self, key: str, _asked: str, /) -> JsonObject | None:
+        """The response to the request with this key, or None."""
+        record = self._records.get(key)
+        return None if record is None else record.response
+
     def put(self, record: Record, /) -> None:
         """Keep the record; one with the same key is replaced.
 
         Raises:
             StoreError: it is open for reading only, or the key is not that of the request.
         """
+        self.put_all((record,))
+
+    def put_all(self, records: Iterable[Record], /) -> None:
+        """Keep all of the records or none; those with the same keys are replaced.
+
+        Raises:
+            StoreError: it is open for reading only, or a key is not that of the request.
+        """
         if not self._writable:
             msg = f"The records of {self._name!r} are open for reading only."
             raise StoreError(msg, hint="Import the cassette into a store, or replay what it holds.")
-        check_key(record)
-        self._records[record.key] = record
+        new = {record.key: record for record in records}
+        for record in new.values():
+            check_key(record)
+        self._records |= new
 
     def keys(self) -> Iterator[str]:
         """The keys, in their order."""

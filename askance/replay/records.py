@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
 from askance.documents import decoder
 from askance.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from askance.replay.leases import Leases
 
 RecordKind = Literal["chat", "ocr", "endpoint", "embed", "score"]
 KINDS: frozenset[str] = frozenset(get_args(RecordKind))
@@ -177,8 +182,28 @@ class Records(Protocol):
         """The record with this key, or None."""
         ...
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder where what belongs to the records may be kept beside them; None where there is none."""
+        ...
+
+    def answer(self, key: str, asked: str, /) -> JsonObject | None:
+        """The response to a chat request, by its key and its canonical JSON; None where it is not on record."""
+        ...
+
     def put(self, record: Record, /) -> None:
         """Keep the record; one with the same key is replaced."""
+        ...
+
+    def put_all(self, records: Iterable[Record], /) -> None:
+        """Keep all of the records or none; those with the same keys are replaced."""
+        ...
+
+    def leases(self) -> Leases | None:
+        """Who may ask for what is not on record; None where nobody else can use the records.
+
+        Each call gives new ones, which are closed by whoever asked for them.
+        """
         ...
 
     def keys(self) -> Iterator[str]:

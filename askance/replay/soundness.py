@@ -10,6 +10,7 @@ from askance.replay.store import sound
 from askance.replay.verifying import check_record
 
 if TYPE_CHECKING:
+    from askance.chat import JsonObject
     from askance.replay.records import Record, RecordKind, Records
 
 
@@ -50,6 +51,18 @@ class Sound:
             return None
         return None if record is None else next(self._kept((record,)), None)
 
+    @property
+    def folder(self) -> None:
+        """None: nothing is kept here."""
+
+    def leases(self) -> None:
+        """None: nothing is asked for here."""
+
+    def answer(self, key: str, _asked: str, /) -> JsonObject | None:
+        """The response to the request with this key; None where it is not on record, or damaged."""
+        record = self.get(key)
+        return None if record is None else record.response
+
     def put(self, record: Record, /) -> None:
         """Refused.
 
@@ -58,6 +71,15 @@ class Sound:
         """
         msg = f"The record {record.key[:12]!r} cannot be put where only sound records are read."
         raise StoreError(msg, hint="Put it into the store itself.")
+
+    def put_all(self, records: Iterable[Record], /) -> None:
+        """Refused.
+
+        Raises:
+            StoreError: always.
+        """
+        for record in records:
+            self.put(record)
 
     def keys(self) -> Iterator[str]:
         """The keys of sound records, in their order; each record is read for it."""

@@ -23,11 +23,11 @@ from askance.replay.disk import (
     Writer,
     fold_journal,
     give_back_room,
-    make_folder,
     may_write,
     open_writer,
     text_of,
 )
+from askance.replay.leases import StoreLeases
 from askance.replay.location import find_store, store_from
 from askance.replay.mounts import refuse_network
 from askance.replay.reader import Reader, Row
@@ -120,14 +120,9 @@ class Store:
         folder = next(spot for spot in file.parents if os.path.lexists(spot))
         return folder.is_dir() and may_write(folder) and (not file.exists() or may_write(file))
 
-    def make_folder(self) -> Path:
-        """The folder, which is made if it is missing.
-
-        Raises:
-            OSError: it cannot be.
-        """
-        make_folder(self.folder)
-        return self.folder
+    def leases(self) -> StoreLeases | None:
+        """Who may ask for what is not on record, among all processes; None where the store cannot be written."""
+        return StoreLeases(self.folder) if self.writable else None
 
     def get(self, key: str, /) -> Record | None:
         """The record with this key, or None.
@@ -139,7 +134,7 @@ class Store:
         row = self._reader.one(_GET, (key,))
         return None if row is None else _record(row)
 
-    def answer(self, key: str, asked: str) -> JsonObject | None:
+    def answer(self, key: str, asked: str, /) -> JsonObject | None:
         """The response to a chat request, by its key and its canonical JSON; None where it is not on record.
 
         Raises:
@@ -166,7 +161,7 @@ class Store:
         """
         self.put_all((record,))
 
-    def put_all(self, records: Iterable[Record]) -> None:
+    def put_all(self, records: Iterable[Record], /) -> None:
         """Keep all of the records or none; they are on disk, whole, when this returns.
 
         Raises:

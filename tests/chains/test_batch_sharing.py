@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from askance.models.leases import EXPIRY, Leases
+from askance.replay.leases import EXPIRY, StoreLeases
 from tests.batch_client import JsonObject, Run, answer
 from tests.batch_server import BatchServer, Step, When
 from tests.conftest import SERIAL
@@ -57,10 +57,10 @@ def ended(*processes: multiprocessing.Process) -> list[int | None]:
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], bool]:
     """Waits until runs of this process have been refused the leases of so many calls; whether they have."""
-    keys, told, tried = set[str](), threading.Condition(), Leases._tried  # pyright: ignore[reportPrivateUsage]
+    keys, told, tried = set[str](), threading.Condition(), StoreLeases._tried  # pyright: ignore[reportPrivateUsage]
 
-    def watched(self: Leases, key: str, *more: Any) -> bool:
-        taken = tried(self, key, *more)
+    def watched(self: StoreLeases, worker: Any, key: str, *more: Any) -> bool:
+        taken = tried(self, worker, key, *more)
         if not taken:
             with told:
                 keys.add(key)
@@ -71,7 +71,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], bool]:
         with told:
             return told.wait_for(lambda: len(keys) >= count, 60)
 
-    monkeypatch.setattr(Leases, "_tried", watched)
+    monkeypatch.setattr(StoreLeases, "_tried", watched)
     return wait
 
 

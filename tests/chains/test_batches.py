@@ -8,10 +8,12 @@ import multiprocessing
 import os
 import re
 import signal
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import count, cycle, islice
@@ -573,18 +575,22 @@ def test_what_is_on_record_enters_no_batch(
 def test_a_batch_holds_the_leases_of_its_calls_until_they_are_on_record(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
 ) -> None:
-    held: list[int] = []
-    folder = tmp_path / "store" / "leases" / "batches"
+    def held() -> list[int]:
+        """How many leases each batch holds."""
+        with closing(sqlite3.connect(tmp_path / "store" / "leases.db")) as table:
+            counts = table.execute("SELECT count(*) FROM lease JOIN batch USING (owner) GROUP BY name")
+            return [count for (count,) in counts]
+
+    seen: list[int] = []
 
     def fault(step: Step, when: When) -> None:
         if (step, when) == ("create", "before"):
-            held.extend(len(file.read_text().splitlines()[1:]) for file in folder.iterdir())
+            seen.extend(held())
 
     with serve(fault=fault) as server:
         Run(server.url, tmp_path, pictures).in_batches()
 
-    assert held == [8, 4, 2]
-    assert list(folder.iterdir()) == []
+    assert (seen, held()) == ([8, 4, 2], [])
 
 
 def test_equal_calls_are_sent_once(serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]) -> None:

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from askance.models.leases import EXPIRY
 from askance.replay import Store
+from askance.replay.leases import EXPIRY
 from tests.conftest import SERIAL
 from tests.faults.run import CALLS, Run, alone, answer, asked_twice, ended_well, stable
 from tests.processes import kill

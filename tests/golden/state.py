@@ -184,7 +184,7 @@ def resumed_server() -> BatchServer:
 
 def _moved(old: str, new: str) -> None:
     """Has the batch under way at another address, or in another folder."""
-    for file in [Path("batch/batches/journal.jsonl"), *Path("batch/store/leases/batches").iterdir()]:
+    for file in [Path("batch/batches/journal.jsonl"), *Path("batch/store/leases/batches").glob("*")]:
         file.write_text(file.read_text("utf-8").replace(old, new), encoding="utf-8")
 
 

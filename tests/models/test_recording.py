@@ -14,7 +14,6 @@ import pytest
 from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
 from askance.errors import AuthError, BadRecord, ReplayMiss, StoreError, UsageError
 from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model, recording
-from askance.models.leases import Leases
 from askance.replay import MemoryStore, Mode, Record, Store, verify
 
 Ask = Callable[..., ChatRequest]
@@ -305,7 +304,8 @@ async def test_what_another_process_has_asked_anew_is_not_asked_again(
             script, engine=Engine(records=store, mode=mode, retry=frozenset({"refused"} if mode == "auto" else ()))
         )
         monkeypatch.undo()
-        theirs = Leases(store.folder)
+        theirs = store.leases()
+        assert theirs is not None
         if when == "before it asks":
             others.put(later(old))
             answer = await model.generate(ask())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import os
 import re
 import sqlite3
 import time
@@ -25,7 +24,7 @@ from askance.images import Image
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.models.capabilities import endpoint_form
 from askance.prompts import PromptLibrary
-from askance.replay import MemoryStore, Record, Store, import_cassette, merge
+from askance.replay import MemoryStore, Record, Store, StoreLeases, import_cassette, merge
 from askance.tools import narration
 from tests.replay.samples import record
 from tests.scripted import PICTURE, model_of, scripted
@@ -220,15 +219,16 @@ def test_what_would_steer_a_terminal_is_escaped_on_stdout(tmp_path: Path, capsys
     assert list(MemoryStore.from_cassette(tmp_path / "stdout.jsonl")) == kept
 
 
-async def test_a_batch_file_of_another_century_holds_nothing() -> None:
+async def test_a_batch_of_another_century_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stranger's store, or a clock that was wrong: nobody waits for a batch that can never end."""
     key = (await asked_of(Store.open())).calls[0].key
     with Store.open() as store:
         store.remove([key])
-    claimed = store.folder / "leases" / "batches" / ("0" * 32)
-    claimed.parent.mkdir(parents=True, exist_ok=True)
-    claimed.write_text(f"null\n{key}\n", encoding="ascii")
-    os.utime(claimed, (2**32 - 1e8, 2**32 - 1e8))
+    leases = StoreLeases(store.folder)
+    with monkeypatch.context() as wrong:
+        wrong.setattr(time, "time", lambda: 2**32 - 1e8)
+        assert leases.entrust("0" * 32, [key])
+    leases.close()
 
     again = await asyncio.wait_for(asked_of(Store.open()), 10)
 

@@ -14,8 +14,8 @@ from askance.errors import BadRecord
 
 if TYPE_CHECKING:
     from askance.models.batch.jobs import Job, Part
-    from askance.models.leases import Leases
     from askance.models.recording import Shelf
+    from askance.replay import Leases
 
 
 class Claims:
@@ -92,13 +92,10 @@ class Claims:
         leases = self._leases
         if leases is None:
             return True
-        try:
-            leases.entrust(part.id, self._job.keys(part.id), kept=self._job.calls(part.id))
-        except OSError:
-            return True
-        self._own.discard(part.id)
-        lost = [key for key in self._job.keys(part.id) if not leases.release(key)]
-        return not lost
+        done = leases.entrust(part.id, self._job.keys(part.id), kept=self._job.calls(part.id))
+        if done:
+            self._own.discard(part.id)
+        return done
 
     def let_go(self, part: Part) -> None:
         """Frees what is held for a part, by this process or by its batch."""

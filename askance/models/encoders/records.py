@@ -17,7 +17,7 @@ from askance.models.backend import load
 from askance.models.loop import PerLoop
 from askance.models.scope import scope
 from askance.models.spec import nearest
-from askance.replay import Record, Store, explain_miss
+from askance.replay import Record, explain_miss
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +112,7 @@ class RecordedResponses:
         """The records' folder, where arrays of numbers may be read and kept there."""
         records = self._engine.shelf.records
         allowed = self._stored and self._engine.mode == "auto"
-        return records.folder if allowed and isinstance(records, Store) else None
+        return records.folder if allowed else None
 
     def _found(self, keys: Iterable[str]) -> dict[str, JsonObject]:
         """Of `keys`, what is on record and may be used."""

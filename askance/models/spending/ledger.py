@@ -11,20 +11,19 @@ What a batch can cost is held by the batch and not by a process: it stays until 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import sqlite3
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import IO
 from uuid import uuid4
 
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
 from askance.errors import OverBudget, StoreError
 from askance.models.spending.budget import NOTHING, Amount, Budget
+from askance.process_lock import ProcessLock, has_ended
 
 VERSION = 1
 _BUSY_SECONDS = 60.0
@@ -78,7 +77,7 @@ class Ledger:
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._owner = ""
-        self._alive: IO[bytes] | None = None
+        self._alive: ProcessLock | None = None
 
     def reserve(self, worst: Amount, *, what: str = "the next call") -> int | None:
         """Sets `worst` aside; None where that has to wait until calls under way have ended.
@@ -219,8 +218,7 @@ class Ledger:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = _connected(self.path)
             self._owner = uuid4().hex
-            self._alive = _mark(self.path, self._owner).open("wb")
-            fcntl.flock(self._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._alive = ProcessLock(_mark(self.path, self._owner))
             self._connection = connection
         return self._connection
 
@@ -228,7 +226,7 @@ class Ledger:
         """Settles the reservations of processes that have ended."""
         owners = ledger.execute("SELECT DISTINCT owner FROM reserved WHERE owner != ?", (self._owner,)).fetchall()
         for (owner,) in owners:
-            if not owner.startswith(_OF_BATCH) and _has_ended(_mark(self.path, owner)):
+            if not owner.startswith(_OF_BATCH) and has_ended(_mark(self.path, owner)):
                 self._write_off(ledger, owner)
 
     def _write_off(self, ledger: sqlite3.Connection, owner: str) -> None:
@@ -308,16 +306,3 @@ def _row(amount: Amount) -> tuple[int, int, int]:
 def _mark(path: Path, owner: str) -> Path:
     """The file that a process holds locked as long as it lives."""
     return path.with_name(f"{path.name}-{owner}.alive")
-
-
-def _has_ended(mark: Path) -> bool:
-    """Whether nobody holds `mark`, which then goes."""
-    try:
-        with mark.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mark.unlink(missing_ok=True)
-    except FileNotFoundError:
-        return True
-    except BlockingIOError:
-        return False
-    return True

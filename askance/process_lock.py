@@ -1,0 +1,78 @@
+"""Locks on files that fall with the process that holds them, in whatever way it ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from weakref import WeakSet
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  # not a POSIX system
+    fcntl = None
+
+
+class ProcessLock:
+    """The lock on a file or a folder, held from now until `close` or the end of this process.
+
+    Args:
+        path: a file, which is made if it is missing, or a folder.
+
+    Raises:
+        BlockingIOError: somebody else holds it.
+        OSError: the file cannot be opened, or there are no such locks here.
+    """
+
+    def __init__(self, path: Path) -> None:
+        create = 0 if path.is_dir() else os.O_CREAT
+        self._descriptor: int | None = _locked(path, create)
+        _held.add(self)
+
+    def close(self) -> None:
+        """Lets go of the lock; the file stays."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def has_ended(path: Path) -> bool:
+    """Whether the process that held the lock on a file has ended; the file then goes."""
+    try:
+        descriptor = _locked(path)
+    except FileNotFoundError:
+        return True
+    except BlockingIOError:
+        return False
+    try:
+        path.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _locked(path: Path, create: int = 0) -> int:
+    """The descriptor of the file, open and locked."""
+    if fcntl is None:  # pragma: no cover
+        raise OSError(errno.ENOTSUP, "This system has no POSIX locks")
+    # A pipe that somebody laid there would keep one waiting.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | create, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+_held: WeakSet[ProcessLock] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """Closes what a fork has copied: a child that lives on would hold its dead parent's locks."""
+    for lock in list(_held):
+        lock.close()
+
+
+if fcntl is not None:
+    os.register_at_fork(after_in_child=_leave_to_parent)

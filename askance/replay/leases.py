@@ -1,0 +1,551 @@
+"""Leases: two processes on one store do not pay for the same request twice.
+
+Whoever makes a call holds its lease; others wait until the answer is on record or the lease is free. What a batch asks
+for is held by the batch and not by a process, until it is let go or nobody can come for its answers any more.
+
+In the store's folder leases are a table of SQLite. Each process keeps a file of its own locked, and the lock falls with
+the process; a number that rises every few seconds tells one that lives from one that is stopped. Nobody reads the
+wall's clock: a jump of it harms nothing; but a batch that nobody comes back for holds its leases for a day of it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
+from pathlib import Path
+from secrets import randbits
+from threading import Event, Lock, Thread
+from typing import Protocol, TypeVar
+
+from askance.process_lock import ProcessLock, has_ended
+from askance.replay.disk import make_folder
+from askance.replay.visible import visible
+
+T = TypeVar("T")
+
+_log = logging.getLogger("askance")
+
+FILE = "leases.db"
+DAY = 26 * 3600.0
+"""Seconds after which a batch holds nothing any more: it has ended, and nobody has come for its answers."""
+EXPIRY = 30.0
+"""Seconds without a sign of life after which a process counts as gone."""
+BEAT = 5.0
+"""Seconds between two signs of life."""
+_FIRST_LOOK, _LAST_LOOK = 0.05, 1.0
+"""Seconds between two looks at a lease that is taken: at first, and at most."""
+_MOMENT = 0.002
+"""Seconds that others take, as a rule, to change the table."""
+
+_TABLES = (
+    "CREATE TABLE worker (owner INTEGER PRIMARY KEY, beat INTEGER NOT NULL) STRICT",
+    "CREATE TABLE batch (owner INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kept TEXT, at REAL NOT NULL) STRICT",
+    "CREATE TABLE lease (key BLOB PRIMARY KEY, owner INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE INDEX lease_owner ON lease (owner)",
+)
+"""The owner of a lease is a worker, which is a process, or a batch."""
+_TAKE = "INSERT INTO lease VALUES (?, ?) ON CONFLICT DO NOTHING"
+_TAKE_OVER = "UPDATE lease SET owner = ? WHERE key = ? AND owner = ?"
+_RELEASE = "DELETE FROM lease WHERE key = ? AND owner = ?"
+_OWNER = "SELECT owner FROM lease WHERE key = ?"
+_BEAT = "UPDATE worker SET beat = beat + 1 WHERE owner = ?"
+_BEGIN = (
+    "INSERT INTO batch VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET kept = excluded.kept, at = excluded.at "
+    "RETURNING owner"
+)
+_ENTRUST = (
+    "INSERT INTO lease VALUES (?, ?) ON CONFLICT DO UPDATE SET owner = excluded.owner "
+    "WHERE owner IN (excluded.owner, ?)"
+)
+_BATCHES = (
+    "SELECT owner, name, kept, at FROM batch "
+    "WHERE typeof(name) = 'text' AND typeof(kept) IN ('text', 'null') AND typeof(at) = 'real'"
+)
+_BATCH = f"{_BATCHES} AND owner = ?"
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR, None}
+"""Codes of SQLite, without their details: others have the file; it is not what was written, such as without a table."""
+
+
+class Leases(Protocol):
+    """Who may ask for what, among all that use the same records; from any thread.
+
+    Keys are those of requests: 64 hex digits. Where leases cannot be kept nothing is held: an answer is worth more than
+    the price of asking twice.
+    """
+
+    def lease(self, key: str, done: Callable[[], bool], /) -> AbstractAsyncContextManager[None]:
+        """Holds the lease of `key` once nobody else does; ends the wait without it as soon as `done()`."""
+        ...
+
+    def take(self, key: str, /, *, of: str = "") -> bool:
+        """Holds the lease of `key` until `release`, without a wait; False where somebody else has it.
+
+        Args:
+            key: of a request.
+            of: a batch that gives back what it holds itself.
+        """
+        ...
+
+    def owns(self, key: str, /) -> bool:
+        """Whether this holds the lease of `key`."""
+        ...
+
+    def release(self, key: str, /) -> None:
+        """Ends `take`; nothing where another one has taken the lease over, because this one seemed to be gone."""
+        ...
+
+    def free(self, key: str, /) -> bool:
+        """Whether nobody holds the lease of `key`."""
+        ...
+
+    def entrust(self, name: str, keys: Iterable[str], /, *, kept: Path | None = None) -> bool:
+        """Has a batch hold leases that this holds, or that are free, until `let_go`, whatever becomes of this process.
+
+        Args:
+            name: of the batch.
+            keys: of requests.
+            kept: a file without which nobody can come for the batch's answers; they are free when it is gone.
+
+        Returns:
+            False where another one holds one of them by now; the batch then holds none.
+        """
+        ...
+
+    def let_go(self, name: str, /) -> None:
+        """Frees what a batch holds; nothing where it holds nothing."""
+        ...
+
+    def close(self) -> None:
+        """Frees what is still held, but for what batches hold; a later call begins anew."""
+        ...
+
+
+class StoreLeases:
+    """The leases in the folder of a store.
+
+    They cannot be kept on a disk that is full or read-only, without POSIX locks, and where a process has been stopped
+    amid a change of the table, which keeps all others out.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE
+        self._lock = Lock()
+        self._process = os.getpid()
+        self._worker: _Worker | None = None
+        self._parents: list[_Worker | None] = []
+        """What a fork has copied: closing it here could spoil it there."""
+        self._late: set[bytes] = set()
+        """Leases that could not be released, because others had the table."""
+        self._busy_since: float | None = None
+        self._signs: dict[int, tuple[object, float]] = {}
+        """By owner: the last sign of life, and when it was new to us."""
+        self._said: set[str] = set()
+
+    @asynccontextmanager
+    async def lease(self, key: str, done: Callable[[], bool], /) -> AsyncGenerator[None]:
+        """Holds the lease of `key` once nobody else does; ends the wait without it as soon as `done()`."""
+        held = await self._taken(key, done)
+        try:
+            yield
+        finally:
+            if held:
+                self.release(key)
+
+    def take(self, key: str, /, *, of: str = "") -> bool:
+        """Holds the lease of `key` until `release`, without a wait; False where somebody else has it.
+
+        Args:
+            key: of a request.
+            of: a batch that gives back what it holds itself.
+        """
+        try:
+            return self._patiently(lambda worker: self._tried(worker, key, of))
+        except OSError:
+            return True
+
+    def owns(self, key: str, /) -> bool:
+        """Whether this process holds the lease of `key`."""
+        with suppress(OSError):
+            return self._patiently(lambda worker: _owner_of(worker, key) == worker.owner)
+        return False
+
+    def release(self, key: str, /) -> None:
+        """Ends `take`; nothing where another process has taken the lease over, because this one seemed to be gone."""
+        digest = bytes.fromhex(key)
+        try:
+            self._do(lambda worker: worker.table.execute(_RELEASE, (digest, worker.owner)))
+        except BlockingIOError:
+            self._late.add(digest)
+            if self._worker is not None:
+                self._worker.wake.set()
+        except OSError:
+            pass
+
+    def free(self, key: str, /) -> bool:
+        """Whether nobody holds the lease of `key`."""
+
+        def held(worker: _Worker) -> bool:
+            owner = _owner_of(worker, key)
+            return owner is not None and self._holds(worker, owner)
+
+        with suppress(OSError):
+            return not self._patiently(held)
+        return True
+
+    def entrust(self, name: str, keys: Iterable[str], /, *, kept: Path | None = None) -> bool:
+        """Has a batch hold leases that this process holds, or that are free, until `let_go`, whatever becomes of it.
+
+        Args:
+            name: of the batch.
+            keys: of requests.
+            kept: a file without which nobody can come for the batch's answers; they are free when it is gone.
+
+        Returns:
+            False where another one holds one of them by now; the batch then holds none.
+        """
+        digests = sorted({bytes.fromhex(key) for key in keys})
+        place = None if kept is None else os.path.abspath(kept)  # noqa: PTH100
+
+        def handed_over(worker: _Worker) -> bool:
+            worker.table.execute("BEGIN IMMEDIATE")
+            ((owner,),) = worker.table.execute(_BEGIN, (randbits(62), name, place, time.time())).fetchall()
+            rows = [(digest, owner, worker.owner) for digest in digests]
+            done = not rows or worker.table.executemany(_ENTRUST, rows).rowcount == len(rows)
+            worker.table.execute("COMMIT" if done else "ROLLBACK")
+            return done
+
+        with suppress(OSError):
+            return self._patiently(handed_over)
+        return True
+
+    def let_go(self, name: str, /) -> None:
+        """Frees what a batch holds; nothing where it holds nothing."""
+
+        def freed(worker: _Worker) -> None:
+            worker.table.execute("BEGIN IMMEDIATE")
+            for (owner,) in worker.table.execute("SELECT owner FROM batch WHERE name = ?", (name,)).fetchall():
+                _remove(worker.table, "batch", owner)
+            worker.table.execute("COMMIT")
+
+        with suppress(OSError):
+            self._patiently(freed)
+
+    def close(self) -> None:
+        """Frees what this process still holds; a later call begins anew."""
+        atexit.unregister(self.close)
+        if self._process == os.getpid():
+            with self._lock:
+                self._leave()
+
+    async def _taken(self, key: str, done: Callable[[], bool]) -> bool:
+        """Whether the lease was taken; not where that was in vain or cannot be done."""
+        import asyncio  # reading records takes none
+
+        wait, moment = _FIRST_LOOK, _MOMENT
+        while True:
+            try:
+                if self._do(lambda worker: self._tried(worker, key)):
+                    return True
+                await asyncio.sleep(wait)
+                wait = min(wait * 1.5, _LAST_LOOK)
+                if done():
+                    return False
+            except BlockingIOError:
+                await asyncio.sleep(moment)
+                moment = min(moment * 1.5, _LAST_LOOK)
+            except OSError:
+                return False
+
+    def _tried(self, worker: _Worker, key: str, of: str = "") -> bool:
+        """Whether the lease was free and now is held."""
+        digest = bytes.fromhex(key)
+        if worker.table.execute(_TAKE, (digest, worker.owner)).rowcount:
+            return True
+        owner = _owner_of(worker, key)
+        if owner is None or self._holds(worker, owner, of):
+            return False
+        return worker.table.execute(_TAKE_OVER, (worker.owner, digest, owner)).rowcount == 1
+
+    def _holds(self, worker: _Worker, owner: int, of: str = "") -> bool:
+        """Whether the owner of a lease is there to hold it, and is not the batch `of`; said once for each batch."""
+        batch = worker.table.execute(_BATCH, (owner,)).fetchone()
+        if batch is None:
+            return owner == worker.owner or self._lives(worker, owner)
+        _, name, kept, at = batch
+        if name == of or not _awaited(kept, at):
+            return False
+        if name not in self._said:
+            self._said.add(name)
+            _log.warning("Some calls wait for the batch %s, which has asked for them already.", visible(name))
+        return True
+
+    def _lives(self, worker: _Worker, owner: int) -> bool:
+        beat = worker.table.execute("SELECT beat FROM worker WHERE owner = ?", (owner,)).fetchone()
+        if beat is None or has_ended(_mark(self._file, owner)):
+            self._signs.pop(owner, None)
+            return False
+        now = time.monotonic()
+        last = self._signs.get(owner)
+        if last is None or last[0] != beat:
+            self._signs[owner] = (beat, now)
+            return True
+        return now - last[1] < EXPIRY
+
+    def _patiently(self, work: Callable[[_Worker], T]) -> T:
+        """Like `_do`, but waits for others: not for the event loop.
+
+        Raises:
+            OSError: leases cannot be kept.
+        """
+        while True:
+            try:
+                return self._do(work)
+            except BlockingIOError:
+                time.sleep(_MOMENT)
+
+    def _do(self, work: Callable[[_Worker], T]) -> T:
+        """What `work` comes to on the table.
+
+        Raises:
+            BlockingIOError: others have the table at this moment.
+            OSError: leases cannot be kept.
+        """
+        if self._process != os.getpid():
+            self._parents.append(self._worker)
+            self._process, self._lock, self._worker, self._late = os.getpid(), Lock(), None, set()
+        if not self._lock.acquire(timeout=_MOMENT):
+            raise BlockingIOError
+        try:
+            try:
+                result = self._once(work)
+            except sqlite3.DatabaseError as error:
+                if _code(error) not in _DAMAGED:
+                    raise
+                self._set_aside()
+                result = self._once(work)
+        except (sqlite3.Error, BlockingIOError) as error:
+            raise self._hindrance(error) from error
+        finally:
+            self._lock.release()
+        self._busy_since = None
+        return result
+
+    def _once(self, work: Callable[[_Worker], T]) -> T:
+        worker = self._own()
+        try:
+            self._release_late(worker)
+            return work(worker)
+        except sqlite3.Error:
+            with suppress(sqlite3.Error):
+                worker.table.rollback()
+            raise
+
+    def _own(self) -> _Worker:
+        """This process in the table.
+
+        Raises:
+            BlockingIOError: another process opens the file.
+            OSError, sqlite3.Error: it cannot be opened.
+        """
+        worker = self._worker
+        if worker is not None:
+            if worker.inode == _inode(self._file):
+                return worker
+            self._leave()  # another process has set the file aside
+        self._worker = worker = _Worker(self._file)
+        Thread(target=self._beat, args=(worker,), name="askance-leases", daemon=True).start()
+        atexit.unregister(self.close)
+        atexit.register(self.close)
+        return worker
+
+    def _beat(self, worker: _Worker) -> None:
+        """Gives signs of life, and releases what could not be released at once."""
+        wait = BEAT
+        while True:
+            worker.wake.wait(wait)
+            with self._lock:
+                if self._worker is not worker:
+                    return
+                worker.wake.clear()
+                try:
+                    worker.table.execute(_BEAT, (worker.owner,))
+                    self._release_late(worker)
+                    wait = BEAT
+                except sqlite3.Error as error:
+                    wait = _FIRST_LOOK if _code(error) in _BUSY else BEAT
+
+    def _release_late(self, worker: _Worker) -> None:
+        while self._late:
+            digest = next(iter(self._late))
+            worker.table.execute(_RELEASE, (digest, worker.owner))
+            self._late.discard(digest)
+
+    def _leave(self) -> None:
+        worker, self._worker = self._worker, None
+        self._late.clear()
+        if worker is not None:
+            worker.leave()
+
+    def _set_aside(self) -> None:
+        """Moves a file away that is damaged or somebody else's, unless another process has.
+
+        Raises:
+            OSError: it cannot be moved.
+        """
+        inode = _inode(self._file) if self._worker is None else self._worker.inode
+        with closing(ProcessLock(self._file.parent)):
+            self._leave()
+            if inode is not None and inode == _inode(self._file):
+                for end in ("-wal", "-shm", "-journal"):
+                    self._file.with_name(FILE + end).unlink(missing_ok=True)
+                aside = self._file.replace(self._file.with_name(f"{FILE}.damaged"))
+                _log.warning("The leases beside the records are damaged and begun anew; they now are %r.", str(aside))
+
+    def _hindrance(self, error: Exception) -> OSError:
+        if isinstance(error, sqlite3.Error) and _code(error) not in _BUSY:
+            return OSError(str(error))
+        now = time.monotonic()
+        since = self._busy_since = now if self._busy_since is None else self._busy_since
+        return BlockingIOError() if now - since < EXPIRY else OSError("Another process does not give the table free")
+
+
+class _Worker:
+    """This process in the table of one store.
+
+    Raises:
+        BlockingIOError: another process opens the file.
+        OSError, sqlite3.Error: it cannot be opened.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.owner = randbits(62)
+        self.wake = Event()
+        self._mark = _mark(file, self.owner)
+        make_folder(file.parent)
+        with closing(ProcessLock(file.parent)):
+            for mark in file.parent.glob(f"{FILE}-*.alive"):
+                has_ended(mark)
+            self._alive = ProcessLock(self._mark)
+            try:
+                self.table = _opened(file, self.owner)
+            except BaseException:
+                self._ended()
+                raise
+            self.inode = _inode(file)
+
+    def leave(self) -> None:
+        """Frees all leases of this process; where others have the table, it counts as ended all the same."""
+        for _ in range(50):
+            try:
+                self.table.execute("BEGIN IMMEDIATE")
+                _remove(self.table, "worker", self.owner)
+                self.table.execute("COMMIT")
+                break
+            except sqlite3.Error as error:
+                if _code(error) not in _BUSY:
+                    break
+                time.sleep(_MOMENT)
+        with suppress(sqlite3.Error):
+            self.table.close()
+        self._ended()
+        self.wake.set()
+
+    def _ended(self) -> None:
+        with suppress(OSError):
+            self._mark.unlink(missing_ok=True)
+        self._alive.close()
+
+
+def _opened(file: Path, owner: int) -> sqlite3.Connection:
+    """The table, with this process in it, and without what nobody holds any more.
+
+    Raises:
+        sqlite3.Error: it cannot be opened, or is damaged, or somebody else's.
+    """
+    for end, allowed in (("", True), ("-wal", True), ("-shm", True), ("-journal", False)):
+        with suppress(FileNotFoundError):
+            # A link would have something written elsewhere, and a pipe keep one waiting.
+            if not stat.S_ISREG(os.lstat(f"{file}{end}").st_mode) or not allowed:
+                raise sqlite3.DatabaseError
+    table = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        table.execute("PRAGMA trusted_schema = OFF")
+        _refuse_stranger(table)
+        # The room on a small disk is for the records.
+        table.execute("PRAGMA page_size = 1024")
+        table.execute("PRAGMA journal_mode = WAL")
+        table.execute("PRAGMA wal_autocheckpoint = 64")
+        # A power loss may spoil the file, which is then begun anew: no process that held a lease has outlived it.
+        table.execute("PRAGMA synchronous = OFF")
+        table.execute("BEGIN IMMEDIATE")
+        if _refuse_stranger(table):
+            for statement in _TABLES:
+                table.execute(statement)
+        for (other,) in table.execute("SELECT owner FROM worker").fetchall():
+            if has_ended(_mark(file, other)):
+                _remove(table, "worker", other)
+        for other, _, kept, at in table.execute(_BATCHES).fetchall():
+            if not _awaited(kept, at):
+                _remove(table, "batch", other)
+        table.execute("INSERT INTO worker VALUES (?, 0)", (owner,))
+        table.execute("COMMIT")
+    except BaseException:
+        table.close()
+        raise
+    return table
+
+
+def _refuse_stranger(table: sqlite3.Connection) -> bool:
+    """Whether the file is empty.
+
+    Raises:
+        sqlite3.Error: it holds anything but our tables, or cannot be read.
+    """
+    found = {sql for (sql,) in table.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+    if found and found != set(_TABLES):
+        raise sqlite3.DatabaseError
+    return not found
+
+
+def _owner_of(worker: _Worker, key: str) -> int | None:
+    row = worker.table.execute(_OWNER, (bytes.fromhex(key),)).fetchone()
+    return None if row is None else row[0]
+
+
+def _remove(table: sqlite3.Connection, kind: str, owner: int) -> None:
+    """Removes a worker or a batch, and its leases."""
+    table.execute("DELETE FROM lease WHERE owner = ?", (owner,))
+    table.execute(f"DELETE FROM {kind} WHERE owner = ?", (owner,))
+
+
+def _awaited(kept: str | None, at: float) -> bool:
+    """Whether somebody may yet come for the answers of a batch that was made at `at`."""
+    # One of the day after tomorrow was written by no batch that is under way: it would hold for ever.
+    return abs(time.time() - at) < DAY and (kept is None or os.path.exists(kept))  # noqa: PTH110
+
+
+def _mark(file: Path, owner: int) -> Path:
+    """The file that a process holds locked as long as it lives."""
+    return file.with_name(f"{FILE}-{owner:016x}.alive")
+
+
+def _inode(file: Path) -> int | None:
+    """Which file it is; None where there is none."""
+    try:
+        return os.lstat(file).st_ino
+    except OSError:
+        return None
+
+
+def _code(error: sqlite3.Error) -> int | None:
+    """What went wrong, as a primary code of SQLite; None where it says nothing."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
