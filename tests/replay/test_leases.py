@@ -6,6 +6,7 @@ import itertools
 import logging
 import multiprocessing
 import os
+import random
 import signal
 import sqlite3
 import subprocess
@@ -186,8 +187,13 @@ async def test_many_that_wait_for_a_dead_holder_follow_each_other(run: Run, hold
 def race(folder: str, won: str, start: str) -> None:
     own = StoreLeases(Path(folder))
     Path(f"{won}.ready").touch()
+    keys, mine = many(200), list[str]()
+    random.Random(Path(won).name).shuffle(keys)  # else the first to begin stays ahead of all
     wait(Path(start).exists)
-    mine = [key for key in many(200) if own.take(key)]
+    for key in keys:
+        if own.take(key):
+            mine.append(key)
+        time.sleep(0.0005)
     Path(won).write_text("\n".join([*mine, "."]), encoding="ascii")
     wait(lambda: not Path(start).exists())
 
@@ -211,7 +217,7 @@ def test_of_several_processes_each_lease_is_won_once(tmp_path: Path) -> None:
         process.join(10)
 
     assert sorted(itertools.chain(*won)) == sorted(many(200))
-    assert all(won), "they did race"
+    assert sum(map(bool, won)) > 1, "they did race"
 
 
 async def test_a_batch_holds_its_keys_without_a_process(run: Run, caplog: pytest.LogCaptureFixture) -> None:
@@ -303,20 +309,20 @@ async def test_whoever_changes_the_table_for_long_holds_up_no_event_loop(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases, "BEAT", 60.0)
-    own = run()
-    async with own.lease(OTHER, never):
-        with table(tmp_path) as other:
-            other.execute("BEGIN IMMEDIATE")
-            waiting, longest, last = asyncio.ensure_future(holds(own)), 0.0, time.monotonic()
-            for _ in range(40):
-                await asyncio.sleep(0.005)
-                now = time.monotonic()
-                longest, last = max(longest, now - last), now
-            own.release(OTHER)
-            assert not waiting.done()
-        await asyncio.wait_for(waiting, 5)
+    own, two = run(), run()
+    assert (own.take(OTHER), two.free(OTHER)) == (True, False)
+    with table(tmp_path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting, longest, last = asyncio.ensure_future(holds(two)), 0.0, time.monotonic()
+        for _ in range(40):
+            await asyncio.sleep(0.005)
+            now = time.monotonic()
+            longest, last = max(longest, now - last), now
+        own.release(OTHER)
+        assert not waiting.done()
+    await asyncio.wait_for(waiting, 5)
     assert longest < 0.1
-    await asyncio.wait_for(holds(run(), OTHER), 5)  # it was released as soon as the table could be changed
+    await asyncio.wait_for(holds(two, OTHER), 5)  # it was released as soon as the table could be changed
 
 
 async def test_a_table_that_nobody_gives_free_holds_nothing(
@@ -432,6 +438,16 @@ def test_a_table_that_is_damaged_meanwhile_is_set_aside_for_all(run: Run, tmp_pa
     for own in (one, two, three):
         own.close()
     assert left(tmp_path) == []
+
+
+def test_a_table_that_is_moved_away_is_left_by_all(run: Run, tmp_path: Path) -> None:
+    one, two = run(), run()
+    assert one.take(KEY)
+    (tmp_path / FILE).rename(tmp_path / "elsewhere")
+    for end in ("-wal", "-shm"):
+        (tmp_path / f"{FILE}{end}").unlink()
+
+    assert (two.take(OTHER), one.take(OTHER)) == (True, False)
 
 
 ROWS = {
