@@ -160,12 +160,7 @@ class StoreLeases:
                 self.release(key)
 
     def take(self, key: str, /, *, of: str = "") -> bool:
-        """Holds the lease of `key` until `release`, without a wait; False where somebody else has it.
-
-        Args:
-            key: of a request.
-            of: a batch that gives back what it holds itself.
-        """
+        """Holds the lease of `key` until `release`, without a wait; False where somebody else has it; see `Leases`."""
         try:
             return self._patiently(lambda worker: self._tried(worker, key, of))
         except OSError:
@@ -201,16 +196,7 @@ class StoreLeases:
         return True
 
     def entrust(self, name: str, keys: Iterable[str], /, *, kept: Path | None = None) -> bool:
-        """Has a batch hold leases that this process holds, or that are free, until `let_go`, whatever becomes of it.
-
-        Args:
-            name: of the batch.
-            keys: of requests.
-            kept: a file without which nobody can come for the batch's answers; they are free when it is gone.
-
-        Returns:
-            False where another one holds one of them by now; the batch then holds none.
-        """
+        """Has a batch hold leases that this process holds, or that are free; see `Leases`."""
         digests = sorted({bytes.fromhex(key) for key in keys})
         place = None if kept is None else os.path.abspath(kept)  # noqa: PTH100
 
