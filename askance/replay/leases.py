@@ -69,8 +69,13 @@ _BATCHES = (
 )
 _BATCH = f"{_BATCHES} AND owner = ?"
 
+_LONGEST = 2**16
+"""Bytes of a row at most, such as the path of a file."""
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR, None}
+_DAMAGED = {
+    *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG),
+    *(sqlite3.SQLITE_ERROR, None),
+}
 """Codes of SQLite, without their details: others have the file; it is not what was written, such as without a table."""
 
 
@@ -116,6 +121,9 @@ class Leases(Protocol):
 
         Returns:
             False where another one holds one of them by now; the batch then holds none.
+
+        Raises:
+            OSError: leases cannot be kept; the batch holds none.
         """
         ...
 
@@ -196,7 +204,11 @@ class StoreLeases:
         return True
 
     def entrust(self, name: str, keys: Iterable[str], /, *, kept: Path | None = None) -> bool:
-        """Has a batch hold leases that this process holds, or that are free; see `Leases`."""
+        """Has a batch hold leases that this process holds, or that are free; see `Leases`.
+
+        Raises:
+            OSError: leases cannot be kept; the batch holds none.
+        """
         digests = sorted({bytes.fromhex(key) for key in keys})
         place = None if kept is None else os.path.abspath(kept)  # noqa: PTH100
 
@@ -208,9 +220,7 @@ class StoreLeases:
             worker.table.execute("COMMIT" if done else "ROLLBACK")
             return done
 
-        with suppress(OSError):
-            return self._patiently(handed_over)
-        return True
+        return self._patiently(handed_over)
 
     def let_go(self, name: str, /) -> None:
         """Frees what a batch holds; nothing where it holds nothing."""
@@ -364,7 +374,7 @@ class StoreLeases:
                 try:
                     worker.table.execute(_BEAT, (worker.owner,))
                     self._release_late(worker)
-                    wait = BEAT
+                    self._busy_since, wait = None, BEAT
                 except sqlite3.Error as error:
                     wait = _FIRST_LOOK if _code(error) in _BUSY else BEAT
 
@@ -393,7 +403,7 @@ class StoreLeases:
                 for end in ("-wal", "-shm", "-journal"):
                     self._file.with_name(FILE + end).unlink(missing_ok=True)
                 aside = self._file.replace(self._file.with_name(f"{FILE}.damaged"))
-                _log.warning("The leases beside the records are damaged and begun anew; they now are %r.", str(aside))
+                _log.warning("The file of leases is damaged and begun anew; what it was is %r.", str(aside))
 
     def _hindrance(self, error: Exception) -> OSError:
         if isinstance(error, sqlite3.Error) and _code(error) not in _BUSY:
@@ -463,6 +473,7 @@ def _opened(file: Path, owner: int) -> sqlite3.Connection:
                 raise sqlite3.DatabaseError
     table = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
     try:
+        table.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         table.execute("PRAGMA trusted_schema = OFF")
         _refuse_stranger(table)
         # The room on a small disk is for the records.

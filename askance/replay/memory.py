@@ -12,6 +12,7 @@ from askance.replay.records import Record, RecordKind, check_key
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.replay.leases import Leases
 
 
 class MemoryStore:
@@ -52,11 +53,13 @@ class MemoryStore:
         return self._records.get(key)
 
     @property
-    def folder(self) -> None:
+    def folder(self) -> Path | None:
         """None: nothing is on disk."""
+        return None
 
-    def leases(self) -> None:
+    def leases(self) -> Leases | None:
         """None: no other process sees these records."""
+        return None
 
     def answer(self, key: str, _asked: str, /) -> JsonObject | None:
         """The response to the request with this key, or None."""

@@ -14,7 +14,7 @@ import pytest
 from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
 from askance.errors import AuthError, BadRecord, ReplayMiss, StoreError, UsageError
 from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model, recording
-from askance.replay import MemoryStore, Mode, Record, Store, verify
+from askance.replay import Leases, MemoryStore, Mode, Record, Store, StoreLeases, verify
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -276,6 +276,27 @@ async def test_what_a_batch_has_asked_for_is_not_asked_again(ask: Ask, tmp_path:
         leases.let_go("batch-1")
         for engine in engines:
             await engine.aclose()
+
+
+class Elsewhere(MemoryStore):
+    """Records of another kind that several processes share."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._place = folder
+
+    def leases(self) -> Leases | None:
+        return StoreLeases(self._place)
+
+
+async def test_records_of_any_kind_are_paid_for_once(ask: Ask, tmp_path: Path) -> None:
+    records, script = Elsewhere(tmp_path), ScriptedModel(["one", "two"], identity="scripted")
+    engines = [Engine(records=records) for _ in range(2)]
+    answers = await asyncio.gather(*(get_model(script, engine=engine).generate(ask()) for engine in engines))
+    for engine in engines:
+        await engine.aclose()
+
+    assert ([answer.text for answer in answers], len(script.requests)) == (["one", "one"], 1)
 
 
 def later(record: Record, answer: ChatResponse | None = None) -> Record:

@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -74,7 +74,7 @@ def run(tmp_path: Path) -> Iterator[Callable[[], StoreLeases]]:
 
 
 @contextmanager
-def table(folder: Path) -> Iterator[sqlite3.Connection]:
+def table(folder: Path) -> Generator[sqlite3.Connection]:
     with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as file:
         yield file
 
@@ -336,7 +336,27 @@ async def test_a_table_that_nobody_gives_free_holds_nothing(
         other.execute("BEGIN IMMEDIATE")
         await asyncio.wait_for(holds(own), 5)
         assert own.take(KEY)
-        assert own.entrust("batch-1", [KEY])
+        with pytest.raises(OSError, match=r"^Another process does not give the table free$"):
+            own.entrust("batch-1", [KEY])
+
+
+async def test_a_table_that_was_kept_for_a_moment_long_ago_is_waited_for(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "EXPIRY", 0.3)
+    own = run()
+    assert own.take(KEY)
+    with table(tmp_path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        own.release(KEY)
+    await asyncio.wait_for(holds(run()), 5)
+    await asyncio.sleep(0.4)
+    with table(tmp_path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.ensure_future(holds(own))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+    await asyncio.wait_for(waiting, 5)
 
 
 def test_a_fork_holds_nothing_of_its_parent(run: Run, tmp_path: Path) -> None:
@@ -422,7 +442,7 @@ async def test_what_is_no_table_of_leases_is_set_aside(
         assert (one.take(KEY), two.take(KEY)) == (True, False)
 
     aside = tmp_path / f"{FILE}.damaged"
-    said = f"The leases beside the records are damaged and begun anew; they now are {str(aside)!r}."
+    said = f"The file of leases is damaged and begun anew; what it was is {str(aside)!r}."
     assert (caplog.messages, aside.is_symlink() or aside.exists()) == ([said], True)
     assert not (tmp_path / "elsewhere").exists() or (tmp_path / "elsewhere").stat().st_size == 0
 
@@ -479,7 +499,9 @@ async def test_a_folder_that_cannot_be_used_holds_nothing(tmp_path: Path, place:
     (tmp_path / "store").write_text("in the way")
     own = StoreLeases(tmp_path / place)
     await asyncio.wait_for(asyncio.gather(*(holds(own) for _ in range(3))), 5)
-    assert (own.take(KEY), own.free(KEY), own.owns(KEY), own.entrust("b", [KEY])) == (True, True, False, True)
+    assert (own.take(KEY), own.free(KEY), own.owns(KEY)) == (True, True, False)
+    with pytest.raises(OSError, match=r"store|/proc"):
+        own.entrust("batch-1", [KEY])
 
 
 async def test_a_disk_that_is_full_holds_nothing(run: Run) -> None:
@@ -491,5 +513,7 @@ async def test_a_disk_that_is_full_holds_nothing(run: Run) -> None:
     worker.table.execute(f"PRAGMA max_page_count = {pages}")
 
     assert all(own.take(key) for key in many(500))
-    assert own.entrust("batch-1", many(500))
+    with pytest.raises(OSError, match="full"):
+        own.entrust("batch-1", many(500))
+    assert own.free(many(501)[-1])
     await asyncio.wait_for(holds(own), 5)

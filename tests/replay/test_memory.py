@@ -1,17 +1,47 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from askance.chat import canonical_json
 from askance.errors import StoreError
-from askance.replay import MemoryStore, Record, Records, Store, export_cassette
+from askance.replay import MemoryStore, Record, Records, Sound, Store, export_cassette
 from tests.replay.samples import record
 
+HOLDERS: dict[str, Callable[[], Records]] = {"store": Store.open, "memory": MemoryStore}
 
-def test_both_stores_are_holders_of_records() -> None:
-    assert isinstance(MemoryStore(), Records)
-    assert isinstance(Store.open(), Records)
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
+def test_both_stores_are_holders_of_records(holder: Callable[[], Records]) -> None:
+    one, two, false = record("one"), record("two"), replace(record("three"), key="0" * 64)
+    records = holder()
+    with pytest.raises(StoreError):
+        records.put_all([one, false])
+    assert len(records) == 0
+    records.put_all([one, two])
+
+    assert isinstance(records, Records)
+    assert [records.answer(key, canonical_json(one.request)) for key in (one.key, false.key)] == [one.response, None]
+
+
+def test_what_other_processes_see_has_leases_and_a_folder(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store, Store.open(tmp_path, read_only=True) as other:
+        leases = store.leases()
+        assert leases is not None
+        assert (leases.take("ab" * 32), other.leases(), other.folder) == (True, None, tmp_path)
+        leases.close()
+    for records in (MemoryStore(), Sound(store)):
+        assert (records.leases(), records.folder) == (None, None)
+
+
+def test_of_sound_records_answers_are_read_and_nothing_is_put() -> None:
+    records = Sound(MemoryStore([record()]))
+    assert records.answer(record().key, canonical_json(record().request)) == record().response
+    with pytest.raises(StoreError, match=r"cannot be put where only sound records are read\. Put it into the store"):
+        records.put_all([record("another")])
 
 
 def test_what_is_put_is_got() -> None:

@@ -92,7 +92,10 @@ class Claims:
         leases = self._leases
         if leases is None:
             return True
-        done = leases.entrust(part.id, self._job.keys(part.id), kept=self._job.calls(part.id))
+        try:
+            done = leases.entrust(part.id, self._job.keys(part.id), kept=self._job.calls(part.id))
+        except OSError:
+            return True
         if done:
             self._own.discard(part.id)
         return done
