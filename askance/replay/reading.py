@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
@@ -76,6 +76,32 @@ class Cassette:
                 f"The cassette {self.name!r} was changed while it was read.", hint="The same command reads it anew."
             )
         return Record.from_canonical(form)
+
+    @property
+    def folder(self) -> None:
+        """None: nothing is kept beside a cassette."""
+
+    def leases(self) -> None:
+        """None: nothing is asked for that a cassette lacks."""
+
+    def answer(self, key: str, _asked: str, /) -> JsonObject | None:
+        """The response to the request with this key, or None.
+
+        Raises:
+            CassetteError: a line of the file is no record; the message names the line.
+            StoreError: the file cannot be read, or was changed since it was gone through.
+        """
+        record = self.get(key)
+        return None if record is None else record.response
+
+    def put_all(self, records: Iterable[Record], /) -> None:
+        """Refuses the records.
+
+        Raises:
+            StoreError: always.
+        """
+        for record in records:
+            self.put(record)
 
     def put(self, record: Record, /) -> None:  # noqa: ARG002  # what every holder of records takes
         """Refuses the record.
