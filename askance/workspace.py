@@ -49,9 +49,9 @@ class Workspace:
     budget: str | None = None
     """The most that may be spent: `5.00` (US dollars), `20000tokens`, `100calls`."""
     name: str = "work"
-    """What the work is called beside the records."""
+    """What the work is called; works of one name share what is spent of a budget."""
     ledger: Path | None = None
-    """File that notes what was spent of the budget; by default one with the records, of that name."""
+    """File that notes what was spent of the budget; by default `budgets/NAME.db` beside the records."""
     concurrency: int | None = None
     """Calls to one endpoint at a time; None finds out how many it takes."""
     rpm: float | None = None
@@ -121,10 +121,10 @@ class Workspace:
         Raises:
             UsageError: settings that contradict each other, or a budget that cannot be read.
         """
-        purse = None
-        if self.budget is not None and not self.plan:
+        purse, budget = None, None if self.budget is None else Budget.parse(self.budget)
+        if budget is not None and not self.plan:
             ledger = self.ledger or self.records.folder / "budgets" / f"{self.name}.db"
-            purse = Purse(models.Ledger(ledger, Budget.parse(self.budget)))
+            purse = Purse(models.Ledger(ledger, budget))
         return Engine(
             mode=self.mode,
             records=self.records,

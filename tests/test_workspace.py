@@ -58,6 +58,8 @@ def test_a_budget_is_kept_where_it_is_said_and_a_plan_has_none(own_place: Path) 
         assert purse.ledger.path == own_place / "there.db"
 
     assert Workspace(budget="5calls", plan=True).engine.purse is None
+    with pytest.raises(UsageError, match="is no budget"):
+        _ = Workspace(budget="much", plan=True).engine
 
 
 def test_the_store_of_the_environment_goes_before_that_of_the_settings(

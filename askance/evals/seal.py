@@ -62,7 +62,7 @@ def _key() -> bytes | None:
     try:
         refuse_stranger(_place(), "The key of your seals,")
         key = _place().read_bytes()
-    except (OSError, ConfigError):
+    except (OSError, RuntimeError, ConfigError):  # RuntimeError: nobody knows where the user's home is
         return None
     return key if len(key) == _LENGTH else None
 
@@ -70,10 +70,15 @@ def _key() -> bytes | None:
 def _new_key() -> bytes | None:
     """A key, from now on this user's; None where it cannot be kept."""
     key = secrets.token_bytes(_LENGTH)
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):
         _place().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Readable for its owner alone from the start, and there as a whole or not at all.
         with NamedTemporaryFile(dir=_place().parent, prefix=".seal", delete=False) as part:
-            part.write(key)
-        Path(part.name).replace(_place())
+            try:
+                part.write(key)
+                part.flush()
+                Path(part.name).replace(_place())
+            except OSError:
+                Path(part.name).unlink()
+                raise
     return _key()

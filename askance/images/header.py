@@ -89,5 +89,9 @@ def _mode(picture: ImageFile, form: Format) -> str:
 def _frames(picture: ImageFile, form: Format, data: bytes) -> int:
     if form == "png":
         return png.frames(data)
-    # Pillow reads every page of a TIFF whole to count them.
-    return tiff.pages(data) if form == "tiff" else getattr(picture, "n_frames", 1)
+    # To count them, Pillow reads every page of a TIFF whole, and fails at a later frame of a GIF that is broken.
+    if form == "tiff":
+        return tiff.pages(data)
+    if form == "gif":
+        return sum(block.kind == "frame" for block in gif.blocks(data))
+    return getattr(picture, "n_frames", 1)

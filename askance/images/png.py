@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from askance.images.info import big, cut
+from askance.images.info import Unusable, big, cut
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 
@@ -47,8 +47,15 @@ def chunks(data: bytes) -> Iterator[Chunk]:
 
 
 def bits(data: bytes) -> int:
-    """Bits a channel."""
-    return next(chunks(data)).payload[8]
+    """Bits a channel.
+
+    Raises:
+        Unusable: the file does not begin with its header.
+    """
+    first = next(chunks(data))
+    if first.kind != b"IHDR":
+        raise Unusable("has a broken PNG header")
+    return big(first.payload, 8, 1)
 
 
 def frames(data: bytes) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -70,7 +70,9 @@ class Cassette:
         with _readable(self._path) as file:
             file.seek(place)
             line = file.readline(MAX_LINE)
-        form = _form(line, first=place == 0, check=False)
+        form = None
+        with suppress(StoreError):
+            form = _form(line, first=place == 0, check=False)
         if form is None or form.get("key") != key:
             raise StoreError(
                 f"The cassette {self.name!r} was changed while it was read.", hint="The same command reads it anew."

@@ -103,7 +103,14 @@ BROKEN = "cannot be decoded: …. Save it anew, or leave it out."
 """In Pillow's words, which differ between its versions."""
 UNKNOWN = "holds no picture that is known here: it begins with {!r}. Known are PNG, JPEG, WebP, GIF, BMP and TIFF."
 
+APPLE = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 4) + b"CgBI\0\0\0\0" + struct.pack(">I", zlib.crc32(b"CgBI\0\0\0\0"))
+"""How a PNG begins that Xcode has pressed; Pillow opens it."""
+
 BAD = {
+    "png with another chunk first": (
+        APPLE + samples.png()[8:],
+        "has a broken PNG header. Save it anew, or leave it out.",
+    ),
     "empty": (b"", "is empty. Fetch or export it again."),
     "text": (b"just some words", UNKNOWN.format(b"just some wo")),
     "svg": (b"<svg/>", UNKNOWN.format(b"<svg/>")),
@@ -139,3 +146,11 @@ def test_the_limit_is_checked_before_anything_is_decoded() -> None:
     assert (edge.info.width, edge.info.height) == (50_000, 1_000)
     with pytest.raises(BadImage, match="more than 50 million"):
         _ = Image.from_bytes(bomb_png(50_000, 1_001)).info
+
+
+def test_a_later_frame_that_is_broken_is_no_matter_of_the_first() -> None:
+    frames = [samples.photo(), samples.photo().rotate(90)]
+    data = samples.encoded(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=100)
+    control = data.rindex(b"\x21\xf9\x04")
+    broken = data[:control] + b"\x21\xf9\x02\0\0\0" + data[control + 8 :]
+    assert Image.from_bytes(broken).info.frames == 2
