@@ -143,7 +143,7 @@ class CallError(AskanceError):
         self.tries: tuple[object, ...] = ()
         """The attempts at the call, each an `askance.chat.Try`, where any was made."""
         self.headers: Mapping[str, str] = {}
-        """What the headers of the reply, if there was one, say about rate limits, and its `date`."""
+        """What the headers of the reply, if there was one that could be read, say about rate limits, and its `date`."""
 
 
 class ModelError(CallError):

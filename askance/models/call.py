@@ -1,7 +1,7 @@
 """A call, from its request to its answer.
 
 Two functions, each read from top to bottom. `CallPath.answer` runs on the caller's loop: it looks the request up, and
-on a miss refuses it (`replay`), hands it to the scope's policy (a plan, a batch), or has it made. `CallPath._made`
+on a miss refuses it (`replay`), hands it to the scope's policy (a plan, a batch), or has it made. `CallPath._shared`
 and what it calls run on the live loop: an equal call under way is joined; a lock between processes is taken, and the
 records are looked at again; then the call is tried, within the bounds of retry, of the budget, of the endpoint's
 limits and of the time-out; its answer is recorded, and its place at the endpoint is free.
@@ -19,7 +19,8 @@ import asyncio
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import CallError, CallTimeout, ModelError, RateLimited
@@ -32,16 +33,18 @@ from askance.models.spending.budget import NOTHING, Amount, check_price, may_be_
 from askance.models.spending.prices import price_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.backend import Backend
     from askance.models.engine import Engine
     from askance.models.events import Phase
     from askance.models.pacing.limits import Endpoint
-    from askance.models.settings import ModelSettings
+    from askance.models.settings import ModelSettings, Price
 
 _log = logging.getLogger("askance")
+
+T = TypeVar("T")
 
 _NO_USAGE = Usage()
 
@@ -126,6 +129,11 @@ class CallPath:
         # Where nothing tells a model's requests from another's, they are neither recorded nor shared beyond it.
         self._flights = engine.flights if settings.stored else Flights()
 
+    @cached_property
+    def price(self) -> Price | None:
+        """The configured price, else the list price; None where neither is known."""
+        return price_of(self._settings)
+
     # ---- on the caller's loop ------------------------------------------------------------------------------------
 
     async def answer(self, request: ChatRequest, *, again: bool = False) -> ChatResponse:
@@ -147,7 +155,7 @@ class CallPath:
                 raise self._records.miss(request)
         if policy is not None:
             raise await policy.missing(request, self._settings)
-        return await live(lambda: self._shared(request))
+        return await self.on_live_loop(lambda: self._shared(request))
 
     def _recorded(self, request: ChatRequest, *, again: bool) -> ChatResponse | None:
         if again:
@@ -161,6 +169,14 @@ class CallPath:
         if before is None or found is None:
             return None
         return replace(found, meta=replace(found.meta, key=before.key))
+
+    async def on_live_loop(self, make: Callable[[], Awaitable[T]]) -> T:
+        """The result of `make()` on the live loop.
+
+        A price list takes a while to load: that is done here, so that no call under way waits for it.
+        """
+        _ = self.price
+        return await live(make)
 
     # ---- on the live loop ----------------------------------------------------------------------------------------
 
@@ -230,7 +246,7 @@ class CallPath:
         purse = self._purse
         if purse is None:
             return await self._placed(call)
-        what, price = f"the next call of {self._settings.id}", price_of(self._settings)
+        what, price = f"the next call of {self._settings.id}", self.price
         reservation, worst = await purse.reserve(lambda: worst_of(call.request, price), what=what)
         actual = worst
         try:
@@ -280,10 +296,10 @@ class CallPath:
                 return response
 
     async def _sent(self, call: LiveCall) -> ChatResponse:
-        """What the backend answers within the time-out.
+        """What the backend answers.
 
         Raises:
-            CallTimeout: nothing.
+            CallTimeout: there was no answer within the time-out.
         """
         request, left = call.request, call.left()
         limit = self._timeout if left is None else min(self._timeout, max(left, 0.0))
@@ -329,6 +345,8 @@ class CallPath:
                 phase,
                 request.key,
                 settings=self._settings,
+                # The price list is not loaded for what costs nothing.
+                price=self._settings.price if phase == "replayed" else self.price,
                 seconds=seconds,
                 usage=usage,
                 error=error,

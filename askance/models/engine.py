@@ -95,7 +95,7 @@ class Engine:
         self.shelf = Shelf(self._open, mode=self.mode, retry=self.retry)
 
     def settle(self, settings: ModelSettings) -> ModelSettings:
-        """`settings` as this run uses them: the engine's own go first, and a list price where none is configured."""
+        """`settings` as this run uses them: the engine's own go first."""
         return replace(
             settings,
             image_policy=self.image_policy or settings.image_policy,

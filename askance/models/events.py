@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.chat import ModelId, Usage
-from askance.models.spending.prices import price_of
 
 if TYPE_CHECKING:
-    from askance.models.settings import ModelSettings
+    from askance.models.settings import ModelSettings, Price
 
 _log = logging.getLogger("askance")
 
@@ -33,7 +32,7 @@ class CallEvent:
     usage: Usage = field(default_factory=Usage)
     """Tokens that the endpoint counted: spent at `answered` and `probed`, saved at `replayed` and `shared`."""
     cost: float | None = None
-    """US dollars for `usage`; None where no price is known, or none but a list's for what was replayed."""
+    """US dollars for `usage`; None where no price is known. What was replayed is priced where a price is configured."""
     error: BaseException | None = None
 
 
@@ -47,13 +46,12 @@ def tell(
     key: str,
     *,
     settings: ModelSettings,
+    price: Price | None,
     seconds: float = 0.0,
     usage: Usage = _NO_USAGE,
     error: BaseException | None = None,
 ) -> None:
     """Tells `observers` of one step of a call of the model with these settings; one that fails harms no call."""
-    # The price list is not loaded for what costs nothing.
-    price = settings.price if phase == "replayed" else price_of(settings)
     cost = price.cost(usage) if price is not None else None
     event = CallEvent(phase=phase, key=key, model=settings.id, seconds=seconds, usage=usage, cost=cost, error=error)
     for observer in observers:

@@ -25,10 +25,8 @@ from askance.errors import UsageError
 from askance.models.call import CallPath
 from askance.models.capabilities import NOTED, Capabilities, endpoint_form, endpoint_key, not_recorded
 from askance.models.events import tell
-from askance.models.loop import live
 from askance.models.probe import Probe
 from askance.models.scope import scope
-from askance.models.spending.prices import price_of
 from askance.replay import Mode, Record
 
 if TYPE_CHECKING:
@@ -204,7 +202,7 @@ class Model:
     @property
     def price(self) -> Price | None:
         """The configured price, else the list price; None where neither is known."""
-        return price_of(self.settings)
+        return self._calls.price
 
     def cost(self, usage: Usage) -> float | None:
         """US dollars for `usage`; None where no price is known."""
@@ -231,7 +229,7 @@ class Model:
             return known
         if self.mode == "replay":
             raise not_recorded(self.id)
-        return await live(lambda: self._probe(whole=False))
+        return await self._calls.on_live_loop(lambda: self._probe(whole=False))
 
     async def check(self) -> Capabilities:
         """Asks the endpoint for all that it can do, a tiny picture included, and records it.
@@ -242,7 +240,7 @@ class Model:
         """
         if self.mode == "replay":
             raise UsageError("`replay` asks nothing, so it cannot check a model.", hint="Use the mode `auto`.")
-        return await live(lambda: self._probe(whole=True))
+        return await self._calls.on_live_loop(lambda: self._probe(whole=True))
 
     def notice(self, message: str, **facts: object) -> None:
         """Says once what an endpoint's answers show of it, and notes it beside its record.
@@ -309,7 +307,15 @@ class Model:
         probe = Probe(self._calls.unrecorded, self.settings)
         found = _with_habits(await (probe.everything() if whole else probe.first_contact()), self.backend.noticed)
         seconds = time.monotonic() - start
-        tell(self.engine.observers, "probed", key, settings=self.settings, seconds=seconds, usage=probe.usage)
+        tell(
+            self.engine.observers,
+            "probed",
+            key,
+            settings=self.settings,
+            price=self.price,
+            seconds=seconds,
+            usage=probe.usage,
+        )
         self.engine.endpoints[key] = found
         if self.settings.stored:
             await self.engine.shelf.write(lambda: Record.make("endpoint", endpoint_form(self.id), found.canonical()))

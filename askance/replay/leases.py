@@ -182,13 +182,15 @@ class StoreLeases:
 
     def release(self, key: str, /) -> None:
         """Ends `take`; nothing where another process has taken the lease over, because this one seemed to be gone."""
+        worker = self._worker
+        if worker is None:  # closed meanwhile, and so it is free
+            return
         digest = bytes.fromhex(key)
         try:
             self._do(lambda worker: worker.table.execute(_RELEASE, (digest, worker.owner)))
         except BlockingIOError:
             self._late.add(digest)
-            if self._worker is not None:
-                self._worker.wake.set()
+            worker.wake.set()
         except OSError:
             pass
 

@@ -107,10 +107,10 @@ def test_where_no_key_can_be_kept_a_run_has_no_seal(own_place: Path, checked: li
 def test_where_nobody_knows_of_a_home_a_run_has_no_seal(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CONFIG_HOME")
 
-    def home(_: object) -> Path:
+    def home() -> Path:
         raise RuntimeError
 
-    monkeypatch.setattr(Path, "home", classmethod(home))
+    monkeypatch.setattr(Path, "home", home)
     RunFolder(own_place / "run", {}).finish(MemoryStore([ASKED]), also=[ASKED.key])
 
     assert not (own_place / "run" / ".seal").exists()

@@ -105,7 +105,7 @@ class OpenAIModel:
         try:
             with translated(asked):
                 data, headers = await self._exchange(request, encode)
-                return replace(self._response(data, asked), meta=CallMeta(headers=headers))
+                return replace(self._response(data, asked, headers), meta=CallMeta(headers=headers))
         except Filtered as error:
             # The filter's verdict on the request is an outcome, to be recorded as one on the answer is.
             return ChatResponse(finish="content_filter", meta=CallMeta(headers=error.headers))
@@ -170,7 +170,7 @@ class OpenAIModel:
         finally:
             await response.aclose()
 
-    def _response(self, data: bytes, asked: Asked) -> ChatResponse:
+    def _response(self, data: bytes, asked: Asked, headers: Mapping[str, str]) -> ChatResponse:
         try:
             reply = mapping(_json(data), "body")
             complaint = read_body(reply)
@@ -178,7 +178,9 @@ class OpenAIModel:
                 return from_responses(reply) if self.id.api == "responses" else from_chat(reply)
         except MalformedReply as error:
             raise _malformed(error.message, asked, kind=type(error)) from error
-        raise error_of(complaint, asked)
+        refused = error_of(complaint, asked)
+        refused.headers = headers
+        raise refused
 
     async def _nearest(self) -> str | None:
         """Which models the endpoint serves, as a hint; asked once, and quickly given up."""

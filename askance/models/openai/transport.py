@@ -224,7 +224,9 @@ def _failure(error: BaseException, request: Request) -> BaseException:
         if isinstance(error, theirs):
             failure = ours(words.format(error), request=request)
             system = getattr(error, "os_error", None) or error.__cause__
-            if isinstance(system, OSError):
+            # A time-out says no more, and comes from an error with aiohttp's frames.
+            if isinstance(system, OSError) and not isinstance(system, TimeoutError):
+                system.__cause__ = system.__context__ = None
                 failure.__cause__ = system.with_traceback(None)
             return failure
     return error
