@@ -52,6 +52,8 @@ _BRACKETS = re.compile(r"\[(?=/?[A-Z_]{3,30}\]|\|[^\]\n]{1,40}\|\]|[gs]MASK\]|e~
 _OPENED = re.compile(r"<<(?=[a-z])")
 _CLOSED = re.compile(r"(?<=[0-9a-fA-F])>>")
 """The lines of a fence, be they forged or not."""
+_SIGNS = ("<", "\uff1c", "[", "]", ">>")
+"""Each of these marks has one of them."""
 
 
 def fence(text: str, label: str) -> str:
@@ -100,11 +102,13 @@ def _printable(text: str) -> bool:
 
 def visible(text: str) -> str:
     """`text` with newlines as line ends and characters that cannot be seen replaced by U+FFFD."""
-    return text if _printable(text) else _UNSEEN.sub("\ufffd", _LINE_ENDS.sub("\n", text))
+    return text if _printable(text.replace("\n", "")) else _UNSEEN.sub("\ufffd", _LINE_ENDS.sub("\n", text))
 
 
 def harmless(text: str) -> str:
     """`text` without marks of chat templates and of fences: each has a blank in it."""
+    if not any(sign in text for sign in _SIGNS):
+        return text
     text = _BRACKETS.sub(lambda mark: f"{mark[0]} ", _ANGLES.sub(lambda mark: f"{mark[0]} ", text))
     return _CLOSED.sub("> >", _OPENED.sub("< <", text))
 
