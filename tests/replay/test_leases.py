@@ -111,6 +111,14 @@ async def test_a_lease_is_held_by_one(run: Run, tmp_path: Path) -> None:
     assert left(tmp_path) == []
 
 
+def test_what_was_closed_is_not_begun_again_to_release(run: Run, tmp_path: Path) -> None:
+    own = run()
+    assert own.take(KEY)
+    own.close()
+    own.release(KEY)
+    assert left(tmp_path) == []
+
+
 async def test_different_keys_wait_for_nobody(run: Run) -> None:
     async with asyncio.timeout(5), run().lease(KEY, never), run().lease(OTHER, never):
         pass

@@ -546,9 +546,13 @@ async def test_hooks_and_transport_of_the_client_hold() -> None:
     assert (response.text, hooked) == ("Mocked.", ["/v1/chat/completions"])
 
 
-@pytest.mark.parametrize("status", [200, 429], ids=["answered", "rejected"])
-async def test_the_headers_of_a_reply_are_handed_on(status: int) -> None:
-    limited = Reply(status=status, body=chat_body(), headers={"X-RateLimit-Remaining-Requests": "7", "x-other": "8"})
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(200, chat_body()), (429, chat_body()), (200, {"error": {"code": 429, "message": "Slow down."}})],
+    ids=["answered", "rejected", "rejected within an answer"],
+)
+async def test_the_headers_of_a_reply_are_handed_on(status: int, body: dict[str, Any]) -> None:
+    limited = Reply(status=status, body=body, headers={"X-RateLimit-Remaining-Requests": "7", "x-other": "8"})
     with FakeEndpoint([limited]) as endpoint:
         model = from_settings(at(endpoint))
         try:
