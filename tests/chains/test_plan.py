@@ -162,8 +162,7 @@ async def test_an_endpoint_that_nobody_has_asked_counts_as_one_that_takes_a_sche
 
 def priced(store: MemoryStore, script: ScriptedModel, price: Price | None = Price(input=1, output=2)) -> Any:  # noqa: B008
     model = model_of(script, store)
-    model.settings = replace(model.settings, price=price)
-    return model
+    return model.changed(lambda settings: replace(settings, price=price), model.engine)
 
 
 async def test_answers_on_record_tell_how_long_others_will_be(own_place: Path) -> None:
