@@ -41,7 +41,7 @@ from askance.replay import visible
 
 if TYPE_CHECKING:
     from askance.agents import JudgeForm
-    from askance.cli.workspace import Calls
+    from askance.cli.options import Calls
     from askance.evals.negatives import Audit, OptionSet
     from askance.workspace import Workspace
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from askance.cli.eval import TaskPlace
-from askance.cli.options import AsJson, Budget, Concurrency, Local, Plan, Records, Replay, Yes
+from askance.cli.options import AsJson, Budget, Concurrency, Local, ModelCalls, Plan, Records, Replay, Yes
 from askance.cli.process import Process
 
 
@@ -55,7 +55,6 @@ def blame(
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
     Process.of(context_).without_langchain()
     from askance.cli.trials import Asked, blame_by
-    from askance.cli.workspace import Calls
 
     asked = Asked(
         folder=folder,
@@ -71,8 +70,8 @@ def blame(
         task=task,
         as_json=as_json,
     )
-    calls = Calls(
-        mode="replay" if replay else "auto",
+    calls = ModelCalls(
+        replay=replay,
         plan=plan,
         budget=budget,
         concurrency=concurrency,

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from askance.cli.exits import HELP
-from askance.cli.options import (
-    AsJson,
-    Batch,
-    Budget,
-    Concurrency,
-    Llm,
-    Local,
-    Mode,
-    Plan,
-    Prompts,
-    Records,
-    Replay,
-    Retry,
-    Rpm,
-    Tpm,
-    Vlm,
-    Yes,
-    mode_of,
-    outcomes_of,
-)
+from askance.cli.options import AsJson, Batch, Llm, ModelCalls, Vlm, spelled_out
 from askance.cli.process import Process
 
 app = typer.Typer(
@@ -75,83 +57,53 @@ def list_tasks(as_json: AsJson = False) -> None:
     print_tasks(as_json=as_json)
 
 
-@app.command("run", epilog=HELP)
-def run(
-    context_: typer.Context,
+@dataclass(frozen=True, kw_only=True)
+class EvaluationOptions:
+    """The options of one `askance eval run` beside those of its calls; None is not given."""
+
     task: Annotated[
         str,
         typer.Argument(help="A name from `eval list`, or a file of your own: my_task.py, my_task.py@NAME, my.yaml."),
-    ],
-    data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None,
-    vlm: Vlm = None,
-    llm: Llm = None,
-    local: Local = False,
-    yes: Yes = False,
+    ]
+    data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None
+    vlm: Vlm = None
+    llm: Llm = None
     context: Annotated[
         str | None, typer.Option(help="What the description is made of, for tasks that have one: T_V, V+T, IN, UH, …")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Run so many samples, the first ones of the task.")] = None,
-    ids: Annotated[Path | None, typer.Option(help="Run the samples of these ids: a file, one a line or JSON.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of all that is drawn; by default 0.")] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="How often each sample is answered.")] = 1,
+    ] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Run so many samples, the first ones of the task.")] = None
+    ids: Annotated[Path | None, typer.Option(help="Run the samples of these ids: a file, one a line or JSON.")] = None
+    seed: Annotated[int | None, typer.Option(help="Of all that is drawn; by default 0.")] = None
+    epochs: Annotated[int, typer.Option(min=1, help="How often each sample is answered.")] = 1
     option: Annotated[
         list[str] | None, typer.Option("-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.")
-    ] = None,
+    ] = None
     control: Annotated[
         ControlName | None, typer.Option(help="swapped-image: every sample is shown another sample's picture.")
-    ] = None,
-    convention: ConventionOption = None,
-    label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None,
-    plan: Plan = False,
-    budget: Budget = None,
-    batch: Batch = False,
-    replay: Replay = False,
-    mode: Mode = None,
-    retry: Retry = None,
-    concurrency: Concurrency = None,
-    rpm: Rpm = None,
-    tpm: Tpm = None,
-    prompts: Prompts = None,
-    store: Records = None,
+    ] = None
+    convention: ConventionOption = None
+    label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None
+    batch: Batch = False
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; by default runs/TASK-…, named by what decides the answers.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run a task and score it; the same command goes on with a run that was interrupted."""
-    if not task.partition("@")[0].lower().endswith(".py"):  # somebody's own code may compose with LangChain
-        Process.of(context_).without_langchain()
-    from askance.cli.evaluation import Evaluation, evaluate_by
-    from askance.cli.workspace import Calls
+    ] = None
+    as_json: AsJson = False
 
-    asked = Evaluation(
-        task=task,
-        given={"data": data, "vlm": vlm, "llm": llm, "context": context},
-        limit=limit,
-        ids=ids,
-        seed=seed,
-        epochs=epochs,
-        own=option or [],
-        control=control.value if control else None,
-        convention=convention.value if convention else "wrong",
-        label=label,
-        batch=batch,
-        out=out,
-        as_json=as_json,
-    )
-    calls = Calls(
-        mode=mode_of(replay, mode),
-        retry=outcomes_of(retry),
-        plan=plan,
-        budget=budget,
-        concurrency=concurrency,
-        rpm=rpm,
-        tpm=tpm,
-        prompts=prompts,
-        store=store,
-        local=local,
-        yes=yes,
-    )
+    @property
+    def for_task(self) -> dict[str, Any]:
+        """The options that only a task can take, of those that are given."""
+        named = {"data": self.data, "vlm": self.vlm, "llm": self.llm, "context": self.context}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@app.command("run", epilog=HELP)
+@spelled_out
+def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) -> None:
+    """Run a task and score it; the same command goes on with a run that was interrupted."""
+    if not asked.task.partition("@")[0].lower().endswith(".py"):  # somebody's own code may compose with LangChain
+        Process.of(context_).without_langchain()
+    from askance.cli.evaluation import evaluate_by
+
     raise typer.Exit(evaluate_by(asked, calls))
 
 

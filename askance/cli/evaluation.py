@@ -7,8 +7,8 @@ import inspect
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -29,9 +29,11 @@ from askance.prompts import overlaid
 from askance.workspace import Role
 
 if TYPE_CHECKING:
+    from askance.cli.eval import EvaluationOptions
+    from askance.cli.options import Calls
     from askance.cli.tally import Tally
-    from askance.cli.workspace import Calls, CommandWorkspace
-    from askance.evals import Convention, Run, Task
+    from askance.cli.workspace import CommandWorkspace
+    from askance.evals import Run, Task
     from askance.evals.evaluation import Progress as Done
     from askance.evals.tasks import Definition
     from askance.models import Engine, Purse
@@ -41,14 +43,16 @@ _GENERAL = ("limit", "ids", "control")
 """Options that any task can be given: those that it does not take itself are seen to for it."""
 
 
-def options_of(asked: Evaluation, definition: Definition, work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:
+def options_of(
+    asked: EvaluationOptions, definition: Definition, work: Workspace
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options for the task's function, and those that are left to be seen to.
 
     Raises:
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
     takes = definition.takes
-    options = {name: value for name, value in asked.given.items() if value is not None}
+    options = asked.for_task
     options |= _own(asked, takes)
     general = {name: value for name in _GENERAL if (value := getattr(asked, name)) is not None}
     options |= {name: value for name, value in general.items() if name in takes}
@@ -65,16 +69,16 @@ def options_of(asked: Evaluation, definition: Definition, work: Workspace) -> tu
     return options, {name: value for name, value in general.items() if name not in takes}
 
 
-def _wanted(parameter: inspect.Parameter, asked: Evaluation) -> bool:
+def _wanted(parameter: inspect.Parameter, asked: EvaluationOptions) -> bool:
     """Whether the settings file's model goes in: where there must be one, or where none is named at all."""
-    named = any(asked.given.get(role) is not None for role in ROLES)
+    named = any(role in asked.for_task for role in ROLES)
     return parameter.default is parameter.empty or not named
 
 
-def _own(asked: Evaluation, takes: Mapping[str, inspect.Parameter]) -> Mapping[str, Any]:
+def _own(asked: EvaluationOptions, takes: Mapping[str, inspect.Parameter]) -> Mapping[str, Any]:
     """The options of the task that `-T` names."""
     found: dict[str, Any] = {}
-    for text in asked.own:
+    for text in asked.option or ():
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
@@ -167,28 +171,7 @@ def _line(answer: Any) -> dict[str, Any]:
     return {"image": name, "outcome": prediction.outcome, "reason": prediction.reason, "links": links}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """The options of one `askance eval run`; None is not given."""
-
-    task: str
-    given: Mapping[str, Any]
-    """`data`, `vlm`, `llm` and `context`, which only a task can take."""
-    limit: int | None
-    ids: Path | None
-    seed: int | None
-    epochs: int
-    own: Sequence[str]
-    """Options of the task, as `name=value`."""
-    control: str | None
-    convention: Convention
-    label: str | None
-    batch: bool
-    out: Path | None
-    as_json: bool
-
-
-def evaluate_by(asked: Evaluation, calls: Calls) -> int:
+def evaluate_by(asked: EvaluationOptions, calls: Calls) -> int:
     """Runs it; returns the exit code.
 
     Raises:
@@ -208,7 +191,7 @@ def evaluate_by(asked: Evaluation, calls: Calls) -> int:
 class _Evaluating:
     """A run under way, and what is said of it."""
 
-    def __init__(self, asked: Evaluation, task: Task, work: CommandWorkspace) -> None:
+    def __init__(self, asked: EvaluationOptions, task: Task, work: CommandWorkspace) -> None:
         self._asked = asked
         self._task = task
         self._engine = work.engine
@@ -244,7 +227,7 @@ class _Evaluating:
             out=self._place,
             engine=self._engine,
             epochs=asked.epochs,
-            convention=asked.convention,
+            convention=asked.convention.value if asked.convention else "wrong",
             seed=asked.seed or 0,
             batches=batches,
             told=watching,
@@ -284,7 +267,7 @@ class _Evaluating:
             )
 
 
-def _task(asked: Evaluation, definition: Definition, work: Workspace) -> Task:
+def _task(asked: EvaluationOptions, definition: Definition, work: Workspace) -> Task:
     """The task with the samples that are asked for; what it takes itself is its own affair."""
     options, rest = options_of(asked, definition, work)
     with overlaid(*work.library.overlays):
@@ -300,11 +283,11 @@ def _task(asked: Evaluation, definition: Definition, work: Workspace) -> Task:
     return task
 
 
-def _turns(asked: Evaluation, task: Task) -> list[Turn]:
+def _turns(asked: EvaluationOptions, task: Task) -> list[Turn]:
     return [Turn(sample=sample, epoch=epoch) for epoch in range(asked.epochs) for sample in task.samples]
 
 
-async def _plan(asked: Evaluation, task: Task, engine: Engine) -> int:
+async def _plan(asked: EvaluationOptions, task: Task, engine: Engine) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     from askance.cli.output import plan_form, plan_text
 
@@ -313,14 +296,14 @@ async def _plan(asked: Evaluation, task: Task, engine: Engine) -> int:
     return OK
 
 
-def _check(asked: Evaluation, calls: Calls) -> None:
+def _check(asked: EvaluationOptions, calls: Calls) -> None:
     """Refuses options that go with no others."""
-    if asked.batch and calls.mode != "auto":
+    if asked.batch and calls.record_mode != "auto":
         raise UsageError(
             "`--batch` reads its answers from the records, so it goes with no other mode.",
             hint="Leave one of them out.",
         )
-    if calls.mode == "live":
+    if calls.record_mode == "live":
         raise UsageError(
             "`--mode live` leaves answers on record as they are, so no run could keep what was answered.",
             hint="Use `--mode refresh`, which records the new answers.",

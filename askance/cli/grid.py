@@ -9,7 +9,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.eval import ConventionOption, app
-from askance.cli.options import Concurrency, Mode, Prompts, Records, Replay, Retry, Rpm, Tpm, mode_of, outcomes_of
+from askance.cli.options import Calls, spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +26,10 @@ FORMATS: Mapping[Format, str] = {"markdown": "md", "csv": "csv", "latex": "tex"}
 
 
 @app.command()
+@spelled_out
 def grid(
     context: typer.Context,
+    calls: Calls,
     file: Annotated[str, typer.Argument(metavar="GRID", help="A grid file; or pittads, the grid that ships.")],
     data: Annotated[Path | None, typer.Option(help="Folder of the data, for all runs.")] = None,
     table: Annotated[
@@ -41,20 +43,6 @@ def grid(
     ids: Annotated[Path | None, typer.Option(help="The images of these ids: a file, one a line or JSON.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of all that is drawn; by default 0.")] = None,
     convention: ConventionOption = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only say what all runs would ask and what that would cost; ask nothing.")
-    ] = False,
-    budget: Annotated[
-        str | None, typer.Option(help="The most that all runs together may spend: 5.00, 100calls.")
-    ] = None,
-    replay: Replay = False,
-    mode: Mode = None,
-    retry: Retry = None,
-    concurrency: Concurrency = None,
-    rpm: Rpm = None,
-    tpm: Tpm = None,
-    prompts: Prompts = None,
-    store: Records = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the tables.")] = Path("grid"),
     show: Annotated[
         bool, typer.Option("--show", help="Print the grid file, to begin your own with, and stop.")
@@ -66,7 +54,6 @@ def grid(
 
     from askance.cli.exits import INTERRUPTED, OK, SOME
     from askance.cli.process import Process
-    from askance.cli.workspace import Calls
     from askance.evals.catalog import find_task
     from askance.evals.grid import read_grid
     from askance.evals.gridded import GridRunner
@@ -79,23 +66,12 @@ def grid(
         raise typer.Exit(OK)
     Process.of(context).without_langchain()
     asked = _chosen(read_grid(path), table, model)
-    calls = Calls(
-        mode=mode_of(replay, mode),
-        retry=outcomes_of(retry),
-        plan=plan,
-        budget=budget,
-        concurrency=concurrency,
-        rpm=rpm,
-        tpm=tpm,
-        prompts=prompts,
-        store=store,
-    )
     with calls.open(ledger=out / "budget.db") as work:
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
         runner = GridRunner(
             asked, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config
         )
-        if plan:
+        if calls.plan:
             with overlaid(*work.library.overlays):
                 print(_planned(asyncio.run(runner.plan()), work.engine))
             raise typer.Exit(OK)

@@ -23,8 +23,8 @@ from askance.replay import visible
 
 if TYPE_CHECKING:
     from askance.agents.negatives import Domain
+    from askance.cli.options import Calls
     from askance.cli.tally import Tally
-    from askance.cli.workspace import Calls
     from askance.evals.negatives import Recipe, Source, Written
     from askance.workspace import Workspace
 

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -28,8 +27,9 @@ from askance.models.counting import Counting
 if TYPE_CHECKING:
     from askance.chains import Given, Reading
     from askance.chat import JsonObject
+    from askance.cli.options import Calls
+    from askance.cli.run import RunOptions
     from askance.cli.tally import Tally
-    from askance.cli.workspace import Calls
     from askance.evals import RunFolder
     from askance.models import Engine, Model
     from askance.models.spending.budget import Purse
@@ -209,27 +209,7 @@ _TAKES: Mapping[str, frozenset[str]] = {
 _FLAGS = {"statement": "--statement or --no-statement", "step_by_step": "--step-by-step"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """The options of one `askance run`; None is not given."""
-
-    chain: str
-    images: Sequence[str]
-    vlm: str | None
-    llm: str | None
-    options: Path | None
-    context: str | None
-    statement: bool | None
-    choose: str | None
-    count: int | None
-    step_by_step: bool | None
-    as_json: bool
-    out: Path | None
-    html: Path | None
-    batch: bool
-
-
-def run_job(job: Job, calls: Calls, *, ready: Callable[[], None]) -> int:
+def run_job(job: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
     """Runs it; returns the exit code.
 
     Args:
@@ -244,7 +224,7 @@ def run_job(job: Job, calls: Calls, *, ready: Callable[[], None]) -> int:
     """
     _check(job, calls)
     _check_page(job, calls)
-    with calls.open() as work:
+    with calls.open(image_policy=job.image_policy) as work:
         _ = work.config  # settings that cannot be used are told of before pictures are
         pictures = find_pictures(job.images)
         options = [*read_options(job.options, pictures)] if job.options is not None else [None] * len(pictures)
@@ -275,7 +255,7 @@ def run_job(job: Job, calls: Calls, *, ready: Callable[[], None]) -> int:
                 folder.close()
 
 
-async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, Options | None]) -> int:
+async def _plan(job: RunOptions, chain: Chain, engine: Engine, samples: Mapping[Path, Options | None]) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     from askance.chains import plan
     from askance.cli.output import plan_form, plan_text
@@ -285,14 +265,14 @@ async def _plan(job: Job, chain: Chain, engine: Engine, samples: Mapping[Path, O
     return OK
 
 
-def _check_page(job: Job, calls: Calls) -> None:
+def _check_page(job: RunOptions, calls: Calls) -> None:
     if job.html is not None:
         from askance.cli.page import check_page
 
-        check_page(job.html, mode=calls.mode, plan=calls.plan)
+        check_page(job.html, mode=calls.record_mode, plan=calls.plan)
 
 
-def _show(job: Job, *, total: int, tally: Tally, engine: Engine) -> Show:
+def _show(job: RunOptions, *, total: int, tally: Tally, engine: Engine) -> Show:
     if job.html is None:
         return Show(total, as_json=job.as_json, tally=tally, engine=engine)
     from askance.cli.page import KeepingShow
@@ -301,7 +281,7 @@ def _show(job: Job, *, total: int, tally: Tally, engine: Engine) -> Show:
 
 
 def _write_page(
-    job: Job, chain: Chain, records: Records, *, show: Show, folder: RunFolder | None, interrupted: bool = False
+    job: RunOptions, chain: Chain, records: Records, *, show: Show, folder: RunFolder | None, interrupted: bool = False
 ) -> None:
     if job.html is None:
         return
@@ -310,7 +290,7 @@ def _write_page(
     if isinstance(show, KeepingShow):
         place = None if folder is None else folder.path
         write = write_interrupted if interrupted else write_readings
-        write(job.html, show, name=job.chain, chain=chain, records=records, folder=place)
+        write(job.html, show, name=job.chain.value, chain=chain, records=records, folder=place)
 
 
 def _folder(path: Path, configuration: JsonObject) -> RunFolder:
@@ -333,7 +313,7 @@ def _batches(folder: RunFolder | None, records: Store, configuration: JsonObject
     return records.folder / "batches" / key_of("run", configuration)[:16]
 
 
-def build(job: Job, work: Workspace) -> tuple[Chain, list[Model]]:
+def build(job: RunOptions, work: Workspace) -> tuple[Chain, list[Model]]:
     """The chain that the job names, and its models, each once.
 
     Raises:
@@ -349,7 +329,7 @@ def build(job: Job, work: Workspace) -> tuple[Chain, list[Model]]:
     return chain, list(dict.fromkeys(node.model for node in chain.nodes))
 
 
-def _chain(job: Job, vlm: Model, llm: Model, prompts: PromptLibrary) -> Chain:
+def _chain(job: RunOptions, vlm: Model, llm: Model, prompts: PromptLibrary) -> Chain:
     context: Any = job.context
     mode: Any = job.choose or "multi"
     count = DEFAULT_COUNT if job.count is None else job.count
@@ -384,7 +364,7 @@ def _chain(job: Job, vlm: Model, llm: Model, prompts: PromptLibrary) -> Chain:
             )
 
 
-def _check(job: Job, calls: Calls) -> None:
+def _check(job: RunOptions, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
     for name in ("context", "statement", "choose", "count", "options", "step_by_step"):
         if getattr(job, name) is not None and name not in _TAKES[job.chain]:
@@ -397,12 +377,12 @@ def _check(job: Job, calls: Calls) -> None:
         )
     if job.choose == "single" and job.count is not None:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
-    if job.batch and calls.mode != "auto":
+    if job.batch and calls.record_mode != "auto":
         raise UsageError(
             "`--batch` reads its answers from the records, so it goes with no other mode.",
             hint="Leave one of them out.",
         )
-    if calls.mode == "live" and job.out is not None:
+    if calls.record_mode == "live" and job.out is not None:
         raise UsageError(
             "`--mode live` leaves answers on record as they are, so `--out` could not keep what was answered.",
             hint="Use `--mode refresh`, which records the new answers.",
@@ -415,14 +395,14 @@ def _instead(name: str) -> str:
 
 
 def _configuration(
-    job: Job, chain: Chain, models: Sequence[Model], samples: Mapping[Path, Options | None]
+    job: RunOptions, chain: Chain, models: Sequence[Model], samples: Mapping[Path, Options | None]
 ) -> JsonObject:
     """Everything that decides the lines of a run folder."""
     return {
-        "chain": job.chain,
+        "chain": job.chain.value,
         "context": job.context,
         "statement": job.statement,
-        "choose": job.choose,
+        "choose": None if job.choose is None else job.choose.value,
         "count": job.count,
         "step_by_step": job.step_by_step,
         "models": [model.form() for model in models],

@@ -16,6 +16,7 @@ from askance.cli.options import (
     Local,
     Mode,
     Plan,
+    PromptCalls,
     Prompts,
     Protocol,
     Records,
@@ -24,8 +25,6 @@ from askance.cli.options import (
     Rpm,
     Tpm,
     Yes,
-    mode_of,
-    outcomes_of,
 )
 from askance.cli.process import Process
 
@@ -88,7 +87,6 @@ def card(
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
     Process.of(context_).without_langchain()
     from askance.cli.judge_card import Carding, card_by
-    from askance.cli.workspace import Calls
 
     asked = Carding(
         labels=labels,
@@ -102,15 +100,16 @@ def card(
         as_json=as_json,
         html=html,
     )
-    calls = Calls(
-        mode=mode_of(replay, mode),
-        retry=outcomes_of(retry),
+    calls = PromptCalls(
+        replay=replay,
+        mode=mode,
+        retry=retry,
         budget=budget,
         concurrency=concurrency,
         rpm=rpm,
         tpm=tpm,
         prompts=prompts,
-        paper=protocol is Protocol.paper,
+        protocol=protocol,
         store=store,
         local=local,
         yes=yes,

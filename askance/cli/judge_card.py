@@ -27,7 +27,7 @@ from askance.replay import visible
 if TYPE_CHECKING:
     from askance.agents import Judge, JudgeForm
     from askance.agents.judge import EquivalenceJudge
-    from askance.cli.workspace import Calls
+    from askance.cli.options import ModelCalls
     from askance.evals.judging import CardFigure, CorrectedRate, JudgeCard, Labels
     from askance.statistics import Interval
     from askance.workspace import Workspace
@@ -49,7 +49,7 @@ class Carding:
     html: Path | None = None
 
 
-def card_by(asked: Carding, calls: Calls) -> int:
+def card_by(asked: Carding, calls: ModelCalls) -> int:
     """Makes the card, or plans that; returns the exit code.
 
     Raises:

@@ -42,7 +42,7 @@ def check(
     store: Records = None,
 ) -> None:
     """Say what an endpoint can do: what is on record, else ask it, with one tiny picture and one schema."""
-    from askance.cli.workspace import Calls
+    from askance.cli.options import Calls
     from askance.models import run_sync
     from askance.models.capabilities import endpoint_key
 

@@ -16,6 +16,7 @@ from askance.cli.options import (
     InProtocol,
     Local,
     Mode,
+    PromptCalls,
     Prompts,
     Protocol,
     Records,
@@ -24,8 +25,6 @@ from askance.cli.options import (
     Rpm,
     Tpm,
     Yes,
-    mode_of,
-    outcomes_of,
 )
 from askance.cli.process import Process
 
@@ -108,21 +107,21 @@ def generate(
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
     from askance.cli.hard_negatives import generate_by, read_statements
-    from askance.cli.workspace import Calls
     from askance.evals.negatives import Recipe
 
     told, sources = read_statements(data, None if domain is None else domain.value, ids=ids, limit=limit)
     named = None if kinds is None else [kind.strip() for kind in kinds.split(",") if kind.strip()]
     recipe = Recipe(domain=told, kinds=kinds_of(told, named), most=most, count=count, seed=seed, draw=draw)
-    calls = Calls(
-        mode=mode_of(replay, mode),
-        retry=outcomes_of(retry),
+    calls = PromptCalls(
+        replay=replay,
+        mode=mode,
+        retry=retry,
         budget=budget,
         concurrency=concurrency,
         rpm=rpm,
         tpm=tpm,
         prompts=prompts,
-        paper=protocol is Protocol.paper,
+        protocol=protocol,
         store=store,
         local=local,
         yes=yes,
@@ -185,7 +184,6 @@ def audit(
     """
     Process.of(context_).without_langchain()
     from askance.cli.audit import Auditing, audit_by
-    from askance.cli.workspace import Calls
 
     asked = Auditing(
         file=file,
@@ -203,15 +201,16 @@ def audit(
         report=report,
         as_json=as_json,
     )
-    calls = Calls(
-        mode=mode_of(replay, mode),
-        retry=outcomes_of(retry),
+    calls = PromptCalls(
+        replay=replay,
+        mode=mode,
+        retry=retry,
         budget=budget,
         concurrency=concurrency,
         rpm=rpm,
         tpm=tpm,
         prompts=prompts,
-        paper=protocol is Protocol.paper,
+        protocol=protocol,
         store=store,
         local=local,
         yes=yes,

@@ -1,12 +1,67 @@
-"""Options that several commands have, each said once."""
+"""Options that several commands have, each said once; and groups of options, which commands take as one value.
+
+A command may take a dataclass whose fields are options:
+
+```python
+@app.command()
+@spelled_out
+def card(asked: CardOptions, calls: ModelCalls) -> None: ...
+```
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_type_hints
 
 import typer
+
+if TYPE_CHECKING:
+    from askance.chat import Outcome
+    from askance.cli.workspace import CommandWorkspace
+    from askance.replay import Mode as RecordMode
+
+P = ParamSpec("P")
+Given = TypeVar("Given")
+
+
+def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` as typer takes it: for each parameter that is a dataclass, an option a field in its place."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    parameters = [
+        each
+        for parameter in inspect.signature(command).parameters.values()
+        for each in (
+            _options_of(groups[parameter.name])
+            if parameter.name in groups
+            else [parameter.replace(annotation=hints[parameter.name])]
+        )
+    ]
+    needed_first = sorted(parameters, key=lambda each: each.default is not each.empty)
+    vars(called)["__signature__"] = inspect.Signature(needed_first)
+    return called
+
+
+def _options_of(group: type[Any]) -> Iterator[inspect.Parameter]:
+    """The fields of `group` as parameters of a command."""
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        yield inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name])
 
 
 class ModeName(StrEnum):
@@ -71,21 +126,71 @@ Records = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 
-def mode_of(replay: bool, mode: ModeName | None) -> str:
-    """The mode that two options name.
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    """How models are asked: the options of every command that asks one. None is not given."""
 
-    Raises:
-        UsageError: they contradict each other.
-    """
-    from askance.errors import UsageError
+    plan: Plan = False
+    budget: Budget = None
+    replay: Replay = False
+    mode: Mode = None
+    retry: Retry = None
+    concurrency: Concurrency = None
+    rpm: Rpm = None
+    tpm: Tpm = None
+    prompts: Prompts = None
+    store: Records = None
 
-    if replay and mode not in {None, ModeName.replay}:
-        raise UsageError(
-            f"--replay and --mode {mode.value if mode else ''} contradict each other.", hint="Leave one out."
-        )
-    return "replay" if replay else (mode or ModeName.auto).value
+    @property
+    def record_mode(self) -> RecordMode:
+        """How answers on record are used.
+
+        Raises:
+            UsageError: `--replay` and `--mode` contradict each other.
+        """
+        from askance.errors import UsageError
+
+        if self.replay and self.mode not in {None, ModeName.replay}:
+            raise UsageError(
+                f"--replay and --mode {self.mode.value if self.mode else ''} contradict each other.",
+                hint="Leave one out.",
+            )
+        return "replay" if self.replay else (self.mode or ModeName.auto).value
+
+    @property
+    def outcomes_retried(self) -> frozenset[Outcome]:
+        """Outcomes on record that are asked again."""
+        names: Any = frozenset(name.strip() for name in (self.retry or "").split(",") if name.strip())
+        return names
+
+    def open(
+        self, *, name: str = "work", ledger: Path | None = None, image_policy: str | None = None
+    ) -> CommandWorkspace:
+        """The workspace of the command; warnings are printed from now on.
+
+        Args:
+            name: what the work is called beside the records.
+            ledger: file that notes what is spent of the budget.
+            image_policy: how pictures are prepared, `clean` or `original`.
+
+        Raises:
+            UsageError: `ASKANCE_LOG` holds what is no level, or the options contradict each other.
+        """
+        from askance.cli.workspace import open_workspace
+
+        return open_workspace(self, name=name, ledger=ledger, image_policy=image_policy)
 
 
-def outcomes_of(names: str | None) -> frozenset[str]:
-    """Outcomes in a text with commas between them."""
-    return frozenset(name.strip() for name in names.split(",") if name.strip()) if names else frozenset()
+@dataclass(frozen=True, kw_only=True)
+class ModelCalls(Calls):
+    """`Calls` of commands that can do with a small model on this machine."""
+
+    local: Local = False
+    yes: Yes = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptCalls(ModelCalls):
+    """`ModelCalls` of commands that can ask in the text form of the papers."""
+
+    protocol: InProtocol = Protocol.auto

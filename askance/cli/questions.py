@@ -6,7 +6,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,36 +25,16 @@ from askance.replay import visible
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from askance.agents import JudgeForm
     from askance.chat import JsonObject
-    from askance.cli.workspace import Calls
+    from askance.cli.data import QuestionOptions
+    from askance.cli.options import Calls
     from askance.evals.whoops import Entry
     from askance.evals.whoops.making import Made
     from askance.models import Model
     from askance.workspace import Workspace
 
 
-@dataclass(frozen=True, kw_only=True)
-class Making:
-    """The options of one `askance data make-questions`; None is not given."""
-
-    folder: Path
-    out: Path
-    llm: str | None
-    reader: str | None
-    blind: str | None
-    judge: str | None
-    judge_form: JudgeForm
-    count: int
-    limit: int | None
-    ids: Path | None
-    sheet: Path | None
-    sheet_images: int
-    seed: int
-    as_json: bool
-
-
-def make_by(asked: Making, calls: Calls) -> int:
+def make_by(asked: QuestionOptions, calls: Calls) -> int:
     """Makes the questions, or plans that; returns the exit code.
 
     Raises:
@@ -82,7 +61,7 @@ def make_by(asked: Making, calls: Calls) -> int:
     return OK if made.complete else SOME
 
 
-def _maker(asked: Making, work: Workspace) -> QuestionMaker:
+def _maker(asked: QuestionOptions, work: Workspace) -> QuestionMaker:
     """What asks; a model that is named twice is one."""
     llm = asked.llm or work.named("llm")
     if llm is None:
@@ -99,13 +78,13 @@ def _maker(asked: Making, work: Workspace) -> QuestionMaker:
         reader=model(asked.reader),
         blind=model(asked.blind),
         judge=model(asked.judge),
-        judge_form=asked.judge_form,
+        judge_form=asked.judge_form.value,
         count=asked.count,
         prompts=work.library,
     )
 
 
-def _sheet(out: Path, asked: Making, made: Made, entries: Sequence[Entry]) -> str:
+def _sheet(out: Path, asked: QuestionOptions, made: Made, entries: Sequence[Entry]) -> str:
     """Writes the sheet for people; what there is to say of it.
 
     Raises:

@@ -27,8 +27,8 @@ from askance.replay import visible
 
 if TYPE_CHECKING:
     from askance.chains import Link
+    from askance.cli.options import ModelCalls
     from askance.cli.tally import Tally
-    from askance.cli.workspace import Calls
     from askance.evals.blamed import Blame, Blamed
     from askance.evals.figures import Figure
     from askance.evals.replacing import Replacement
@@ -108,7 +108,7 @@ class Asked:
     as_json: bool
 
 
-def blame_by(asked: Asked, calls: Calls) -> int:
+def blame_by(asked: Asked, calls: ModelCalls) -> int:
     """Makes the trials, or plans them; returns the exit code.
 
     Raises:
@@ -167,7 +167,7 @@ def _plan(asked: Asked, blaming: Blaming, engine: Engine) -> int:
     return OK
 
 
-def _replacement(asked: Asked, calls: Calls) -> Replacement | None:
+def _replacement(asked: Asked, calls: ModelCalls) -> Replacement | None:
     given = [
         name
         for name, value in (("--with", asked.other), ("--truth", asked.truth), ("--truth-from", asked.truth_from))
@@ -175,7 +175,7 @@ def _replacement(asked: Asked, calls: Calls) -> Replacement | None:
     ]
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} both say what is put in a link's place.", hint="Leave one out.")
-    if calls.plan and calls.mode == "replay":
+    if calls.plan and calls.record_mode == "replay":
         raise UsageError("`--replay` asks nothing, so there is nothing to plan.", hint="Leave one out.")
     if asked.other is not None:
         return from_run(Run.open(asked.other))
