@@ -53,8 +53,8 @@ from askance.errors import (
 )
 from askance.images import Image
 from askance.models import Engine, get_model
-from askance.models.probe import RED_SQUARE
-from askance.models.seam import ChatModel, close
+from askance.models.backend import ChatModel, close
+from askance.models.capabilities import RED_SQUARE
 from askance.replay import MemoryStore
 
 PATIENCE = 5.0

@@ -12,7 +12,7 @@ from typing import Any
 _fast = multiprocessing.get_context("forkserver")
 _fast.set_forkserver_preload(
     [
-        *("tests.batch_client", "tests.faults.run", "tests.models.spending.spender"),
+        *("tests.batch_client", "tests.faults.run", "tests.models.spender"),
         *("askance.models.openai.model", "askance.models.openai.batches", "diskcache"),
         *("openai.resources.batches", "openai.resources.chat", "openai.resources.files"),
         *("httpcore2", "truststore", "anyio._backends._asyncio"),

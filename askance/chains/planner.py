@@ -23,10 +23,19 @@ from askance.images import Image
 from askance.models import Capabilities, Price, drawing
 from askance.models.capabilities import endpoint_key
 from askance.models.encoders import embedder, scorer
+from askance.models.estimate import (
+    NOTHING,
+    UNSEEN_ANSWER,
+    Kind,
+    Mean,
+    Measured,
+    Spread,
+    answer_limit,
+    measure,
+    size_of,
+    text_tokens,
+)
 from askance.models.scope import Pending, on_miss
-from askance.models.spending.measured import Kind, Mean, Measured, measure
-from askance.models.spending.spread import NOTHING, Spread
-from askance.models.spending.tokens import UNSEEN_ANSWER, answer_limit, size_of, text_tokens
 from askance.nodes import Node, Result
 from askance.nodes.telling import digest
 from askance.tools import ImageTool

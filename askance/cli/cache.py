@@ -308,9 +308,9 @@ def paid(config: Config) -> Any:
 
     from askance.chat import ModelId, Usage, canonical_json
     from askance.errors import ConfigError
-    from askance.models.resolve import named
+    from askance.models.factory import named
+    from askance.models.prices import list_price
     from askance.models.spec import BUILT_IN
-    from askance.models.spending.prices import list_price
 
     prices: dict[str, Any] = {}
     for name in (*BUILT_IN, *config.models):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from askance.cli.cards import card, plain
 from askance.cli.output import table_of
 from askance.cli.progress import Progress, calls_state
-from askance.models.counting import counts_text
+from askance.models.counters import counts_text
 from askance.replay import visible_json
 
 if TYPE_CHECKING:

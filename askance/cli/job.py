@@ -22,7 +22,7 @@ from askance.cli.inputs import Options, find_pictures, read_options
 from askance.errors import FATAL, BadImage, CallError, ConfigError, OverBudget, UsageError
 from askance.images import Image
 from askance.models.capabilities import endpoint_key
-from askance.models.counting import Counting
+from askance.models.counters import Counting
 
 if TYPE_CHECKING:
     from askance.chains import Given, Reading
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from askance.cli.tally import Tally
     from askance.evals import RunFolder
     from askance.models import Engine, Model
-    from askance.models.spending.budget import Purse
+    from askance.models.budget import Purse
     from askance.prompts import PromptLibrary
     from askance.replay import Records, Store
     from askance.workspace import Workspace

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import duration, many
-from askance.models.spending.budget import shown_dollars
+from askance.models.budget import shown_dollars
 from askance.replay import visible
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.models import Engine
     from askance.models.batch.policy import BatchNews
-    from askance.models.spending.spread import Spread
+    from askance.models.estimate import Spread
 
 
 def plan_text(plan: Plan, engine: Engine) -> str:

@@ -123,7 +123,7 @@ def lines_of(look: Look) -> Iterator[str]:
 
 
 def _spent(look: Look) -> Iterator[str]:
-    from askance.models.spending.budget import shown_dollars
+    from askance.models.budget import shown_dollars
 
     yield f"{many(look.calls, 'call')} made"
     yield f"{look.replayed:,} replayed"

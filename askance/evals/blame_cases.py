@@ -16,7 +16,7 @@ from askance.evals.run_folder import PROMPTS
 from askance.evals.scoring import bounds_of, scored
 from askance.evals.solving import ChainSolver
 from askance.evals.values import Prediction
-from askance.models.described import described_model
+from askance.models.factory import described_model
 from askance.prompts import overlaid
 
 if TYPE_CHECKING:

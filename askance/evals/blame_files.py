@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from askance.chat import key_of
 from askance.evals.run_folder import amending
-from askance.models.counting import counts_form
+from askance.models.counters import counts_form
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

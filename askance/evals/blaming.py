@@ -25,8 +25,8 @@ from askance.evals.run_folder import write_lines
 from askance.evals.solving import plain, solved
 from askance.models import drawing, run_sync
 from askance.models.capabilities import endpoint_key
-from askance.models.counting import Counting
-from askance.models.described import described_model
+from askance.models.counters import Counting
+from askance.models.factory import described_model
 
 if TYPE_CHECKING:
     from askance.chains import Plan

@@ -25,7 +25,7 @@ from askance.evals.solving import form_of
 from askance.evals.tasks import Scoring
 from askance.models import Engine, run_sync
 from askance.models.capabilities import endpoint_key
-from askance.models.counting import Counting
+from askance.models.counters import Counting
 from askance.models.engine import default_engine
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from askance.chains.stream import in_order
 from askance.evals.run_folder import PROMPTS
 from askance.evals.solving import solved
 from askance.models import Engine, drawing
-from askance.models.described import described_model
+from askance.models.factory import described_model
 from askance.prompts import overlaid
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
 from askance.evals.seal import has_seal, seal_of
 from askance.evals.unwritable import writing_to
-from askance.models.counting import counts_form
-from askance.models.spending.prices import list_version
+from askance.models.counters import counts_form
+from askance.models.prices import list_version
 from askance.nodes.reply import READERS
 from askance.replay import Cassette, MemoryStore, export_cassette
 

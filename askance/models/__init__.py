@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from askance.models.backend import ChatModel
 from askance.models.backend import load as _load
+from askance.models.budget import Amount, Budget, Purse
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.counters import Counters
 from askance.models.engine import Engine
 from askance.models.events import CallEvent
+from askance.models.factory import ModelLike, get_model
 from askance.models.loop import run_sync
 from askance.models.model import Model
-from askance.models.resolve import ModelLike, get_model
 from askance.models.retry import RetryPolicy
 from askance.models.scope import drawing, noting
 from askance.models.scripted import ScriptedModel
-from askance.models.seam import ChatModel
 from askance.models.settings import Azure, ModelSettings, Price, Rung
 from askance.models.spec import Spec
-from askance.models.spending.budget import Amount, Budget, Purse
 
 if TYPE_CHECKING:
     from askance.models.encoders.embedder import (
@@ -36,16 +36,17 @@ if TYPE_CHECKING:
     from askance.models.encoders.scorer import RecordedScorer, Scorer, ScorerLike, ScriptedScorer, get_scorer
     from askance.models.encoders.search import Hit, best_texts, nearest_texts
     from askance.models.encoders.vectors import cosine
-    from askance.models.langchain.model import LangChainModel, as_langchain
+    from askance.models.langchain.chat_model import as_langchain
+    from askance.models.langchain.model import LangChainModel
+    from askance.models.ledger import Ledger
     from askance.models.openai.model import OpenAIModel
-    from askance.models.spending.ledger import Ledger
 
 _LAZY = {
     "Embedder": "askance.models.encoders.embedder:Embedder",
     "EmbedderLike": "askance.models.encoders.embedder:EmbedderLike",
     "Hit": "askance.models.encoders.search:Hit",
     "LangChainModel": "askance.models.langchain.model:LangChainModel",
-    "Ledger": "askance.models.spending.ledger:Ledger",
+    "Ledger": "askance.models.ledger:Ledger",
     "OpenAIModel": "askance.models.openai.model:OpenAIModel",
     "RecordedEmbedder": "askance.models.encoders.embedder:RecordedEmbedder",
     "RecordedScorer": "askance.models.encoders.scorer:RecordedScorer",
@@ -53,7 +54,7 @@ _LAZY = {
     "ScorerLike": "askance.models.encoders.scorer:ScorerLike",
     "ScriptedEmbedder": "askance.models.encoders.embedder:ScriptedEmbedder",
     "ScriptedScorer": "askance.models.encoders.scorer:ScriptedScorer",
-    "as_langchain": "askance.models.langchain.model:as_langchain",
+    "as_langchain": "askance.models.langchain.chat_model:as_langchain",
     "best_texts": "askance.models.encoders.search:best_texts",
     "cosine": "askance.models.encoders.vectors:cosine",
     "get_embedder": "askance.models.encoders.embedder:get_embedder",

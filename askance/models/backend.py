@@ -1,12 +1,15 @@
-"""The backend at the bottom of the stack: built at the first live call, on the live loop, anew after a fork."""
+"""The protocol that every backend fills, and the backend of a model: built at its first live call, anew after a fork.
+
+A backend turns a `ChatRequest` into what its vendor takes and the vendor's reply into a `ChatResponse`, or raises one
+of the `CallError`s. Everything else that happens to a call is in `call.py`.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from askance.models.loop import PerLoop, close_at_exit, live
-from askance.models.seam import ChatModel, close
 from askance.models.spec import PROVIDERS
 
 if TYPE_CHECKING:
@@ -15,6 +18,37 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.counters import Counters
     from askance.models.settings import ModelSettings
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """Whatever answers chat requests.
+
+    It is used from many tasks of one event loop at a time. It may have more:
+
+    - `async aclose()` lets go of connections;
+    - `id`, a `ModelId` or a name, tells its answers from another model's, unless `stored` is False: then they are
+      neither recorded nor replayed;
+    - `capabilities`, a `Capabilities`, spares asking what it can do;
+    - `async counted()`, a `Counters`, says what it computed and spared since it was made, closed meanwhile or not;
+    - `doing`, a text, says what it does just now, for those who wait: `loads its weights`; empty is nothing to tell;
+    - `noticed`, a mapping, says what it learnt from the endpoint's complaints (`token_field`, `without`).
+    """
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer to `request`.
+
+        Raises:
+            CallError: the call ended without an answer.
+        """
+        ...
+
+
+async def close(model: object) -> None:
+    """Calls `model.aclose()`, where there is one."""
+    aclose = getattr(model, "aclose", None)
+    if aclose is not None:
+        await aclose()
 
 
 class Backend:

@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import CallError, CallTimeout, ModelError, RateLimited
+from askance.models.budget import NOTHING, Amount, check_price, may_be_billed, worst_of
 from askance.models.events import tell
-from askance.models.flight import Flights
-from askance.models.loop import live
+from askance.models.loop import Flights, live
+from askance.models.prices import price_of
 from askance.models.scope import scope
 from askance.models.settings import DEFAULT_TIMEOUT
-from askance.models.spending.budget import NOTHING, Amount, check_price, may_be_billed, worst_of
-from askance.models.spending.prices import price_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from askance.models.backend import Backend
     from askance.models.engine import Engine
     from askance.models.events import Phase
-    from askance.models.pacing.limits import Endpoint
+    from askance.models.limits import Endpoint
     from askance.models.settings import ModelSettings, Price
 
 _log = logging.getLogger("askance")

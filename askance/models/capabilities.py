@@ -1,21 +1,41 @@
-"""What an endpoint can do, and the form of asking that follows from it.
+"""What an endpoint can do, the probe that finds it out, and the form of asking that follows from it.
 
 The form is part of each request, so it is found out once, frozen for a run, and kept as an `endpoint` record that is
 exported with the answers: a replay knows it with the server gone.
+
+The probe is a few tiny requests. First contact asks only for what fixes the form of asking. `check` asks for the rest
+as well, a picture included, which a model that reads no pictures should not be sent unasked.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from askance.chat import JsonObject, ModelId, key_of
-from askance.errors import ReplayMiss
+from askance.chat import (
+    ChatRequest,
+    ImagePart,
+    JsonObject,
+    Message,
+    ModelId,
+    ResponseFormat,
+    Sampling,
+    TextPart,
+    Usage,
+    key_of,
+)
+from askance.errors import BadRequest, MalformedReply, ReplayMiss, ServerFault
+from askance.images import Image
 from askance.models.settings import TOKEN_FIELDS
 
 if TYPE_CHECKING:
-    from askance.models.settings import Rung, TokenField
+    from collections.abc import Awaitable
+
+    from askance.chat import ChatResponse
+    from askance.models.settings import ModelSettings, Rung, TokenField
 
 SchemaSupport = Literal["enforced", "ignored", "refused", "unknown"]
 
@@ -104,3 +124,142 @@ def not_recorded(model: ModelId) -> ReplayMiss:
         hint=f"Run `askance models check {model}` with the endpoint up, import the cassette that it belongs to, "
         "or name the form of asking (`protocol`).",
     )
+
+
+ODD_WORD = "quokka-17"
+"""What only the schema asks for: a model that answers it was held to the schema."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"word": {"type": "string", "enum": [ODD_WORD]}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+
+ENOUGH_TOKENS = 64
+"""Room for the answers wanted; small, because a server may reject a limit beyond its context."""
+
+RED_SQUARE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsIty/dMYyQi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQ"
+    "EBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGBywI6LQEAwyG+sAAAAABJRU5ErkJggg=="
+)
+"""A PNG of 64 × 64 red pixels: some models take nothing smaller than 28 × 28."""
+
+_ASK_JSON = "Reply with a JSON object that has one field, `word`, and put the name of a colour into it."
+_ASK_PICTURE = "Which colour is this picture? Reply with one word."
+
+
+@dataclass
+class Probe:
+    """Asks an endpoint what it can do.
+
+    Args:
+        ask: asks the endpoint, beside the records.
+        settings: the model's; sampling and extras are sent as they will be later, apart from the token limit.
+    """
+
+    ask: Callable[[ChatRequest], Awaitable[ChatResponse]]
+    settings: ModelSettings
+    usage: Usage = field(default_factory=Usage)
+    """Tokens that it took."""
+    served_model: str | None = None
+    thinks: bool | None = None
+    """Whether an answer showed it thinking; None where none did."""
+
+    async def first_contact(self) -> Capabilities:
+        """What fixes the form of asking: the schema and, where it is not enforced, the JSON object."""
+        schema = await self._schema()
+        json_object = None if schema == "enforced" else await self._json_object()
+        return Capabilities(schema=schema, json_object=json_object, served_model=self.served_model, thinks=self.thinks)
+
+    async def everything(self) -> Capabilities:
+        """All that can be found out with a handful of calls."""
+        found = await self.first_contact()
+        return replace(
+            found,
+            images=await self._accepts(self._text(_ASK_PICTURE, picture=True)),
+            seed=await self._accepts(self._text(_ASK_JSON, seed=17)),
+            logprobs=await self._logprobs(),
+            served_model=self.served_model,
+            thinks=self.thinks,
+        )
+
+    async def _schema(self) -> SchemaSupport:
+        asked = self._text(_ASK_JSON, response=ResponseFormat("json_schema", "probe", SCHEMA))
+        try:
+            response = await self._ask(asked)
+        except (BadRequest, MalformedReply):
+            # Some servers refuse every request that they cannot read; a plain one tells the two apart.
+            await self._ask(self._text(_ASK_JSON))
+            return "refused"
+        return "enforced" if _is_or_begins(response, json.dumps({"word": ODD_WORD})) else "ignored"
+
+    async def _json_object(self) -> bool:
+        try:
+            response = await self._ask(self._text(_ASK_JSON, response=ResponseFormat("json_object")))
+        except (BadRequest, MalformedReply):
+            return False
+        if response.outcome == "truncated":
+            return response.text.lstrip().startswith("{")
+        try:
+            return isinstance(json.loads(response.text), dict)
+        except ValueError:
+            return False
+
+    async def _logprobs(self) -> bool:
+        try:
+            return bool((await self._ask(self._text(_ASK_JSON, logprobs=0))).logprobs)
+        except (BadRequest, MalformedReply, ServerFault):
+            return False
+
+    async def _accepts(self, request: ChatRequest) -> bool:
+        try:
+            await self._ask(request)
+        except (BadRequest, MalformedReply, ServerFault):
+            return False
+        return True
+
+    async def _ask(self, request: ChatRequest) -> ChatResponse:
+        response = await self._send(request)
+        if response.outcome == "truncated" and not response.text.strip() and response.thinking:
+            # All the room went into thinking.
+            response = await self._send(replace(request, sampling=replace(request.sampling, max_tokens=None)))
+        return response
+
+    async def _send(self, request: ChatRequest) -> ChatResponse:
+        response = await self.ask(request)
+        self.usage = _sum(self.usage, response.usage)
+        self.served_model = response.model or self.served_model
+        self.thinks = response.thought or self.thinks
+        return response
+
+    def _text(
+        self, text: str, *, picture: bool = False, response: ResponseFormat | None = None, **sampling: int
+    ) -> ChatRequest:
+        parts = (
+            (ImagePart(Image.from_bytes(RED_SQUARE, name="probe.png")), TextPart(text))
+            if picture
+            else (TextPart(text),)
+        )
+        room = replace(self.settings.sampling, max_tokens=ENOUGH_TOKENS, stop=())
+        return ChatRequest(
+            model=self.settings.id,
+            messages=(Message("user", parts),),
+            response=response,
+            sampling=_changed(room, sampling),
+            extra=self.settings.extra,
+        )
+
+
+def _changed(sampling: Sampling, changes: dict[str, int]) -> Sampling:
+    return replace(sampling, **changes)
+
+
+def _is_or_begins(response: ChatResponse, wanted: str) -> bool:
+    """Whether the answer is `wanted`, blanks aside, or was cut off on the way there."""
+    said, wanted = "".join(response.text.split()), "".join(wanted.split())
+    return said == wanted or (response.outcome == "truncated" and bool(said) and wanted.startswith(said))
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(input=(one.input or 0) + (other.input or 0), output=(one.output or 0) + (other.output or 0))

@@ -12,12 +12,10 @@ from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.events import Observer
-from askance.models.flight import Flights
 from askance.models.langchain.tracing import settle_tracing
-from askance.models.loop import PerLoop
-from askance.models.pacing.limits import Endpoint
-from askance.models.pacing.room import DEFAULT_CONCURRENCY, Room
-from askance.models.recording import Shelf
+from askance.models.limits import DEFAULT_CONCURRENCY, Endpoint, Room
+from askance.models.loop import Flights, PerLoop
+from askance.models.recorder import Shelf
 from askance.models.retry import RetryPolicy
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, Rung
 from askance.replay import STORE_VARIABLE, Mode, Records, Store, find_store
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from askance.chat import ModelId, Outcome
     from askance.images import ImagePolicy
     from askance.models.backend import Backend
-    from askance.models.spending.budget import Purse
+    from askance.models.budget import Purse
 
 MODES: tuple[Mode, ...] = ("live", "auto", "replay", "refresh")
 

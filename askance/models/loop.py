@@ -1,4 +1,4 @@
-"""One event loop, in a thread of its own, owns the clients.
+"""One event loop, in a thread of its own, owns the clients; equal calls under way on it are made once.
 
 A client's connections belong to the loop that opened them, while callers come from scripts, threads, notebooks and
 loops that last one call. So live calls run on one loop that lasts as long as the process; `live` takes a caller there
@@ -15,10 +15,12 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextvars import copy_context
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
-from askance.errors import UsageError
+from askance.errors import CallError, UsageError
 
 T = TypeVar("T")
 
@@ -164,3 +166,46 @@ class PerLoop(Generic[T]):
         if self._made is None or self._made[0] is not loop:
             self._made = (loop, self._make())
         return self._made[1]
+
+
+@dataclass
+class _Flight:
+    task: asyncio.Task[Any]
+    waiting: int = 0
+
+
+class Flights:
+    """The calls on their way, by key, on the live loop.
+
+    A call belongs to nobody in particular: it goes on while anyone waits for it and is cancelled with the last one.
+    """
+
+    def __init__(self) -> None:
+        self._flights: PerLoop[dict[str, _Flight]] = PerLoop(dict)
+
+    async def share(self, key: str, make: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
+        """The result of `make()`, or of an equal call on its way, and whether it was such a one.
+
+        Raises:
+            CallError: that call failed; its tries are told to whom it belongs alone, so that each is counted once.
+        """
+        flights = self._flights()
+        flight = flights.get(key)
+        joined = flight is not None
+        if flight is None:
+            flight = flights[key] = _Flight(asyncio.ensure_future(make()))
+        flight.waiting += 1
+        try:
+            return await asyncio.shield(flight.task), joined
+        except CallError as error:
+            if not joined:
+                raise
+            own = copy(error)
+            own.tries = ()
+            raise own from error
+        finally:
+            flight.waiting -= 1
+            if flights.get(key) is flight and (flight.task.done() or not flight.waiting):
+                del flights[key]
+            if not flight.waiting:
+                flight.task.cancel()

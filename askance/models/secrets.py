@@ -12,10 +12,7 @@ import re
 from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterator
-from traceback import TracebackException
 from typing import Any, TypeVar, cast
-
-from askance.models.complaints import headers_of
 
 T = TypeVar("T")
 
@@ -198,44 +195,6 @@ class _Decoded:
         length, start, end = self._escapes[number]
         beyond = at - self._at[number] - length
         return (start, end) if beyond < 0 else (end + beyond, end + beyond + 1)
-
-
-def shows(cause: BaseException, secrets: Secrets, *, frames: bool) -> bool:
-    """Whether a secret stands in what `cause`, or what it came from, says and holds.
-
-    Args:
-        cause: what was raised.
-        secrets: what is looked for.
-        frames: look at the variables of its frames, too.
-    """
-    if not secrets:
-        return False
-    try:
-        said = [text for link in _links(cause) for text in _said(link)]
-        if frames:
-            said += TracebackException.from_exception(cause, capture_locals=True).format()
-    except Exception:  # noqa: BLE001  # what cannot be read is shown to nobody
-        return True
-    return any(map(secrets.stand_in, said))
-
-
-def _links(cause: BaseException) -> list[BaseException]:
-    """`cause` and all that it came from."""
-    found: list[BaseException] = []
-    left: list[BaseException | None] = [cause]
-    while left:
-        link = left.pop()
-        if link is not None and not any(link is known for known in found):
-            found.append(link)
-            left += [link.__cause__, link.__context__]
-    return found
-
-
-def _said(link: BaseException) -> Iterator[str]:
-    """What an exception says and holds, with the reply that it stands for."""
-    yield from (str(link), repr(link), repr(vars(link)))
-    yield from headers_of(link).values()
-    yield str(getattr(getattr(link, "response", None), "text", ""))
 
 
 def _forms(value: str, escape: re.Pattern[bytes]) -> Iterator[bytes]:

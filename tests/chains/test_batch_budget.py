@@ -14,7 +14,7 @@ from PIL import Image
 
 from askance.errors import UsageError
 from askance.models import Amount, Budget, Price
-from askance.models.spending.ledger import Balance
+from askance.models.ledger import Balance
 from tests import replies
 from tests.batch_client import JsonObject, Run, answer
 from tests.batch_server import BatchServer

@@ -14,8 +14,7 @@ from askance.chat import ChatRequest, ChatResponse, ModelId, Usage
 from askance.errors import UsageError
 from askance.images import Image
 from askance.models import Engine, Model, Price, ScriptedModel, get_model
-from askance.models.spending.spread import Spread
-from askance.models.spending.tokens import UNSEEN_ANSWER
+from askance.models.estimate import UNSEEN_ANSWER, Spread
 from askance.replay import MemoryStore
 from askance.tools import ocr
 from tests.scripted import OPTIONS, PICTURE, PICTURES, model_of, scripted

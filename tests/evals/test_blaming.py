@@ -24,8 +24,8 @@ from askance.evals.replacing import Replacement, from_run, from_truth
 from askance.evals.report.blame import blames_of
 from askance.evals.run_folder import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
-from askance.models.spending.budget import Budget, Purse
-from askance.models.spending.ledger import Ledger
+from askance.models.budget import Budget, Purse
+from askance.models.ledger import Ledger
 from askance.replay import MemoryStore
 from tests.evals.guilty import guilty, liar, run_of
 from tests.evals.odd import chooser, odd, write_pictures

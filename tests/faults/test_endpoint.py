@@ -15,9 +15,8 @@ from typing import Any, Self
 import pytest
 
 from askance.errors import ModelError
-from askance.models import RetryPolicy, recording
-from askance.models.pacing import limits, moments
-from askance.models.pacing.room import DEFAULT_CONCURRENCY
+from askance.models import RetryPolicy, headers, limits, recorder
+from askance.models.limits import DEFAULT_CONCURRENCY
 from askance.replay import Mode
 from tests import replies
 from tests.faults.run import CALLS, Run, answer, asked_twice, ended_well, outcomes
@@ -188,7 +187,7 @@ def jumping(monkeypatch: pytest.MonkeyPatch) -> Iterator[float]:
             return cls.fromtimestamp(next(jumps), tz)
 
     monkeypatch.setattr(time, "time", lambda: next(jumps))
-    for module in (moments, recording):
+    for module in (headers, recorder):
         monkeypatch.setattr(module, "datetime", Jumping)
     return jumps
 

@@ -10,7 +10,7 @@ import pytest
 
 from askance.models.batch.claims import Claims
 from askance.models.batch.jobs import Job, Part
-from askance.models.recording import Shelf
+from askance.models.recorder import Shelf
 from askance.replay import Leases, Store, StoreLeases
 from askance.replay import leases as table
 

@@ -12,7 +12,7 @@ from askance.chat import ChatRequest, ChatResponse, FinishReason, ModelId, Usage
 from askance.errors import AuthError, BadRequest, ImagesRejected, ReplayMiss, ServerFault, UsageError
 from askance.images import Image
 from askance.models import CallEvent, Capabilities, Engine, Rung, ScriptedModel, get_model
-from askance.models.probe import ODD_WORD, RED_SQUARE
+from askance.models.capabilities import ODD_WORD, RED_SQUARE
 from askance.replay import MemoryStore
 
 Engines = Callable[..., Engine]

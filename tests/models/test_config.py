@@ -10,7 +10,7 @@ from askance.chat import ModelId, Sampling
 from askance.errors import ConfigError
 from askance.images import ORIGINAL
 from askance.models import Azure, Config, ModelSettings, Price
-from askance.models.resolve import named
+from askance.models.factory import named
 
 FULL = """
 vlm = "llava"

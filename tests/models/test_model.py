@@ -12,7 +12,7 @@ from askance.chat import ImagePart, Message, ResponseFormat, Sampling, TextPart,
 from askance.errors import UsageError
 from askance.images import CLEAN, ORIGINAL, Image
 from askance.models import Engine, Price, ScriptedModel, drawing, get_model
-from askance.models.probe import RED_SQUARE
+from askance.models.capabilities import RED_SQUARE
 from askance.replay import MemoryStore
 
 Engines = Callable[..., Engine]

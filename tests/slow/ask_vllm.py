@@ -9,7 +9,7 @@ from typing import Any
 
 from askance.models.backend import from_settings
 from askance.models.config import Config
-from askance.models.resolve import named
+from askance.models.factory import named
 from tests.slow.ask_hf import request
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from askance.agents import JudgeForm, judge_equivalence
 from askance.evals.judging import JudgeNote, read_card
 from askance.models import get_model
-from askance.models.described import described_model
+from askance.models.factory import described_model
 
 if TYPE_CHECKING:
     from askance.agents.judge import EquivalenceJudge

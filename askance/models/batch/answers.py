@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.chat import ChatResponse
 from askance.errors import CallError, Filtered, MalformedReply, ModelError, ServerFault
-from askance.models.complaints import Complaint, clean, read, read_body
 from askance.models.openai.chat import from_chat
 from askance.models.openai.responses import from_responses
-from askance.models.reading import clean_text, mapping, part_of
-from askance.models.vendor_errors import error_of
+from askance.models.replies import clean_text, mapping, part_of
+from askance.models.vendor_errors import Complaint, clean, error_of, read, read_body
 
 if TYPE_CHECKING:
     from askance.models.vendor_errors import Asked

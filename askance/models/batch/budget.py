@@ -15,11 +15,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from askance.errors import OverBudget
-from askance.models.spending.budget import NOTHING, Amount
+from askance.models.budget import NOTHING, Amount
 
 if TYPE_CHECKING:
     from askance.models.batch.jobs import Job, Part
-    from askance.models.spending.budget import Purse
+    from askance.models.budget import Purse
 
 _log = logging.getLogger("askance")
 

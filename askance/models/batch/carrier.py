@@ -21,7 +21,7 @@ from askance.errors import BadRequest, CallError, ModelError, UsageError
 from askance.models.batch.harvest import Harvest
 from askance.models.batch.jobs import Ending, form_of
 from askance.models.batch.queue import URLS
-from askance.models.spending.budget import NOTHING
+from askance.models.budget import NOTHING
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError

@@ -14,7 +14,7 @@ from askance.errors import BadRecord
 
 if TYPE_CHECKING:
     from askance.models.batch.jobs import Job, Part
-    from askance.models.recording import Shelf
+    from askance.models.recorder import Shelf
     from askance.replay import Leases
 
 

@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from askance.errors import BadRequest, CallError, MalformedReply, StoreError
 from askance.models.batch.answers import Answer, answer_of, call_of, cancelled, expired, missing
 from askance.models.batch.jobs import Ending, amount_in
-from askance.models.complaints import Complaint
-from askance.models.spending.budget import NOTHING, Amount, may_be_billed
+from askance.models.budget import NOTHING, Amount, may_be_billed
+from askance.models.vendor_errors import Complaint
 from askance.replay import Record
 
 if TYPE_CHECKING:

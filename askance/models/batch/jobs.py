@@ -29,7 +29,7 @@ from uuid import uuid4
 
 from askance import errors
 from askance.errors import CallError, StoreError
-from askance.models.spending.budget import Amount
+from askance.models.budget import Amount
 
 if TYPE_CHECKING:
     from filelock import FileLock

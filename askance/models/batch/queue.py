@@ -16,21 +16,21 @@ from uuid import uuid4
 
 from askance.errors import BadRequest, CallError, OverBudget, StoreError, UsageError
 from askance.models.batch.jobs import Job, Part, form_of
-from askance.models.encoding import encode
+from askance.models.budget import worst_of
+from askance.models.image_encoder import encode
 from askance.models.openai.chat import to_chat
 from askance.models.openai.responses import to_responses
-from askance.models.recording import sent_images
+from askance.models.prices import price_of
+from askance.models.recorder import sent_images
 from askance.models.scope import Pending
-from askance.models.spending.budget import worst_of
-from askance.models.spending.prices import price_of
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
     from askance.models.batch.budget import BatchBudget
     from askance.models.batch.claims import Claims
-    from askance.models.openai.habits import Habits
+    from askance.models.budget import Amount
+    from askance.models.openai.chat import Habits
     from askance.models.settings import ModelSettings
-    from askance.models.spending.budget import Amount
 
 URLS: Mapping[Literal["chat", "responses"], str] = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.models.batch.queue import target_of
+from askance.models.budget import Amount
 from askance.models.capabilities import Capabilities
 from askance.models.events import CallEvent
 from askance.models.openai.batches import BatchApi, batch_api
+from askance.models.openai.chat import OPTIONAL, Habits
 from askance.models.openai.client import is_own
-from askance.models.openai.habits import OPTIONAL, Habits
-from askance.models.spending.budget import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.chat import Usage
     from askance.models.batch.jobs import Job, Part
-    from askance.models.complaints import Complaint
     from askance.models.model import Model
     from askance.models.settings import TokenField
+    from askance.models.vendor_errors import Complaint
     from askance.replay import Record
 
 _log = logging.getLogger("askance")

@@ -12,11 +12,10 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ModelError, UsageError
-from askance.models.backend import load
+from askance.models.backend import close, load
 from askance.models.encoders.records import RecordedResponses, from_spec, id_of_form, identity_of
 from askance.models.encoders.vectors import Vector, packed, unpacked
 from askance.models.engine import Engine, default_engine
-from askance.models.seam import close
 
 PROVIDERS: Mapping[str, str] = {
     "clip": "askance.models.encoders.dual:dual_texts",

@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadRecord, ModelError, UsageError
 from askance.images import CLEAN, WHOLE, Image, ImagePolicy, View
+from askance.models.backend import close
 from askance.models.encoders.records import RecordedResponses, from_spec, id_of_form, identity_of
 from askance.models.engine import Engine, default_engine
-from askance.models.seam import close
 from askance.replay import DAMAGED_HINT
 
 PROVIDERS: Mapping[str, str] = {

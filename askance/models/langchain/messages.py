@@ -19,16 +19,14 @@ from langchain_core.messages.ai import UsageMetadata
 from askance.chat import ChatResponse, ImagePart, Message, TextPart, ToolCall, Usage
 from askance.errors import MalformedReply, UsageError
 from askance.images import Image
-from askance.models.finishes import finish_of, incomplete
 from askance.models.openai.chat import logprobs
-from askance.models.reading import clean_text, count, part_of
-from askance.models.thinking import split_thinking
+from askance.models.replies import clean_text, count, finish_of, incomplete, part_of, split_thinking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from askance.chat import JsonObject, Part, Role
-    from askance.models.encoding import Encoder
+    from askance.models.image_encoder import Encoder
 
 _FINISH_FIELDS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _ROLES: dict[str, Role] = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}

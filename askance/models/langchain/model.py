@@ -4,31 +4,32 @@ What a LangChain model does by itself cannot be seen from here: its own retries 
 made from a spec has them off; make an object with `max_retries=0`. LangChain's cache is switched off (the records stand
 above), and so are its callbacks and tracers inside a call: the node that asks is what they see, with pictures as
 digests.
+
+Its settings tell its identity, where its class is known to hold them all; its secrets are kept out of its answers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import Context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.messages import AIMessage
 from langsmith import run_helpers
+from pydantic import BaseModel, SecretBytes, SecretStr
 
-from askance.chat import ModelId
+from askance.chat import ModelId, canonical_json
 from askance.errors import AskanceError, AuthError, BadRequest, CallError, ConfigError, MissingExtra, ModelError
-from askance.models.complaints import clean, read
-from askance.models.encoding import EncodedImages
-from askance.models.langchain.identity import identity_of
+from askance.models.image_encoder import EncodedImages
 from askance.models.langchain.messages import to_langchain, to_response
-from askance.models.langchain.out import as_langchain
-from askance.models.langchain.secrets import Unseen, cleared, secrets_in, unseen
 from askance.models.openai.chat import extras, from_chat, response_format
-from askance.models.openai.client import NO_KEY, resolved, secrets_of
-from askance.models.secrets import Secrets, shows
-from askance.models.vendor_errors import Asked, error_of
+from askance.models.openai.client import NO_KEY, is_own, resolved, secrets_of
+from askance.models.secrets import Secrets
+from askance.models.vendor_errors import Asked, clean, error_of, read, shown, shows
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -37,7 +38,168 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, JsonObject, ResponseFormat, Sampling
     from askance.models.settings import ModelSettings
 
-__all__ = ["LangChainModel", "as_langchain", "from_settings", "identity_of"]
+KNOWN = frozenset(
+    {
+        "langchain_anthropic.ChatAnthropic",
+        "langchain_deepseek.ChatDeepSeek",
+        "langchain_google_genai.ChatGoogleGenerativeAI",
+        "langchain_groq.ChatGroq",
+        "langchain_mistralai.ChatMistralAI",
+        "langchain_ollama.ChatOllama",
+        "langchain_openai.AzureChatOpenAI",
+        "langchain_openai.ChatOpenAI",
+        "langchain_xai.ChatXAI",
+    }
+)
+"""Classes whose settings are all in their fields."""
+
+_NAMES = ("deployment_name", "model_name", "model")
+_ADDRESSES = ("azure_endpoint", "openai_api_base", "anthropic_api_url", "base_url", "api_base", "endpoint")
+
+IRRELEVANT = frozenset(
+    {
+        "async_client",
+        "cache",
+        "callbacks",
+        "client",
+        "custom_get_token_ids",
+        "default_request_timeout",
+        "disable_streaming",
+        "http_async_client",
+        "http_client",
+        "http_socket_options",
+        "include_response_headers",
+        "keep_alive",
+        "max_retries",
+        "metadata",
+        "name",
+        "profile",
+        "rate_limiter",
+        "request_timeout",
+        "root_async_client",
+        "root_client",
+        "store",
+        "stream_chunk_timeout",
+        "stream_usage",
+        "streaming",
+        "tags",
+        "tiktoken_model_name",
+        "timeout",
+        "verbose",
+    }
+)
+"""Fields that cannot change an answer."""
+
+_PRIVATE_FIELDS = (
+    "key",
+    "token",
+    "secret",
+    "credential",
+    "header",
+    "organization",
+    "proxy",
+    "kwargs_client",
+    "client_kwargs",
+)
+"""Pieces of names of fields that say who asks and how, not what; they may be secret and are never read."""
+
+
+def identity_of(chat_model: BaseChatModel) -> ModelId | None:
+    """The identity that the settings of `chat_model` tell; None for an unknown class or a setting that is no JSON.
+
+    It is made of the class, the model's name, the address, and each field that was set and can change an answer.
+    """
+    kind = type(chat_model)
+    path = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    name = _first(chat_model, _NAMES)
+    if path not in KNOWN or name is None:
+        return None
+    try:
+        settings = canonical_json(_settings(chat_model))
+    except (TypeError, ValueError):
+        return None
+    return ModelId("langchain", f"{path}:{name}" + (f" {settings}" if settings != "{}" else ""), _address(chat_model))
+
+
+def _settings(chat_model: BaseChatModel) -> dict[str, Any]:
+    """The fields that were set and can change an answer, without those that stand elsewhere in the identity."""
+    elsewhere = {*IRRELEVANT, *_NAMES, *_ADDRESSES}
+    values = {
+        field: getattr(chat_model, field) for field in sorted(chat_model.model_fields_set - elsewhere) if _public(field)
+    }
+    return {field: value for field, value in values.items() if value is not None and value != {}}
+
+
+def _public(field: str) -> bool:
+    # A limit of tokens is no token.
+    return "max" in field or not any(piece in field for piece in _PRIVATE_FIELDS)
+
+
+def _address(chat_model: BaseChatModel) -> str | None:
+    """The address of the endpoint; None is the provider's own."""
+    # The SDK reads the environment where the field is empty; its client knows where calls go.
+    client = getattr(chat_model, "root_async_client", None)
+    address = str(getattr(client, "base_url", "")) or _first(chat_model, _ADDRESSES)
+    return None if address is None or is_own(address) or "api.anthropic.com" in address else shown(address)
+
+
+def _first(chat_model: BaseChatModel, fields: tuple[str, ...]) -> str | None:
+    return next(
+        (value for field in fields if isinstance(value := getattr(chat_model, field, None), str) and value), None
+    )
+
+
+DEPTH = 4
+"""How deep models, dictionaries and lists are searched for secrets."""
+
+_PRIVATE_HEADERS = ("auth", "cookie", "key", "secret", "token")
+"""Pieces of names of headers that let a request in."""
+
+_TEXTS = ("content", "additional_kwargs", "response_metadata", "tool_calls", "invalid_tool_calls")
+"""Fields of a message that answers are read from."""
+
+
+class Unseen(dict[str, Any]):
+    """A dictionary whose values show nowhere."""
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{name!r}: …' for name in self)}}}"
+
+
+def secrets_in(chat_model: BaseChatModel) -> Secrets:
+    """What `chat_model` keeps as a secret: the values of its `SecretStr` fields, and of headers that let it in."""
+    return Secrets(set(_secret_values(chat_model, depth=DEPTH)))
+
+
+def unseen(chat_model: BaseChatModel, secrets: Secrets) -> dict[str, Unseen]:
+    """The fields in which a secret stands in clear, so that a traceback with its locals would show it."""
+    fields = {name: cast("dict[str, Any]", value) for name, value in vars(chat_model).items() if type(value) is dict}
+    return {name: Unseen(value) for name, value in fields.items() if secrets.stand_in(repr(value))}
+
+
+def cleared(message: object, secrets: Secrets) -> object:
+    """A model's message with every secret blanked out; anything else as it is."""
+    if not secrets or not isinstance(message, AIMessage):
+        return message
+    return message.model_copy(update={name: secrets.cleared(getattr(message, name)) for name in _TEXTS})
+
+
+def _secret_values(value: object, *, depth: int, headers: bool = False) -> Iterator[str]:
+    if isinstance(value, (SecretStr, SecretBytes)):
+        secret = value.get_secret_value()
+        yield secret if isinstance(secret, str) else secret.decode(errors="replace")
+    elif depth and isinstance(value, BaseModel):
+        yield from _secret_values({**vars(value), **(value.__pydantic_private__ or {})}, depth=depth)
+    elif depth and isinstance(value, Mapping):
+        for name, inner in cast("Mapping[object, object]", value).items():
+            if headers and isinstance(inner, str) and any(piece in str(name).lower() for piece in _PRIVATE_HEADERS):
+                # The key alone as well as with the word before it, as in `Bearer …`.
+                yield from (inner, inner.rpartition(" ")[2])
+            yield from _secret_values(inner, depth=depth - 1, headers="header" in str(name).lower())
+    elif depth and isinstance(value, (list, tuple)):
+        for inner in cast("list[object]", value):
+            yield from _secret_values(inner, depth=depth - 1)
+
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "temperature": ("temperature",),

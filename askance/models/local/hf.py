@@ -18,14 +18,13 @@ from askance.chat import ModelId
 from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
 from askance.models.counters import Counters
-from askance.models.families import family_of_name
 from askance.models.local.folders import Folder, find_folder
 from askance.models.local.identity import identity_of, is_identity
 from askance.models.local.loading import load_model
 from askance.models.local.preparing import to_row
 from askance.models.local.rows import Written, to_response
 from askance.models.local.runner import Runner
-from askance.models.settings import Local, ModelSettings
+from askance.models.settings import Local, ModelSettings, family_of_name
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse

@@ -16,9 +16,8 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from askance.models.families import family_of_name
 from askance.models.local.folders import Folder, find_folder
-from askance.models.settings import Local, ModelSettings, Price
+from askance.models.settings import Local, ModelSettings, Price, family_of_name
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

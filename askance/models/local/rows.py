@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse, FinishReason, Usage, canonical_json
 from askance.errors import BadRequest
-from askance.models.thinking import split_thinking
+from askance.models.replies import split_thinking
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject

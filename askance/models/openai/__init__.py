@@ -1,7 +1,7 @@
 """OpenAI's protocol, on the official client: `model` is the backend, the other modules its parts.
 
-`chat` and `responses` are the two interfaces as pure functions, `batches` the third; `transport` is what the client
-sends with. Whoever needs a part imports its module.
+`chat` and `responses` are the two interfaces as pure functions, `batches` the third; `client` makes the client from
+settings, and `transport` is what it sends with. Whoever needs a part imports its module.
 """
 
 from __future__ import annotations

@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadRequest, MalformedReply, UsageError
 from askance.models.batch.answers import parsed
-from askance.models.complaints import Complaint, clean
 from askance.models.openai.client import PACKINGS, build_client, key_variable, secrets_of
-from askance.models.openai.replies import bounding, clear_head
-from askance.models.openai.transport import client_class
-from askance.models.reading import clean_text, count, items, mapping, part_of
-from askance.models.vendor_errors import Asked, error_of, shown, translated
+from askance.models.openai.transport import bounding, clear_head, client_class
+from askance.models.replies import clean_text, count, items, mapping, part_of
+from askance.models.vendor_errors import Asked, Complaint, clean, error_of, shown, translated
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

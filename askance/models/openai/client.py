@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from askance.errors import AuthError, ConfigError
-from askance.models.openai.replies import PACKINGS, bounding
-from askance.models.openai.transport import client_class, transport
+from askance.models.openai.transport import PACKINGS, bounding, client_class, transport
 from askance.models.secrets import Secrets
 
 if TYPE_CHECKING:

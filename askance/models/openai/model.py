@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.chat import CallMeta, ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
-from askance.models.complaints import Complaint, clean, read, read_body
-from askance.models.encoding import EncodedImages
-from askance.models.openai.chat import from_chat, to_chat
+from askance.models.headers import limit_headers
+from askance.models.image_encoder import EncodedImages
+from askance.models.openai.chat import Habits, from_chat, to_chat
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
-from askance.models.openai.habits import Habits
-from askance.models.openai.replies import LARGEST_REPLY, TOO_LARGE
 from askance.models.openai.responses import from_responses, to_responses
-from askance.models.pacing.allowance import limit_headers
-from askance.models.reading import clean_text, items, mapping, part_of
+from askance.models.openai.transport import LARGEST_REPLY, TOO_LARGE
+from askance.models.replies import clean_text, items, mapping, part_of
 from askance.models.secrets import Secrets
 from askance.models.settings import ModelSettings
-from askance.models.vendor_errors import Asked, error_of, shown, translated
+from askance.models.vendor_errors import Asked, Complaint, clean, error_of, read, read_body, shown, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, RequestOptions
 
     from askance.chat import ChatRequest, JsonObject
-    from askance.models.encoding import Encoder
+    from askance.models.image_encoder import Encoder
     from askance.models.settings import TokenField
 
 MOST_VALUES = 1_000_000

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse, TextPart, ToolCall, Usage
 from askance.errors import ConfigError, MalformedReply
-from askance.models.finishes import finish_of, incomplete
 from askance.models.openai.chat import extras, format_name, is_strict, logprobs
-from askance.models.reading import clean_text, count, items, mapping, part_of
-from askance.models.thinking import split_thinking
+from askance.models.replies import clean_text, count, finish_of, incomplete, items, mapping, part_of, split_thinking
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat
-    from askance.models.encoding import Encoder
+    from askance.models.image_encoder import Encoder
 
 
 # Request → body -------------------------------------------------------------------------------------------------------

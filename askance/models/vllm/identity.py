@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import canonical_json
 from askance.errors import ConfigError
-from askance.models.families import family_of_name
 from askance.models.local.folders import find_folder
 from askance.models.local.identity import DIGITS, TIMEOUT, digest_of
-from askance.models.settings import Local, ModelSettings, Price, Vllm
+from askance.models.settings import Local, ModelSettings, Price, Vllm, family_of_name
 
 if TYPE_CHECKING:
     from askance.models.local.folders import Folder

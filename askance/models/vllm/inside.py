@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, BadRequest, ModelError, ServerFault
 from askance.images import Image
-from askance.models.complaints import Complaint, clean
-from askance.models.vendor_errors import Asked, error_of
+from askance.models.vendor_errors import Asked, Complaint, clean, error_of
 from askance.models.vllm import guard, launch
 from askance.models.vllm.log import Log
 from askance.models.vllm.metrics import Hits, hits

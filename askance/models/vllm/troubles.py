@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from askance.errors import AskanceError, ConfigError, MissingExtra
-from askance.models.complaints import clean
+from askance.models.vendor_errors import clean
 
 if TYPE_CHECKING:
     from askance.models.settings import Vllm

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse, ImagePart, Message, TextPart, Usage, canonical_json
 from askance.errors import BadRequest
-from askance.models.finishes import finish_of
 from askance.models.local.prompting import broken
 from askance.models.local.rows import MOST_TOKENS
-from askance.models.thinking import split_thinking
+from askance.models.replies import finish_of, split_thinking
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject

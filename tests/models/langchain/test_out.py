@@ -20,7 +20,7 @@ from askance.chat import ChatRequest, ChatResponse, Message, ResponseFormat, Tex
 from askance.errors import CallError, Filtered, InvalidOutput, Refused, ServerFault, Truncated, UsageError
 from askance.images import Image
 from askance.models import Capabilities, Engine, Model, RetryPolicy, ScriptedModel, as_langchain, get_model, run_sync
-from askance.models.probe import RED_SQUARE
+from askance.models.capabilities import RED_SQUARE
 from askance.replay import MemoryStore
 from tests import replies
 from tests.servers import SENTENCE, FakeEndpoint, Seen, chat_body, tool_call

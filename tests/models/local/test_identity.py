@@ -9,9 +9,9 @@ import pytest
 from askance.errors import ConfigError, ReplayMiss, UsageError
 from askance.models import Engine, get_model, run_sync
 from askance.models.config import Config
+from askance.models.factory import named
 from askance.models.local.folders import find_folder
 from askance.models.local.identity import KEPT, identity_of
-from askance.models.resolve import named
 from askance.models.settings import Local, Price
 from askance.replay import MemoryStore
 from tests.models.local.conftest import MakeFolder, safetensors

@@ -23,8 +23,19 @@ from askance.errors import (
     Truncated,
     Unreachable,
 )
-from askance.models.complaints import CLASSES, Complaint, clean, read, refined, retry_after
-from askance.models.vendor_errors import MESSAGES, Asked, error_of, shown, translated
+from askance.models.vendor_errors import (
+    CLASSES,
+    MESSAGES,
+    Asked,
+    Complaint,
+    clean,
+    error_of,
+    read,
+    refined,
+    retry_after,
+    shown,
+    translated,
+)
 
 ASKED = Asked(where="https://models.example/v1", model="some-model", key_variable="SOME_KEY")
 REQUEST = httpx2.Request("POST", "https://models.example/v1/chat/completions")

@@ -40,9 +40,9 @@ from askance.errors import (
     Unreachable,
 )
 from askance.images import Image
+from askance.models.budget import may_be_billed
 from askance.models.openai.model import OpenAIModel, from_settings
 from askance.models.settings import Azure, ModelSettings
-from askance.models.spending.budget import may_be_billed
 from tests import replies
 from tests.servers import SENTENCE, FakeEndpoint, Reply, Seen, chat_body, error
 

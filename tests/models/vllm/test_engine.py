@@ -21,8 +21,8 @@ from askance.chat import ChatRequest, ChatResponse, ImagePart, Message, ModelId,
 from askance.errors import BadRequest, ContextExceeded, ImagesRejected
 from askance.images import Image
 from askance.models import run_sync
+from askance.models.capabilities import RED_SQUARE
 from askance.models.loop import live
-from askance.models.probe import RED_SQUARE
 from askance.models.settings import Vllm
 from askance.models.vllm import VLLMModel
 from askance.testing import Check, Scene, checks

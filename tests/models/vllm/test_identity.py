@@ -11,7 +11,7 @@ from askance.chat import ChatResponse
 from askance.errors import ConfigError, ReplayMiss
 from askance.models import Engine, get_model, run_sync
 from askance.models.config import Config
-from askance.models.resolve import named
+from askance.models.factory import named
 from askance.models.settings import Price, Vllm
 from askance.models.vllm import VLLMModel
 from askance.models.vllm.identity import folder_of, identity_of, is_identity

@@ -11,7 +11,7 @@ import pytest
 from askance.chat import ChatRequest, ImagePart, Message, ResponseFormat, Sampling, TextPart, ToolSpec, Usage
 from askance.errors import BadRequest
 from askance.images import ORIGINAL
-from askance.models.encoding import encode
+from askance.models.image_encoder import encode
 from askance.models.openai.chat import to_chat
 from askance.models.vllm.wording import (
     from_output,

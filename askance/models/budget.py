@@ -1,0 +1,307 @@
+"""Budgets: how much a run may spend, in US dollars, tokens or calls, and how its calls are held to that.
+
+Each try is reserved at its worst case before it starts, and settled when it has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+from askance.errors import (
+    AskanceError,
+    AuthError,
+    BadRequest,
+    CallError,
+    ModelNotFound,
+    OverBudget,
+    RateLimited,
+    StoreError,
+    Unreachable,
+    UsageError,
+)
+from askance.models.estimate import worst_case
+from askance.models.loop import PerLoop
+from askance.models.prices import price_of
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, Usage
+    from askance.models.ledger import Ledger
+    from askance.models.settings import ModelSettings, Price
+
+_log = logging.getLogger("askance")
+
+_REJECTED = (AuthError, BadRequest, ModelNotFound, RateLimited)
+"""Errors by which an endpoint says that it has done nothing."""
+_UNCONNECTED = {"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "PoolTimeout", "gaierror"}
+"""Names of errors before the first byte was sent."""
+_WAIT = 0.5
+"""Seconds until a call that waits for money looks again, whoever may have settled; one of its own process wakes it."""
+_NANO = 10**9
+_BUDGET = re.compile(r"\$?\s*(\d[\d_,]*(?:\.\d+)?)\s*([kM]?)\s*(dollars?|usd|\$|tokens?|calls?|)", re.IGNORECASE)
+_EXAMPLES = "Write 5.00 for US dollars, 20000tokens, or 100calls."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """What calls cost: whole numbers, so that sums are exact over any number of processes."""
+
+    nanodollars: int = 0
+    """Billionths of a US dollar, rounded up."""
+    tokens: int = 0
+    """Input and output."""
+    calls: int = 0
+    """Tries that were, or may have been, answered."""
+
+    @classmethod
+    def of(cls, usage: Usage, price: Price | None, *, share: float = 1.0) -> Amount | None:
+        """One call that took `usage`, at the most that it can cost; without a price it counts no dollars.
+
+        `share` is the part of the price that is asked, as in a batch. None where the endpoint did not count, or the
+        price does not hold for so much.
+        """
+        if usage.input is None or usage.output is None:
+            return None
+        dollars = 0.0 if price is None else price.most(usage)
+        if dollars is None:
+            return None
+        return cls(nanodollars=ceil(round(dollars * share * _NANO, 3)), tokens=usage.input + usage.output, calls=1)
+
+    @property
+    def dollars(self) -> float:
+        """US dollars."""
+        return self.nanodollars / _NANO
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(
+            nanodollars=self.nanodollars + other.nanodollars,
+            tokens=self.tokens + other.tokens,
+            calls=self.calls + other.calls,
+        )
+
+    def __mul__(self, times: int) -> Amount:
+        return Amount(nanodollars=self.nanodollars * times, tokens=self.tokens * times, calls=self.calls * times)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(
+            nanodollars=self.nanodollars - other.nanodollars,
+            tokens=self.tokens - other.tokens,
+            calls=self.calls - other.calls,
+        )
+
+
+NOTHING = Amount()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that a run may spend; what is None is not limited.
+
+    Raises:
+        UsageError: nothing is limited, or to less than nothing.
+    """
+
+    dollars: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+
+    def __post_init__(self) -> None:
+        limits = [limit for limit in (self.dollars, self.tokens, self.calls) if limit is not None]
+        if not limits or not all(0 <= limit < float("inf") for limit in limits):
+            raise UsageError("A budget limits dollars, tokens or calls, to nothing or more.", hint=_EXAMPLES)
+
+    @classmethod
+    def parse(cls, text: str) -> Budget:
+        """The budget that `text` writes: `5`, `$5.00`, `20000tokens`, `2M tokens`, `100calls`.
+
+        Raises:
+            UsageError: it writes none.
+        """
+        found = _BUDGET.fullmatch(text.strip())
+        if found is None:
+            raise UsageError(f"{text!r} is no budget.", hint=_EXAMPLES)
+        number = float(re.sub(r"[_,]", "", found[1])) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
+        unit = found[3].lower()
+        if unit.startswith(("token", "call")):
+            return cls(tokens=int(number)) if unit.startswith("token") else cls(calls=int(number))
+        return cls(dollars=number)
+
+    def allows(self, amount: Amount) -> bool:
+        """Whether `amount` is within every limit."""
+        return (
+            (self.dollars is None or amount.nanodollars <= round(self.dollars * _NANO))
+            and (self.tokens is None or amount.tokens <= self.tokens)
+            and (self.calls is None or amount.calls <= self.calls)
+        )
+
+    def words(self, amount: Amount) -> str:
+        """`amount` in the units that this budget limits."""
+        parts = {
+            shown_dollars(amount.dollars): self.dollars,
+            f"{amount.tokens:,} tokens": self.tokens,
+            f"{amount.calls:,} call{'s' * (amount.calls != 1)}": self.calls,
+        }
+        return " and ".join(part for part, limit in parts.items() if limit is not None)
+
+    def __str__(self) -> str:
+        nano = round((self.dollars or 0) * _NANO)
+        return self.words(Amount(nanodollars=nano, tokens=self.tokens or 0, calls=self.calls or 0))
+
+
+def shown_dollars(dollars: float) -> str:
+    """`dollars` with two digits after the point, four below one dollar, and never as nothing where it is something."""
+    if dollars >= 1 or not dollars:
+        return f"${dollars:,.2f}"
+    return f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"
+
+
+class Purse:
+    """One run's ledger, for the live loop: reservations wait in line, and no disk holds the loop up."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.used_up = False
+        """Whether a call did not fit any more; a smaller one still might."""
+        self._line = PerLoop(asyncio.Lock)
+        self._settled = PerLoop(asyncio.Event)
+        self._writer: tuple[int, ThreadPoolExecutor] | None = None
+
+    async def reserve(self, worst: Callable[[], Amount], *, what: str) -> tuple[int, Amount]:
+        """Sets the worst case of a call aside, after waiting for calls under way where only they stand in its way.
+
+        Args:
+            worst: works it out, in a thread, since a picture may have to be looked at.
+            what: the call, in words.
+
+        Returns:
+            The reservation and the amount.
+
+        Raises:
+            OverBudget: it does not fit.
+            StoreError: the ledger cannot be written.
+        """
+        settled = self._settled()
+        async with self._line():
+            while True:
+                settled.clear()
+                found = await self._reserved(worst, what)
+                if found[0] is not None:
+                    return found[0], found[1]
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(settled.wait(), _WAIT)
+
+    def settle_soon(self, reservation: int, actual: Amount) -> None:
+        """Settles without being waited for, in the order of the calls; also from a task that is being cancelled."""
+        loop, settled = asyncio.get_running_loop(), self._settled()
+        self._thread().submit(self._settle, reservation, actual).add_done_callback(lambda _: _wake(loop, settled))
+
+    def close(self) -> None:
+        """Waits until everything is settled and lets go of the file."""
+        writer, self._writer = self._writer, None
+        if writer is not None and writer[0] == os.getpid():
+            writer[1].shutdown()
+        self.ledger.close()
+
+    async def _reserved(self, worst: Callable[[], Amount], what: str) -> tuple[int | None, Amount]:
+        def reserve() -> tuple[int | None, Amount]:
+            amount = worst()
+            try:
+                return self.ledger.reserve(amount, what=what), amount
+            except OverBudget:
+                self.used_up = True
+                raise
+
+        future = self._thread().submit(reserve)
+        try:
+            return await asyncio.shield(asyncio.wrap_future(future))
+        except asyncio.CancelledError:
+            future.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, future: Future[tuple[int | None, Amount]]) -> None:
+        """Settles a reservation that nobody waits for any more."""
+        if not future.cancelled() and future.exception() is None:
+            reservation, _ = future.result()
+            if reservation is not None:
+                self._settle(reservation, NOTHING)
+
+    def _settle(self, reservation: int, actual: Amount) -> None:
+        try:
+            self.ledger.settle(reservation, actual)
+        except StoreError as error:
+            _log.warning("%s The call counts at its worst case.", error.message)
+
+    def _thread(self) -> ThreadPoolExecutor:
+        if self._writer is None or self._writer[0] != os.getpid():
+            self._writer = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="askance-budget"))
+        return self._writer[1]
+
+
+def worst_of(request: ChatRequest, price: Price | None, *, share: float = 1.0) -> Amount:
+    """The most that `request` can cost; `share` is the part of the price that is asked.
+
+    Raises:
+        OverBudget: that is not known.
+        BadImage: a picture that cannot be used.
+    """
+    usage = worst_case(request)
+    worst = Amount.of(usage, price, share=share)
+    if worst is None:
+        raise OverBudget(
+            f"What a call of {request.model} with up to {usage.input:,} tokens of input costs is not known, so the "
+            "budget cannot hold it.",
+            hint="Set a `price` for the model in askance.toml, or give a budget in tokens or calls.",
+        )
+    return worst
+
+
+def check_price(settings: ModelSettings, dollars: float | None) -> None:
+    """Refuses a budget of `dollars` for a model whose price is not known.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if dollars is not None and price_of(settings) is None:
+        raise UsageError(
+            f"What {str(settings.id)!r} costs is not known, so a budget in dollars cannot hold it.",
+            hint="Set its `price` in askance.toml (US dollars for a million tokens, 0 where it is free), or give a "
+            "budget in tokens or calls.",
+        )
+
+
+def may_be_billed(error: BaseException, *, under_way: bool = True) -> bool:
+    """Whether a try that ended so may cost something: yes, unless it was never sent or the endpoint rejected it.
+
+    Args:
+        error: what ended it.
+        under_way: whether it had been sent, where it was cancelled.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        return under_way
+    if isinstance(error, Unreachable):
+        return not _never_connected(error)
+    if isinstance(error, AskanceError):
+        return isinstance(error, CallError) and not isinstance(error, _REJECTED)
+    return True
+
+
+def _never_connected(error: BaseException) -> bool:
+    cause: BaseException | None = error
+    while cause is not None:
+        if type(cause).__name__ in _UNCONNECTED:
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def _wake(loop: asyncio.AbstractEventLoop, settled: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # the loop has ended, and nobody waits
+        loop.call_soon_threadsafe(settled.set)

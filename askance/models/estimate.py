@@ -1,0 +1,376 @@
+"""How many tokens a request will take: estimated, measured on recorded answers, and in the worst case.
+
+Text counts a token for four bytes of UTF-8, which is about right for English; a token for six bytes and for two and a
+half are the bounds. In the worst case every byte is a token, which no tokenizer that works on bytes exceeds.
+
+Pictures count by their provider's published formula, a pure function of the size in pixels. Sources, read in November
+2026: OpenAI, "Images and vision" (developers.openai.com/api/docs/guides/images-vision); Anthropic, "Vision"
+(platform.claude.com/docs/en/build-with-claude/vision); Google, "Image understanding" and "Media resolution"
+(ai.google.dev/gemini-api/docs); Qwen, the image processors of Qwen2-VL and Qwen3-VL in `transformers`.
+
+Where calls of the same kind are on record, their token counts replace the estimate (`measure`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from math import ceil, floor, sqrt
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from askance.chat import ChatRequest, Detail, ImagePart, ModelId, Usage, canonical_json
+from askance.models.prices import longest_answer
+from askance.replay import sound
+
+if TYPE_CHECKING:
+    from askance.replay import Record, Records
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Low, expected and high; sums add up bound by bound, as if all errors had one cause."""
+
+    low: float = 0.0
+    expected: float = 0.0
+    high: float = 0.0
+
+    @classmethod
+    def exactly(cls, value: float) -> Spread:
+        """A number that is known."""
+        return cls(value, value, value)
+
+    @classmethod
+    def around(cls, value: float) -> Spread:
+        """A number of which only the size is known: half to twice `value`."""
+        return cls(value / 2, value, value * 2)
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(self.low + other.low, self.expected + other.expected, self.high + other.high)
+
+    def __mul__(self, factor: float) -> Spread:
+        return Spread(self.low * factor, self.expected * factor, self.high * factor)
+
+
+NOTHING = Spread()
+
+
+Formula = Callable[[int, int, Detail], int]
+"""Tokens of a picture of this width and height, in pixels, at this detail."""
+
+
+def tiles(width: int, height: int, detail: Detail, *, base: int, tile: int) -> int:
+    """OpenAI's tiles: `base`, and `tile` for each square of 512 px.
+
+    The picture is first fitted into 2048 × 2048 and then scaled down until its shorter side has 768 px. Low detail
+    costs `base` alone. Worked by OpenAI at 85 and 170: 1024 × 1024 costs 765, 2048 × 4096 costs 1105.
+    """
+    if detail == "low":
+        return base
+    fitted = min(1.0, 2048 / max(width, height))
+    scale = fitted * min(1.0, 768 / (min(width, height) * fitted))
+    return base + tile * _grid(width * scale, height * scale, 512)
+
+
+def patches(
+    width: int, height: int, detail: Detail, *, factor: float, budget: int, whole: int | None = None, auto: bool = False
+) -> int:
+    """OpenAI's patches: `factor` for each square of 32 px, after scaling down to at most `budget` squares.
+
+    Worked by OpenAI at a budget of 1536, before the factor: 1024 × 1024 has 1024 patches, 1800 × 2400 has 1452.
+
+    Args:
+        width: in pixels.
+        height: in pixels.
+        detail: `low` fits the picture into 512 × 512 first; `original` has the budget `whole`.
+        factor: tokens a patch.
+        budget: most patches at high detail.
+        whole: most patches at original detail; None is without end.
+        auto: whether `auto` stands for `original`, as it does in newer models.
+    """
+    if detail == "low":
+        fitted = min(1.0, 512 / max(width, height))
+        return ceil(_grid(width * fitted, height * fitted, 32) * factor)
+    most = whole if detail == "original" or (detail == "auto" and auto) else budget
+    count = _grid(width, height, 32)
+    if most is not None and count > most:
+        count = min(_shrunk(width, height, most), most)
+    return ceil(round(count * factor, 6))
+
+
+def _shrunk(width: int, height: int, most: int) -> int:
+    """Patches after scaling down to `most`, with whole patches along each side."""
+    scale = sqrt(32**2 * most / (width * height))
+    across, down = width * scale / 32, height * scale / 32
+    scale *= min(max(floor(side), 1) / side for side in (across, down))
+    return _grid(round(width * scale, 6), round(height * scale, 6), 32)
+
+
+def claude(width: int, height: int, detail: Detail = "auto", *, longest: int, budget: int) -> int:  # noqa: ARG001
+    """Anthropic's: one for each square of 28 px, after scaling down to `longest` px a side and `budget` tokens.
+
+    Worked by Anthropic: 1000 × 1000 costs 1296. The older rule of thumb, width × height / 750, is within 5 % of it.
+    """
+    scale = min(1.0, longest / max(width, height))
+    return min(_grid(round(width * scale, 6), round(height * scale, 6), 28), budget)
+
+
+def gemini(width: int, height: int, detail: Detail = "auto") -> int:  # noqa: ARG001
+    """Google's up to Gemini 2.5: 258 up to 384 px a side, else 258 for each crop of the shorter side / 1.5.
+
+    Worked by Google: 960 × 540 is cropped to 360 px, 3 × 2 of them, 1548 tokens.
+    """
+    if max(width, height) <= 384:
+        return 258
+    return 258 * _grid(width, height, min(max(floor(min(width, height) / 1.5), 256), 768))
+
+
+def fixed(width: int, height: int, detail: Detail = "auto", *, tokens: int) -> int:  # noqa: ARG001
+    """The same for every picture."""
+    return tokens
+
+
+def qwen(width: int, height: int, detail: Detail = "auto", *, side: int, most: int = 16384) -> int:  # noqa: ARG001
+    """Qwen's: one for each square of `side` px, sides rounded to whole squares, 4 to `most` of them.
+
+    A server may be set to another most (`max_pixels`). 1036 × 1036 has 37 × 37 squares of 28 px, 1369 tokens.
+    """
+    across, down = max(1, round(width / side)), max(1, round(height / side))
+    return min(max(across * down, 4), most)
+
+
+_NEW_OPENAI = {"factor": 1.2, "budget": 2500, "auto": True}
+
+FORMULAS: tuple[tuple[re.Pattern[str], Formula], ...] = (
+    (re.compile(r"gpt-4o-mini"), partial(tiles, base=2833, tile=5667)),
+    (re.compile(r"gpt-(4\.1|5(\.\d)?)-mini"), partial(patches, factor=1.62, budget=1536)),
+    (re.compile(r"gpt-(4\.1|5(\.\d)?)-nano"), partial(patches, factor=2.46, budget=1536)),
+    (re.compile(r"\bo4-mini"), partial(patches, factor=1.72, budget=1536)),
+    (re.compile(r"gpt-5\.[45]"), partial(patches, **_NEW_OPENAI, whole=10_000)),
+    (re.compile(r"gpt-(5\.[6-9]|[6-9])"), partial(patches, **_NEW_OPENAI)),
+    (re.compile(r"gpt-5"), partial(tiles, base=70, tile=140)),
+    (re.compile(r"gpt-4"), partial(tiles, base=85, tile=170)),
+    (re.compile(r"\bo[13]\b"), partial(tiles, base=75, tile=150)),
+    (re.compile(r"claude-([a-z]+-([5-9]|\d\d)\b|opus-4[-.][789])"), partial(claude, longest=2576, budget=4784)),
+    (re.compile(r"claude"), partial(claude, longest=1568, budget=1568)),
+    (re.compile(r"gemini-[12]\b"), gemini),
+    (re.compile(r"gemini"), partial(fixed, tokens=1120)),
+    (re.compile(r"qwen-?2(\.5)?-?(vl|omni)"), partial(qwen, side=28)),
+    (re.compile(r"qwen-?3(\.\d)?-?(vl|omni)"), partial(qwen, side=32)),
+    (re.compile(r"llava-?(v?1\.5)"), partial(fixed, tokens=576)),
+)
+"""By the model's name, in lower case; the first pattern found decides."""
+
+
+def formula_of(model: str) -> Formula | None:
+    """The formula of the model of this name; None where none is known."""
+    name = model.lower()
+    return next((formula for pattern, formula in FORMULAS if pattern.search(name)), None)
+
+
+def picture_tokens(model: str, width: int, height: int, *, detail: Detail = "auto") -> Spread:
+    """What a picture of `width` × `height` px costs the model of this name.
+
+    Without a known formula: one token for each square of 28 px, up to 4784, give or take a factor of two.
+    """
+    formula = formula_of(model)
+    if formula is None:
+        return Spread.around(min(_grid(width, height, 28), 4784))
+    return Spread.exactly(formula(width, height, detail))
+
+
+def _grid(width: float, height: float, side: int) -> int:
+    """Squares of `side` px that cover the picture."""
+    return max(1, ceil(width / side)) * max(1, ceil(height / side))
+
+
+DEFAULT_LIMIT = 4096
+"""Tokens that stand for the longest answer where no limit is set and the model's own is not known."""
+
+UNSEEN_ANSWER = Spread(40, 150, 500)
+"""Tokens of an answer of which nothing is known but that it is one of a chain's links, thinking not counted."""
+
+_BYTES = Spread(1 / 6, 1 / 4, 1 / 2.5)
+"""Tokens a byte of text."""
+_TURN = 16
+"""Most tokens that a provider puts around a turn, and around the whole."""
+_TOOLS = 512
+"""Most tokens that a provider puts around tools."""
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+"""Names under which an extra may set the longest answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """What of a request is counted."""
+
+    text: int
+    """Bytes of UTF-8 of all texts, tools and the schema."""
+    wrapping: int
+    """Most tokens that the provider adds around them."""
+    pictures: Spread
+    """Tokens of all pictures."""
+
+    @property
+    def input(self) -> Spread:
+        """Tokens that the request is expected to take."""
+        return text_tokens(self.text) + self.pictures
+
+    @property
+    def worst_input(self) -> int:
+        """Tokens that the request takes at most."""
+        return self.text + self.wrapping + round(self.pictures.high)
+
+
+def text_tokens(size: int) -> Spread:
+    """Tokens of a text of `size` bytes."""
+    return _BYTES * size
+
+
+def size_of(request: ChatRequest) -> Size:
+    """What of `request` is counted; of pictures only the header is read.
+
+    Raises:
+        BadImage: a picture that cannot be used.
+    """
+    text, pictures = 0, NOTHING
+    for message in request.messages:
+        text += _bytes(message.text) + sum(_bytes(call.name + call.arguments) for call in message.tool_calls)
+    for part in request.images:
+        width, height = sent_size(part)
+        pictures += picture_tokens(request.model.model, width, height, detail=part.detail)
+    for tool in request.tools:
+        text += _bytes(canonical_json(tool.canonical()))
+    if request.response is not None:
+        text += _bytes(canonical_json(request.response.canonical()))
+    wrapping = _TURN * (len(request.messages) + 1) + (_TOOLS if request.tools else 0)
+    return Size(text=text, wrapping=wrapping, pictures=pictures)
+
+
+def sent_size(part: ImagePart) -> tuple[int, int]:
+    """Width and height, in pixels, in which a picture is sent, as far as its header tells.
+
+    Raises:
+        BadImage: it cannot be used.
+    """
+    info = part.image.info
+    longest = max(info.width, info.height)
+    if part.policy.name == "original" or longest <= part.policy.max_side:
+        return info.width, info.height
+    scale = part.policy.max_side / longest
+    return max(1, round(info.width * scale)), max(1, round(info.height * scale))
+
+
+def answer_limit(request: ChatRequest) -> int:
+    """Most tokens of the answer: the limit set, else the model's own where it is listed, else `DEFAULT_LIMIT`."""
+    extra: Mapping[str, Any] = {**request.extra, **(request.extra.get("extra_body") or {})}
+    stated = [request.sampling.max_tokens, *(extra.get(name) for name in _LIMITS)]
+    limits = [limit for limit in stated if isinstance(limit, int)]
+    return max(limits) if limits else listed_limit(request.model)
+
+
+def listed_limit(model: ModelId) -> int:
+    """Most tokens of an answer of `model` where no limit is set."""
+    return longest_answer(model) or DEFAULT_LIMIT
+
+
+def worst_case(request: ChatRequest) -> Usage:
+    """The most tokens that `request` can take.
+
+    Raises:
+        BadImage: a picture that cannot be used.
+    """
+    return Usage(input=size_of(request).worst_input, output=answer_limit(request))
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+Kind: TypeAlias = tuple[ModelId, str]
+"""Calls that are alike: the model, and the name of the schema asked for."""
+
+LOOKED_AT = 4000
+"""Records that are looked at; they come in the order of their keys, which is as good as drawn at random."""
+_LEAST = 0.1
+"""Part of a mean that it is taken to be off by, at least: other calls are not quite like the recorded ones."""
+
+
+@dataclass(slots=True)
+class Mean:
+    """A mean that grows value by value."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        self.total += value
+        self.squares += value * value
+
+    @property
+    def spread(self) -> Spread | None:
+        """The mean give or take two standard errors, a tenth at least; None before the first value."""
+        if not self.count:
+            return None
+        mean = self.total / self.count
+        if self.count == 1:
+            return Spread.around(mean)
+        variance = max(self.squares / self.count - mean * mean, 0.0) * self.count / (self.count - 1)
+        off = max(2 * sqrt(variance / self.count), _LEAST * mean)
+        return Spread(max(mean - off, 0.0), mean, mean + off)
+
+
+@dataclass(slots=True)
+class Measured:
+    """Tokens of calls of one kind: one prompt, one model."""
+
+    input: Mean = field(default_factory=Mean)
+    output: Mean = field(default_factory=Mean)
+    estimated: float = 0.0
+    """Tokens that the inputs were estimated at, all together; 0 is not known."""
+
+    @property
+    def factor(self) -> float | None:
+        """What an estimate of the input has to be multiplied with; None where that is not known."""
+        return self.input.total / self.estimated if self.estimated else None
+
+
+def measure(records: Records, models: Iterable[ModelId]) -> Mapping[Kind, Measured]:
+    """By model and name of the schema asked for: what answers on record took."""
+    known = {canonical_json(model.canonical()): model for model in models}
+    found: defaultdict[Kind, Measured] = defaultdict(Measured)
+    for record in islice(sound(records), LOOKED_AT):
+        model = known.get(canonical_json(record.request.get("model"))) if record.kind == "chat" else None
+        name = _name(record.request)
+        usage: Mapping[str, Any] = record.response.get("usage") or {}
+        if model is not None and name and {"input", "output"} <= usage.keys():
+            kind = found[model, name]
+            kind.input.add(usage["input"])
+            kind.output.add(usage["output"])
+            kind.estimated += _estimate(record, model).expected
+    return found
+
+
+def _name(request: Mapping[str, Any]) -> str | None:
+    response: Mapping[str, Any] = request.get("response") or {}
+    return response.get("name")
+
+
+def _estimate(record: Record, model: ModelId) -> Spread:
+    """What the input of a recorded request would have been estimated at."""
+    size, pictures = 0, NOTHING
+    for message in record.request["messages"]:
+        for part in message["parts"]:
+            if part["type"] == "text":
+                size += len(part["text"].encode("utf-8", "surrogatepass"))
+            elif (sent := record.images.get(part["sha256"])) is not None:
+                detail = part.get("detail", "auto")
+                pictures += picture_tokens(model.model, sent["width"], sent["height"], detail=detail)
+    for name in ("tools", "response"):
+        size += len(canonical_json(record.request[name]).encode()) if name in record.request else 0
+    return text_tokens(size) + pictures

@@ -1,0 +1,196 @@
+"""Makes a `Model` of a spec, a configured name, an object, or the description in a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from askance.chat import ModelId, Sampling
+from askance.errors import ConfigError, UsageError
+from askance.images import ImagePolicy
+from askance.models.backend import Backend, ChatModel, from_settings, load
+from askance.models.capabilities import Capabilities
+from askance.models.config import Config, changed, check_table, settings_from
+from askance.models.engine import Engine, default_engine
+from askance.models.model import Model
+from askance.models.settings import ModelSettings, family_of
+from askance.models.spec import BUILT_IN, DECLARED, EXAMPLES, nearest
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+ModelLike: TypeAlias = "str | Model | ChatModel | BaseChatModel"
+"""A spec, a name from the settings file, a model, any `ChatModel`, or a chat model of LangChain."""
+
+_LANGCHAIN = "askance.models.langchain.model"
+
+
+def get_model(
+    model: ModelLike,
+    *,
+    identity: str | None = None,
+    engine: Engine | None = None,
+    config: Config | None = None,
+    **settings: Any,
+) -> Model:
+    """The model that `model` names or is.
+
+    Args:
+        model: see `ModelLike`.
+        identity: name under which its answers are filed; for an object whose settings cannot be told from outside there
+            is no recording without it.
+        engine: the run's; None is one with default settings on the project's store.
+        config: the settings file; None is the project's.
+        settings: go before what the settings file says; the names are those of a model's table there.
+
+    Raises:
+        ConfigError: no model has this name, or a setting is not known.
+        UsageError: `model` is nothing that can be asked.
+    """
+    if identity is not None:
+        settings["identity"] = identity
+    check_table(settings, where="`get_model`")
+    if isinstance(model, Model):
+        return _again(model, engine, settings)
+    run = engine if engine is not None else default_engine()
+    if isinstance(model, str):
+        known = named(model, settings, config=config)
+        declared = load(DECLARED[known.id.provider]) if known.id.provider in DECLARED else None
+        return Model(known, Backend(lambda: from_settings(known)), run, declared=declared)
+    return _wrapped(model, settings, run)
+
+
+def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config | None = None) -> ModelSettings:
+    """The settings of the model called `name` in the settings file, or of the spec `name`, with `changes` on top.
+
+    Raises:
+        ConfigError: no model has this name, a setting is not known, or the user does not agree to it.
+    """
+    config = Config.find() if config is None else config
+    if not name.strip():
+        raise ConfigError("No model is named.", hint=f"Write {EXAMPLES}.")
+    table = config.models.get(name) or BUILT_IN.get(name)
+    where = (
+        f"`{name}`"
+        if table is None
+        else f"the model {name!r} in {config.path.name if config.path else 'the settings'!r}"
+    )
+    if table is None and ":" not in name:
+        hint = nearest(name, [*config.models, *BUILT_IN])
+        raise ConfigError(f"No model is called {name!r}.", hint=f"{hint}Or write a spec: {EXAMPLES}.")
+    settings = settings_from({**(table or {"spec": name}), **(changes or {})}, where=where)
+    consent = config.consent(name, changes or {})
+    if consent is not None and config.asks:
+        consent.ask()
+    return replace(settings, family=family_of(settings), consent=consent)
+
+
+def _again(model: Model, engine: Engine | None, changes: Mapping[str, Any]) -> Model:
+    if engine is None and not changes:
+        return model
+    _no_address(changes)
+    return model.changed(lambda settings: _renamed(changed(settings, changes), changes), engine or model.engine)
+
+
+def _wrapped(model: object, changes: Mapping[str, Any], engine: Engine) -> Model:
+    """A model around an object of the caller's."""
+    _no_address(changes)
+    if is_langchain(model):
+        identity: ModelId | None = load(f"{_LANGCHAIN}:identity_of")(model)
+        wrapped: ChatModel = load(f"{_LANGCHAIN}:LangChainModel")(model)
+    elif isinstance(model, ChatModel):
+        identity, wrapped = _own_identity(model), model
+    else:
+        raise UsageError(
+            f"A {type(model).__name__} is no model.",
+            hint=f"Give {EXAMPLES}, a chat model of LangChain, or an object with `async def generate(request)`.",
+        )
+    known = identity or ModelId("custom", type(model).__name__)
+    stored = identity is not None and getattr(model, "stored", True) is not False
+    settings = _renamed(changed(ModelSettings(id=known, stored=stored), changes), changes)
+    declared = getattr(model, "capabilities", None)
+    return Model(
+        replace(settings, family=family_of(settings)),
+        Backend(lambda: wrapped, there=wrapped),
+        engine,
+        declared=declared if isinstance(declared, Capabilities) else None,
+    )
+
+
+def _own_identity(model: object) -> ModelId | None:
+    own = getattr(model, "id", None)
+    if isinstance(own, str) and own:
+        return ModelId("custom", own, name=own)
+    return own if isinstance(own, ModelId) else None
+
+
+def _renamed(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:
+    if "identity" not in changes:
+        return settings
+    return replace(settings, id=replace(settings.id, name=changes["identity"]), stored=True)
+
+
+def _no_address(changes: Mapping[str, Any]) -> None:
+    """Refuses what only the maker of a client can say."""
+    for name in ("api", "azure", "base_url", "headers", "key_variable", "local", "spec", "token_field", "vllm"):
+        if name in changes:
+            raise UsageError(
+                f"{name!r} belongs to a model's client, and this model has one already.",
+                hint="Give a spec or a name from the settings file.",
+            )
+
+
+def is_langchain(model: object) -> bool:
+    """Whether `model` is a chat model of LangChain; that package is not loaded to find out."""
+    loaded = sys.modules.get("langchain_core.language_models.chat_models")
+    return loaded is not None and isinstance(model, loaded.BaseChatModel)
+
+
+def described_model(form: Mapping[str, Any], engine: Engine) -> Model:
+    """The model that `Model.form` gave, for replays.
+
+    Raises:
+        UsageError: it is the form of no model.
+    """
+    try:
+        policy: dict[str, Any] = {name: _frozen(value) for name, value in form["images"].items()}
+        sampling: dict[str, Any] = {name: _frozen(value) for name, value in form["sampling"].items()}
+        settings = ModelSettings(
+            id=_id(form["id"]),
+            sampling=Sampling(**sampling),
+            extra=dict(form["extra"]),
+            image_policy=ImagePolicy(**policy),
+            detail=form["detail"],
+            family=form["family"],
+            protocol=form["protocol"],
+        )
+        declared = form.get("declared")
+        known = None if declared is None else Capabilities.from_canonical(declared)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"This describes no model: {str(form)[:80]!r}.", hint="Give what a run's `run.json` says of a model."
+        ) from error
+    return Model(settings, Backend(_nobody), engine, declared=known)
+
+
+def _id(form: Mapping[str, Any]) -> ModelId:
+    name = form.get("name")
+    return ModelId(
+        provider=str(form.get("provider", "custom")),
+        model=str(form.get("model", name)),
+        endpoint=form.get("endpoint"),
+        name=name,
+        api=form.get("api", "chat"),
+    )
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _nobody() -> ChatModel:
+    raise UsageError(
+        "This model is known from a run alone, so that nobody can be asked.", hint="Use the mode `replay`."
+    )

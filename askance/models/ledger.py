@@ -1,0 +1,308 @@
+"""The ledger of a budget: one small file that all processes of a run share.
+
+What a call can cost at most is reserved before it starts and settled when it has ended. A process that is killed leaves
+its reservations behind: they keep counting, and as soon as anybody else is short of money they are settled at their
+worst case, for nobody knows what those calls came to. Each process holds a lock on a file of its own, which the
+operating system lets go of at its end, however it ends.
+
+What a batch can cost is held by the batch and not by a process: it stays until the batch's answers are in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from uuid import uuid4
+
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
+
+from askance.errors import OverBudget, StoreError
+from askance.models.budget import NOTHING, Amount, Budget
+from askance.process_lock import ProcessLock, has_ended
+
+VERSION = 1
+_BUSY_SECONDS = 60.0
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS spent (one INTEGER PRIMARY KEY CHECK (one = 1), nanodollars INTEGER, tokens INTEGER,
+    calls INTEGER, lost_nanodollars INTEGER, lost_tokens INTEGER, lost_calls INTEGER) STRICT;
+CREATE TABLE IF NOT EXISTS reserved (id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, nanodollars INTEGER,
+    tokens INTEGER, calls INTEGER) STRICT;
+INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0, 0, 0, 0);
+"""
+_SPENT = "SELECT nanodollars, tokens, calls FROM spent"
+_RESERVE = "INSERT INTO reserved (owner, nanodollars, tokens, calls) VALUES (?, ?, ?, ?)"
+_LOST = "SELECT lost_nanodollars, lost_tokens, lost_calls FROM spent"
+_SUM = "SELECT coalesce(sum(nanodollars), 0), coalesce(sum(tokens), 0), coalesce(sum(calls), 0) FROM reserved"
+_SPEND = "UPDATE spent SET nanodollars = nanodollars + ?, tokens = tokens + ?, calls = calls + ?"
+_LOSE = (
+    "UPDATE spent SET lost_nanodollars = lost_nanodollars + ?, lost_tokens = lost_tokens + ?, "
+    "lost_calls = lost_calls + ?"
+)
+
+
+_OF_BATCH = "batch:"
+"""What the owner of a batch's reservation begins with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """Where a ledger stands."""
+
+    spent: Amount
+    """What ended, at what it cost."""
+    lost: Amount
+    """Of `spent`: worst cases of calls whose process was killed."""
+    reserved: Amount
+    """Worst cases of calls under way."""
+
+
+class Ledger:
+    """Keeps a run within its budget, over all its processes; safe to use from several threads.
+
+    Args:
+        path: the file; it and its folder are made by the first reservation.
+        budget: the most that may be spent, by this process's account; what was spent is everybody's.
+    """
+
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self.path = path
+        self.budget = budget
+        self._lock = RLock()
+        self._process = os.getpid()
+        self._connection: sqlite3.Connection | None = None
+        self._owner = ""
+        self._alive: ProcessLock | None = None
+
+    def reserve(self, worst: Amount, *, what: str = "the next call") -> int | None:
+        """Sets `worst` aside; None where that has to wait until calls under way have ended.
+
+        Args:
+            worst: the most that a call can cost.
+            what: the call, in words.
+
+        Returns:
+            The reservation, for `settle`.
+
+        Raises:
+            OverBudget: `worst` does not fit, even if everything under way but batches turned out to cost nothing.
+            StoreError: the ledger cannot be written, so that nothing may be spent.
+        """
+        with self._changing() as ledger:
+            if not self._fits(ledger, worst, what, waits_for="no batch"):
+                return None
+            return ledger.execute(_RESERVE, (self._owner, *_row(worst))).lastrowid
+
+    def hold(self, batch: str, worst: Amount, *, what: str = "the next call") -> bool:
+        """Adds `worst` to what is set aside for a batch; False where that has to wait for calls under way.
+
+        Args:
+            batch: `PLACE:JOB:PART`.
+            worst: the most that more calls of the batch can cost.
+            what: the calls, in words.
+
+        Raises:
+            OverBudget: `worst` does not fit, even if all that is under way, but batches of other places, cost nothing.
+            StoreError: the ledger cannot be written.
+        """
+        owner = _OF_BATCH + batch
+        with self._changing() as ledger:
+            if not self._fits(ledger, worst, what, waits_for=f"{_OF_BATCH}{batch.partition(':')[0]}:"):
+                return False
+            held = _amount(ledger, f"{_SUM} WHERE owner = ?", owner)
+            ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
+            ledger.execute(_RESERVE, (owner, *_row(held + worst)))
+            return True
+
+    def trim(self, batch: str, worst: Amount) -> None:
+        """Makes what is set aside for a batch as much as `worst`, which is less; nothing where none is.
+
+        Raises:
+            StoreError: the ledger cannot be written.
+        """
+        with self._changing() as ledger:
+            ledger.execute(
+                "UPDATE reserved SET nanodollars = ?, tokens = ?, calls = ? WHERE owner = ?",
+                (*_row(worst), _OF_BATCH + batch),
+            )
+
+    def held(self, place: str) -> list[str]:
+        """The batches of a place, each as `PLACE:JOB:PART`, that something is set aside for.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        start = f"{_OF_BATCH}{place}:"
+        with self._changing() as ledger:
+            owners = ledger.execute("SELECT DISTINCT owner FROM reserved").fetchall()
+        return [owner.removeprefix(_OF_BATCH) for (owner,) in owners if owner.startswith(start)]
+
+    def settle_batch(self, batch: str, actual: Amount | None) -> None:
+        """Puts what a batch came to in place of what was set aside for it; None is the worst case, for it is lost.
+
+        Raises:
+            StoreError: the ledger cannot be written; the worst case goes on counting.
+        """
+        owner = _OF_BATCH + batch
+        with self._changing() as ledger:
+            if actual is None:
+                self._write_off(ledger, owner)
+            elif ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,)).rowcount:
+                ledger.execute(_SPEND, _row(actual))
+
+    def settle(self, reservation: int, actual: Amount) -> None:
+        """Puts what a call came to in place of its reservation; settling twice changes nothing.
+
+        Raises:
+            StoreError: the ledger cannot be written; the worst case goes on counting.
+        """
+        with self._changing() as ledger:
+            if ledger.execute("DELETE FROM reserved WHERE id = ?", (reservation,)).rowcount:
+                ledger.execute(_SPEND, _row(actual))
+
+    def balance(self) -> Balance:
+        """Where the ledger stands, with what killed processes left behind settled.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        with self._changing() as ledger:
+            self._bury(ledger)
+            return Balance(spent=_amount(ledger, _SPENT), lost=_amount(ledger, _LOST), reserved=_amount(ledger, _SUM))
+
+    def close(self) -> None:
+        """Lets go of the file; what this process has not settled by now counts at its worst case."""
+        with self._lock:
+            if self._process == os.getpid() and self._connection is not None:
+                with contextlib.suppress(StoreError), self._changing() as ledger:
+                    self._write_off(ledger, self._owner)
+                self._connection.close()
+                _mark(self.path, self._owner).unlink(missing_ok=True)
+            if self._alive is not None:
+                self._alive.close()
+            self._connection = self._alive = None
+
+    @contextlib.contextmanager
+    def _changing(self) -> Generator[sqlite3.Connection]:
+        """The file, to this process alone; what is done is kept whole or not at all."""
+        with self._lock:
+            try:
+                ledger = self._open()
+                ledger.execute("BEGIN IMMEDIATE")
+                try:
+                    yield ledger
+                except OverBudget:
+                    ledger.execute("COMMIT")  # what was settled on the way to a refusal stays so
+                    raise
+                except BaseException:
+                    with contextlib.suppress(sqlite3.Error):
+                        ledger.execute("ROLLBACK")
+                    raise
+                ledger.execute("COMMIT")
+            except (sqlite3.Error, OSError) as error:
+                raise StoreError(
+                    f"The budget's ledger {str(self.path)!r} cannot be written: {error}.",
+                    hint="Nothing is asked without it. Mend the disk, or run without a budget.",
+                ) from error
+
+    def _open(self) -> sqlite3.Connection:
+        if self._process != os.getpid():
+            # The parent's connection and lock: closing them here could spoil them there.
+            self._process, self._connection, self._alive = os.getpid(), None, None
+        if self._connection is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = _connected(self.path)
+            self._owner = uuid4().hex
+            self._alive = ProcessLock(_mark(self.path, self._owner))
+            self._connection = connection
+        return self._connection
+
+    def _bury(self, ledger: sqlite3.Connection) -> None:
+        """Settles the reservations of processes that have ended."""
+        owners = ledger.execute("SELECT DISTINCT owner FROM reserved WHERE owner != ?", (self._owner,)).fetchall()
+        for (owner,) in owners:
+            if not owner.startswith(_OF_BATCH) and has_ended(_mark(self.path, owner)):
+                self._write_off(ledger, owner)
+
+    def _write_off(self, ledger: sqlite3.Connection, owner: str) -> None:
+        left = _amount(ledger, f"{_SUM} WHERE owner = ?", owner)
+        if left != NOTHING:
+            ledger.execute(_SPEND, _row(left))
+            ledger.execute(_LOSE, _row(left))
+            ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
+
+    def _fits(self, ledger: sqlite3.Connection, worst: Amount, what: str, *, waits_for: str) -> bool:
+        """Whether `worst` fits by now; not where it has to wait for calls of processes, or of batches named so.
+
+        Raises:
+            OverBudget: there is nothing to wait for.
+        """
+        if self.budget.allows(_amount(ledger, _SPENT) + _amount(ledger, _SUM) + worst):
+            return True
+        self._bury(ledger)
+        spent = _amount(ledger, _SPENT)
+        batches = _amount(
+            ledger,
+            f"{_SUM} WHERE substr(owner, 1, ?) = ? AND substr(owner, 1, ?) != ?",
+            len(_OF_BATCH),
+            _OF_BATCH,
+            len(waits_for),
+            waits_for,
+        )
+        if not self.budget.allows(spent + batches + worst):
+            raise self._over(spent, worst, what, batches=batches)
+        return self.budget.allows(spent + _amount(ledger, _SUM) + worst)
+
+    def _over(self, spent: Amount, worst: Amount, what: str, *, batches: Amount) -> OverBudget:
+        words = self.budget.words
+        held = "" if batches == NOTHING else f", {words(batches)} set aside for batches under way"
+        return OverBudget(
+            f"The budget of {self.budget} is used up: {words(spent)} spent{held}, and {what} may take {words(worst)}.",
+            hint="The same command with a larger budget goes on; a smaller `max_tokens` lowers what a call may take.",
+        )
+
+
+@retry(
+    retry=retry_if_exception(lambda error: isinstance(error, sqlite3.OperationalError) and "locked" in str(error)),
+    wait=wait_random(0.01, 0.1),
+    stop=stop_after_delay(_BUSY_SECONDS),
+    reraise=True,
+)
+def _connected(path: Path) -> sqlite3.Connection:
+    """The file, open; SQLite waits for others by itself, but not where a journal begins or ends."""
+    ledger = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        (version,) = ledger.execute("PRAGMA user_version").fetchone()
+        if version not in {0, VERSION}:
+            raise sqlite3.DatabaseError(f"it is of version {version}, and this is askance for version {VERSION}")
+        ledger.execute("PRAGMA journal_mode = WAL")
+        # A reservation is on the disk before its call starts, whatever happens to the machine.
+        ledger.execute("PRAGMA synchronous = FULL")
+        ledger.execute("BEGIN IMMEDIATE")
+        for statement in _TABLES.split(";")[:-1]:
+            ledger.execute(statement)
+        ledger.execute(f"PRAGMA user_version = {VERSION}")
+        ledger.execute("COMMIT")
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _amount(ledger: sqlite3.Connection, query: str, *values: str | int) -> Amount:
+    nanodollars, tokens, calls = ledger.execute(query, values).fetchone()
+    return Amount(nanodollars=nanodollars, tokens=tokens, calls=calls)
+
+
+def _row(amount: Amount) -> tuple[int, int, int]:
+    return amount.nanodollars, amount.tokens, amount.calls
+
+
+def _mark(path: Path, owner: str) -> Path:
+    """The file that a process holds locked as long as it lives."""
+    return path.with_name(f"{path.name}-{owner}.alive")

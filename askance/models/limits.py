@@ -1,0 +1,221 @@
+"""Limits of an endpoint: how many calls it gets at once, and one pace that all of them share.
+
+A 429 says something about the endpoint, not about the call that met it: it slows all calls down and uses up none of the
+call's tries. Neither does an endpoint that stopped answering anybody, as one that is being restarted does.
+
+The number of calls at once is given or found out. It grows while more calls at once are answered as quickly as fewer
+were, and shrinks when answers take longer or the endpoint is overloaded. What counts is the mean over a round: as many
+answers as there are places.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from askance.amounts import duration
+from askance.errors import CallTimeout, ModelError, RateLimited, ServerFault, Unreachable
+from askance.models.headers import allowance_of
+from askance.models.pace import Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from askance.chat import ChatResponse
+    from askance.models.call import LiveCall
+
+DEFAULT_CONCURRENCY = 16
+"""Calls to one endpoint at a time, to begin with."""
+MOST = 256
+"""The most that the room grows to."""
+
+_GROWTH = 1.5
+_HOLDS, _SUFFERS = 1.5, 2.5
+"""Times the quickest round's mean, up to which latency holds, and from which on the room shrinks."""
+_SHRINK = 0.8
+_FORGET = 1.02
+"""Growth a round of the mean that others are held against, since what is asked changes."""
+_BAD = 0.1
+"""Part of the outcomes of a round that may be time-outs or signs of overload; two, at least, must be."""
+
+
+class Room:
+    """Places for calls to one endpoint; used on one loop.
+
+    Args:
+        fixed: places; None finds out how many.
+    """
+
+    def __init__(self, fixed: int | None = None) -> None:
+        self.places = fixed or DEFAULT_CONCURRENCY
+        self.taken = 0
+        self._fixed = fixed is not None
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._full = False
+        self._good = self._bad = 0
+        self._seconds = 0.0
+        self._best: float | None = None
+        self._shrunk = 0.0
+
+    async def enter(self) -> None:
+        """Waits for a place, first come, first served."""
+        if self.taken < self.places and not self._waiting:
+            self.taken += 1
+            return
+        self._full = True
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Gives a place back."""
+        self.taken -= 1
+        self._wake()
+
+    def answered(self, seconds: float) -> None:
+        """Notes how long an answer took."""
+        self._good += 1
+        self._seconds += seconds
+        if self._good >= self.places and not self._fixed:
+            self._end_round()
+
+    def overloaded(self, now: float, sent: float) -> None:
+        """Notes, now, that a call that started at `sent` met a time-out, a refused connection or a 503."""
+        if self._fixed or sent < self._shrunk:
+            return
+        self._bad += 1
+        if self._bad >= 2 and self._bad >= _BAD * (self._good + self._bad):
+            self.places = max(1, self.places // 2)
+            self._shrunk = now
+            self._start_round()
+
+    def _end_round(self) -> None:
+        mean, full = self._seconds / self._good, self._full
+        self._start_round()
+        if self._best is None or mean < self._best:
+            self._best = mean
+        if mean > _SUFFERS * self._best:
+            self.places = max(min(self.places, DEFAULT_CONCURRENCY), int(self.places * _SHRINK))
+        elif mean <= _HOLDS * self._best and full:
+            self.places = min(int(self.places * _GROWTH) + 1, MOST)
+            self._wake()
+        self._best *= _FORGET
+
+    def _start_round(self) -> None:
+        self._good = self._bad = 0
+        self._seconds, self._full = 0.0, bool(self._waiting)
+
+    def _wake(self) -> None:
+        while self._waiting and self.taken < self.places:
+            place = self._waiting.popleft()
+            if not place.done():
+                self.taken += 1
+                place.set_result(None)
+
+
+_log = logging.getLogger("askance")
+
+LATER = "Run the same command later, or with another `--rpm` or `--tpm`: what is on record is not asked again."
+
+OUTAGE = 120.0
+"""Seconds that an endpoint that has answered before may answer nobody, before calls give up."""
+
+SAID = 5.0
+"""Seconds of waiting that are worth a word; it is said again every `SAID_AGAIN` seconds."""
+SAID_AGAIN = 30.0
+
+_GONE = frozenset({502, 503, 504})
+"""Statuses of an endpoint that is overloaded, or of a proxy with none behind it."""
+
+
+class Endpoint:
+    """What all calls to one endpoint share; used on one loop.
+
+    Args:
+        concurrency: calls at a time; None finds out how many.
+        rpm: calls per minute; None learns the rate.
+        tpm: tokens per minute; None learns that from what the endpoint says.
+    """
+
+    def __init__(self, concurrency: int | None = None, *, rpm: float | None = None, tpm: float | None = None) -> None:
+        self.room = Room(concurrency)
+        self.pace = Pace(rpm=rpm, tpm=tpm)
+        self._line = asyncio.Lock()
+        self._alive: float | None = None
+        self._rejecting: float | None = None
+        """Since when every reply has been a 429."""
+        self._said = -math.inf
+
+    async def turn(self, call: LiveCall) -> float:
+        """Waits until a call may start, first come, first served; returns when it started.
+
+        Raises:
+            RateLimited: the next call may not start before the deadline of this one, or the endpoint has rejected every
+                call for as long as a deadline.
+        """
+        async with self._line:
+            while (wait := self.pace.wait(now := time.monotonic())) > 0:
+                reason = self.pace.reason(now)
+                if call.late(wait):
+                    raise RateLimited(
+                        f"{call.request.model} can be asked again in {duration(wait)}: the call waited for {reason}.",
+                        hint=LATER,
+                    )
+                rejecting = 0.0 if self._rejecting is None else now - self._rejecting
+                if call.deadline is not None and rejecting >= call.deadline:
+                    raise RateLimited(
+                        f"{call.request.model} has rejected every call for {duration(rejecting)} (429).", hint=LATER
+                    )
+                self._say(now, wait, f"{call.request.model}: waiting {duration(wait)} for {reason}")
+                await asyncio.sleep(min(wait, SAID_AGAIN))  # a 429 meanwhile makes it longer
+            self.pace.start(now)
+            return now
+
+    def slows(self, sent: float, error: RateLimited, call: LiveCall) -> bool:
+        """Notes a 429 to a call that started at `sent`, and slows all calls down; whether `call` can wait so long."""
+        now = time.monotonic()
+        if self._rejecting is None:
+            self._rejecting = now
+        # A pause beyond the deadline is not imposed on the others: they would only wait for their own end.
+        if call.late(self.pace.pause(now, error.retry_after)):
+            return False
+        self.pace.slow(now, sent, error.retry_after)
+        _log.debug("%s: no call starts for %.1f s", call.request.model, self.pace.wait(now))
+        return True
+
+    def _say(self, now: float, wait: float, words: str) -> None:
+        if wait >= SAID and now - self._said >= SAID_AGAIN:
+            self._said = now
+            _log.warning("%s", words)
+
+    def hear(self, headers: Mapping[str, str]) -> None:
+        """Takes what a reply's headers say about limits."""
+        if (allowance := allowance_of(headers)) is not None:
+            self.pace.hear(time.monotonic(), allowance, under_way=self.room.taken)
+
+    def answered(self, sent: float, response: ChatResponse) -> None:
+        """Notes an answer to a call that started at `sent`."""
+        now = self._alive = time.monotonic()
+        self._rejecting = None
+        used = response.usage
+        self.pace.spent(now, None if used.input is None else used.input + (used.output or 0))
+        self.room.answered(now - sent)
+
+    def failed(self, sent: float, error: ModelError) -> bool:
+        """Notes a fault; returns whether it is the endpoint's alone, so that it uses up no try of the call's."""
+        now = time.monotonic()
+        gone = isinstance(error, Unreachable) or (isinstance(error, ServerFault) and error.status in _GONE)
+        if gone or isinstance(error, CallTimeout):
+            self.room.overloaded(now, sent)
+        elif error.status is not None:
+            self._alive = now
+        return gone and self._alive is not None and self._alive < sent and now - self._alive < OUTAGE

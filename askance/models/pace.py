@@ -1,0 +1,188 @@
+"""The pace at which calls to one endpoint start: given, or learnt from what the endpoint lets through.
+
+A 429 says that the calls come too fast, all of them together. What was let through just before is the limit, nearly:
+the pace falls a little below it, comes back to it within seconds, stays there for a while, and then tries for more. So
+the allowance is used in full, and a call that meets a 429 now and then is what it takes to know the limit.
+
+All times are seconds of one monotonic clock; a jump of the wall clock changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from askance.models.headers import LONGEST_PAUSE
+
+if TYPE_CHECKING:
+    from askance.models.headers import Allowance
+
+LAG = 0.05
+"""Seconds of lateness of the loop's timer that later calls make up for."""
+
+FIRST_SIZE = 1000.0
+"""Tokens that a call is taken to need before any has been answered."""
+
+MOST_TOKENS = 100_000_000
+"""Tokens that one call can take at most: more than any model reads and writes."""
+
+_BACK_OFF = 0.1
+"""Part of the known rate that a 429 takes away at first."""
+_RETURN = 3.0
+"""Seconds until a rate is back at what was let through, at 20 calls a second or more; slower rates take longer."""
+_SEARCH = 2.0
+"""Growth a second while a limit has been met once only and what was let through then may be far below it."""
+_COUNTED = 20
+"""Calls that a measured rate should rest on."""
+_SHORTEST, _LONGEST = 1.0, 30.0
+"""Seconds over which it is measured, at least and at most."""
+_SETTLED = 0.3
+"""Seconds after which a call that has not been rejected has been let through: a 429 comes at once."""
+_REST = 4.0
+"""Calls left out after a 429 at a rate that is known well."""
+_UNLIMITED = 1e4
+"""Calls per second from which on there is no limit to speak of."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """Something that may flow at a rate: calls, or tokens."""
+
+    rate: float | None = None
+    """Per second; None is without limit."""
+    longest: float = LONGEST_PAUSE
+    """Seconds from now to `opens` at most. A rate that is learnt is a guess: whether it is right, a call finds out."""
+    opens: float = 0.0
+    """When the next may flow."""
+
+    def take(self, now: float, amount: float = 1.0) -> None:
+        """Lets `amount` flow now; a negative amount gives back."""
+        if self.rate is not None:
+            self.opens = min(max(self.opens, now - LAG) + amount / self.rate, now + self.longest)
+
+
+class Pace:
+    """When the next call to one endpoint may start.
+
+    Args:
+        rpm: calls per minute that are never exceeded; None learns the rate.
+        tpm: tokens per minute, likewise.
+    """
+
+    def __init__(self, *, rpm: float | None = None, tpm: float | None = None) -> None:
+        self._most = None if rpm is None else rpm / 60
+        self._fixed_tokens = tpm is not None
+        self._calls = Meter(self._most, LONGEST_PAUSE if rpm is None else max(LONGEST_PAUSE, 60 / rpm))
+        self._tokens = Meter() if tpm is None else Meter(tpm / 60, math.inf)
+        self._size = FIRST_SIZE
+        self._known: float | None = None
+        """Calls per second that were let through when the limit was last met."""
+        self._before: float | None = None
+        """What was known until then."""
+        self._paused = 0.0
+        self._slowed = -math.inf
+        self._since = 0.0
+        self._met = 0
+        self._in_a_row = 0
+        self._sent: deque[float] = deque(maxlen=4096)
+        """When calls started that have not been rejected."""
+
+    def rate(self, now: float) -> float | None:
+        """Calls per second that may start; None is without limit."""
+        if self._known is None:
+            return self._most
+        age = max(0.0, now - self._since)
+        if self._met < 2:
+            learnt = (1 - _BACK_OFF) * self._known * math.exp(min(_SEARCH * age, 50.0))
+        else:
+            learnt = self._known * (1 + _BACK_OFF * (age / self._return() - 1) ** 3)
+        if self._most is not None:
+            return min(learnt, self._most)
+        return learnt if learnt < _UNLIMITED else None
+
+    def wait(self, now: float) -> float:
+        """Seconds until a call may start; 0 and less is now."""
+        return max(self._calls.opens, self._tokens.opens) - now
+
+    def reason(self, now: float) -> str:
+        """What the next call waits for, in words: `the endpoint's token limit`."""
+        if self._tokens.opens > self._calls.opens:
+            given = f"the limit of {60 * self._tokens.rate:g} tokens a minute" if self._tokens.rate else ""
+            return given if self._fixed_tokens else "the endpoint's token limit"
+        if self._paused > now:
+            return "the endpoint, which asked to slow down (429)"
+        if self._most is not None and self._calls.rate == self._most:
+            return f"the limit of {60 * self._most:g} calls a minute"
+        return "the endpoint's rate limit"
+
+    def start(self, now: float) -> None:
+        """Notes that a call starts."""
+        self._calls.rate = self.rate(now)
+        self._calls.take(now)
+        self._tokens.take(now, self._size)
+        self._sent.append(now)
+
+    def spent(self, now: float, tokens: int | None) -> None:
+        """Notes what an answered call took; a count that no call can have is none."""
+        if tokens is not None and tokens <= MOST_TOKENS:
+            self._tokens.take(now, tokens - self._size)
+            self._size += (tokens - self._size) / 16
+
+    def pause(self, now: float, retry_after: float | None) -> float:
+        """Seconds that a 429 asks for: longer with each in a row, also where the endpoint says 0."""
+        doubling = 2.0 ** min(self._row(now), 10)
+        return min(doubling, LONGEST_PAUSE) if retry_after is None else max(retry_after, min(doubling / 20, 1.0))
+
+    def slow(self, now: float, sent: float, retry_after: float | None) -> None:
+        """Notes a 429 to a call that started at `sent`."""
+        if sent in self._sent:
+            self._sent.remove(sent)
+        if sent < self._slowed:
+            # It was under way when the pace slowed down already; it only tells by how much the calls were too many.
+            self._measure()
+            return
+        pause, self._in_a_row = self.pause(now, retry_after), self._row(now)
+        self._before, self._met, self._slowed = self._known, self._met + 1, now
+        self._measure()
+        if self._before is not None and self._known:
+            # The rate is nearly right: a short rest is enough, and a whole pause would waste the allowance.
+            pause = min(pause, _REST * 4**self._in_a_row / self._known)
+        self._since = self._paused = max(self._paused, now + pause)
+        self._calls.opens = max(self._calls.opens, self._paused)  # a pause is no lateness to make up for
+
+    def hear(self, now: float, allowance: Allowance, *, under_way: int) -> None:
+        """Notes what the endpoint says it still allows, while `under_way` calls are."""
+        calls, tokens = allowance.calls, allowance.tokens
+        if calls is not None and calls.refill and calls.remaining <= under_way:
+            self._known, self._met, self._since = calls.refill, max(self._met, 2), now
+            self._since -= self._return()  # as if it had been known for a while
+        if tokens is not None and tokens.refill and not self._fixed_tokens:
+            least = self._size / LONGEST_PAUSE
+            self._tokens.rate = max(tokens.refill, least) if tokens.remaining <= (under_way + 1) * self._size else None
+
+    def _row(self, now: float) -> int:
+        """How many 429s came in a row before one that comes now."""
+        if not self._met or any(self._slowed < at < now - _SETTLED for at in self._sent):
+            return 0
+        return self._in_a_row + 1
+
+    def _measure(self) -> None:
+        """Works out what was let through before the pace was slowed down."""
+        if self._before is not None and self._in_a_row:
+            self._known = (1 - _BACK_OFF) * self._before
+            return
+        count = _COUNTED if self._met > 2 else _COUNTED // 2
+        ages = [age for at in reversed(self._sent) if 0 <= (age := self._slowed - at) < _LONGEST]
+        span = _SHORTEST if self._before is None else min(max([*ages, 0.0][:count]), _LONGEST)
+        span = max(span, _SHORTEST if self._before is None else _SHORTEST / 5)
+        through = max(sum(age <= span for age in ages), 1) / span
+        # Fewer may have been sent than were allowed, so that one measure takes away no more than half.
+        least = 0.5 if self._met < 3 else 0.85
+        self._known = through if self._before is None else max(through, least * self._before)
+
+    def _return(self) -> float:
+        """Seconds until the rate is back at what was let through."""
+        sure = min(max(self._met - 1, 1), 4) / 2
+        return sure * max(1.0, min(_COUNTED / (self._known or 1.0), 20.0))

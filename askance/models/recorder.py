@@ -1,0 +1,401 @@
+"""Record and replay: what a run's mode lets it read from the records and write to them.
+
+| mode | reads | calls | writes |
+|---|---|---|---|
+| `live` | never | always | what was not on record yet |
+| `auto` | first | on a miss | the answer |
+| `replay` | only | never | never |
+| `refresh` | never | always | the answer, over the recorded one |
+
+When two processes ask for the same at once, the request is made once in `auto` and `refresh`: a lease keeps the other
+process waiting, and an answer that was recorded since a run began is not asked for again by it. `live` asks whatever
+others do.
+
+Records are written by a thread of their own: those that wait at the same time are written together, and then
+acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from askance import replay
+from askance.chat import CallMeta, ChatResponse, Outcome
+from askance.errors import BadImage, BadRecord, DamagedRecord
+from askance.replay import DAMAGED_HINT, Mode, Record
+from askance.replay.records import plain_object
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest, JsonObject
+    from askance.replay import Leases, Records
+
+_log = logging.getLogger("askance")
+
+_REPLAYED = CallMeta(replayed=True, stored=True)
+
+
+class Shelf:
+    """The records as one run may use them.
+
+    Args:
+        opened: gives the records; called when they are first needed.
+        mode: see the table above.
+        retry: outcomes that are asked again although they are on record, once a run.
+    """
+
+    def __init__(self, opened: Callable[[], Records], *, mode: Mode, retry: frozenset[Outcome]) -> None:
+        self.mode = mode
+        self._opened = opened
+        self._records: Records | None = None
+        self._retry = retry
+        self._reads = mode in {"auto", "replay"}
+        self._began = _now()
+        self._asking_again: dict[str, Record | None] = {}
+        """By key: the answer that is set aside."""
+        self._asked_again: set[str] = set()
+        """What this run has recorded anew."""
+        self._left: set[str] = set()
+        """What `live` has left on record as it was."""
+        self._warned = False
+        self._opening = Lock()
+        self._scribe = Scribe(self._put_all)
+        self._writable = False
+        self._leases: Leases | None = None
+        self._leases_known = False
+
+    @property
+    def records(self) -> Records:
+        """The records, opened.
+
+        Raises:
+            StoreError: they cannot be.
+        """
+        if self._records is None:
+            with self._opening:
+                if self._records is None:
+                    self._records = self._opened()
+        return self._records
+
+    def find(self, key: str, asked: str | None = None) -> ChatResponse | None:
+        """The recorded answer that this run may use.
+
+        Args:
+            key: of the request.
+            asked: the request's canonical JSON, where it is at hand: then the record need not be decoded whole.
+
+        Raises:
+            StoreError: the records cannot be read.
+            BadRecord: this one holds no answer.
+        """
+        if not self._reads or key in self._asking_again:
+            return None
+        if asked is not None and not self._retry:
+            form = self._answer(key, asked)
+            return None if form is None else self._response(key, form)
+        record = self.look_up(key)
+        if record is None:
+            return None
+        response = self._response(key, record.response)
+        if self._retry and response.outcome in self._retry and self._set_aside(key, record):
+            return None
+        return response
+
+    def _response(self, key: str, form: JsonObject) -> ChatResponse:
+        try:
+            return ChatResponse.from_canonical(form, meta=_REPLAYED)
+        except ValueError as error:
+            raise BadRecord(
+                f"The record {key[:12]!r} of {self.records.name!r} holds no answer: {error}.", hint=DAMAGED_HINT
+            ) from error
+
+    def _answer(self, key: str, asked: str) -> JsonObject | None:
+        try:
+            return self.records.answer(key, asked)
+        except DamagedRecord as error:
+            raise BadRecord(error.message, hint=error.hint) from error
+
+    def look_up(self, key: str) -> Record | None:
+        """The record with this key, or None.
+
+        Raises:
+            StoreError: the records cannot be read.
+            BadRecord: this one is damaged.
+        """
+        try:
+            return self.records.get(key)
+        except DamagedRecord as error:
+            raise BadRecord(error.message, hint=error.hint) from error
+
+    def leased(self, key: str, *, old: Record | None = None) -> AbstractAsyncContextManager[None]:
+        """Keeps other processes from asking for what `key` stands for meanwhile, or waits for the one that does.
+
+        `old` is what is on record already and does not end the wait.
+        """
+        leases = self.leases
+        return nullcontext() if leases is None else leases.lease(key, lambda: self._now_held(key) not in (None, old))
+
+    def old(self, key: str) -> Record | None:
+        """What is on record for a call that is about to be made all the same; None where its answer would be used."""
+        return self._now_held(key) if self.mode == "refresh" else self._asking_again.get(key)
+
+    def late(self, key: str, old: Record | None) -> ChatResponse | None:
+        """The answer that came to be on record while the call waited for its lease, if one did.
+
+        Of other processes those count that were recorded since this run began.
+
+        Raises:
+            BadRecord: what is on record holds no answer.
+        """
+        if self.mode == "auto" and key not in self._asking_again:
+            return self.find(key)
+        if self.leases is None:
+            return None
+        held = self._now_held(key)
+        if held is None or (held == old and not (self.mode == "refresh" and self._of_others(held))):
+            return None
+        if self.mode == "auto":
+            self.renewed(key)
+        return self._response(key, held.response)
+
+    def _now_held(self, key: str) -> Record | None:
+        """The record that can be read; in `refresh` a damaged one is in nobody's way."""
+        with suppress(DamagedRecord):
+            return self.records.get(key)
+        return None
+
+    def _of_others(self, record: Record) -> bool:
+        """Whether another process has made it since this run began; a clock that jumped makes none of it."""
+        return self._began < record.at <= _now() and record.key not in self._asked_again
+
+    @property
+    def leases(self) -> Leases | None:
+        """The leases beside the records; None where nobody else uses them, or this run does not wait for others."""
+        if not self._leases_known:
+            records = self.records
+            with self._opening:
+                if not self._leases_known:
+                    self._leases = records.leases() if self.mode in {"auto", "refresh"} else None
+                    self._leases_known = True
+        return self._leases
+
+    def ask_again(self, key: str) -> bool:
+        """Sets the recorded answer to `key` aside until there is a new one, once a run; whether it does."""
+        return self.mode == "auto" and key not in self._asked_again and self._set_aside(key, self.look_up(key))
+
+    def _set_aside(self, key: str, record: Record | None) -> bool:
+        if self.mode != "auto" or key in self._asked_again or (record is not None and self._of_others(record)):
+            return False
+        self._asking_again[key] = record
+        return True
+
+    def miss(self, request: ChatRequest) -> Exception:
+        """The error that says what is on record instead."""
+        return replay.explain_miss(request.canonical(), "chat", self.records)
+
+    async def keep(self, request: ChatRequest, response: ChatResponse) -> bool:
+        """Records an answer; returns whether it stands in the records."""
+        kept = await self.write(lambda: self._record(request, response))
+        if self.mode == "refresh" or request.key in self._asking_again:
+            self.renewed(request.key)
+        return kept
+
+    def leaves(self, key: str) -> bool:
+        """Whether the record with this key was there already, and was not to be written over."""
+        return key in self._left
+
+    def renewed(self, key: str) -> None:
+        """Notes that the answer to `key` is of this run, so that it is not asked again in it."""
+        self._asking_again.pop(key, None)
+        self._asked_again.add(key)
+
+    async def write(self, make: Callable[[], Record]) -> bool:
+        """Puts `make()` into the records, in a thread, because another process may hold the store for a while.
+
+        Whatever keeps it from being written is said once and loses no answer: it has been paid for.
+        """
+        return await self._scribe.write(make)
+
+    def write_soon(self, make: Callable[[], Record]) -> None:
+        """Like `write`, without waiting for it."""
+        self._scribe.write_soon(make)
+
+    def flush(self) -> None:
+        """Waits until everything is written."""
+        self._scribe.flush()
+        if self._leases is not None:
+            self._leases.close()
+
+    def _put_all(self, makers: Sequence[Callable[[], Record]]) -> list[bool]:
+        """Writes several records together; of each, whether it is on record now."""
+        made = [self._made(make) for make in makers]
+        going = [record for record in made if record is not None]
+        if len(going) > 1:
+            try:
+                self.records.put_all(going)
+            except Exception:  # noqa: BLE001  # which one it is shows one by one
+                return [record is not None and self._put(record) for record in made]
+            return [record is not None for record in made]
+        return [record is not None and self._put(record) for record in made]
+
+    def _made(self, make: Callable[[], Record]) -> Record | None:
+        """The record to write; None where it cannot be made or nothing is to be written."""
+        try:
+            # To find that out takes several calls of the system; what changes later shows when it is written.
+            self._writable = self._writable or self.records.writable
+            if not self._writable:
+                self._warn(f"the store {self.records.name} is read-only")
+                return None
+            record = make()
+            known = self.mode == "live" and record.kind == "chat" and self.records.get(record.key) is not None
+            if known:
+                self._left.add(record.key)
+        except Exception as error:  # noqa: BLE001
+            self._warn(error)
+            return None
+        return None if known else record
+
+    def _put(self, record: Record) -> bool:
+        try:
+            self.records.put(record)
+        except Exception as error:  # noqa: BLE001
+            self._warn(error)
+            return False
+        return True
+
+    def _record(self, request: ChatRequest, response: ChatResponse) -> Record:
+        # Its key is known, and checked once more when it is written.
+        return Record(
+            kind="chat",
+            key=request.key,
+            request=plain_object(request.canonical()),
+            response=plain_object(response.canonical()),
+            images=plain_object(sent_images(request)),
+            at=_now(),
+        )
+
+    def _warn(self, reason: object) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning("Answers are not recorded: %s. The run goes on.", str(reason).rstrip("."))
+
+
+def _now() -> str:
+    """The time as records write it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def sent_images(request: ChatRequest) -> dict[str, JsonObject]:
+    """By digest of the source: what was sent."""
+    facts: dict[str, JsonObject] = {}
+    for part in request.images:
+        try:
+            sent = part.image.prepare(part.policy)
+        except BadImage:  # the model answered without looking
+            continue
+        facts[part.image.sha256] = {
+            "sent": sent.sha256,
+            "media_type": sent.media_type,
+            "width": sent.width,
+            "height": sent.height,
+        }
+    return facts
+
+
+T = TypeVar("T")
+
+TOGETHER = 64
+"""Most that is written at once: other processes wait meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Who waits for something to be written."""
+
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[bool]
+
+
+class Scribe(Generic[T]):
+    """Has things written, in the order in which they come.
+
+    Args:
+        put: writes several and says of each whether it is on the disk; it raises nothing.
+    """
+
+    def __init__(self, put: Callable[[Sequence[T]], Sequence[bool]]) -> None:
+        self._put = put
+        self._queue: deque[tuple[T, _Waiting | None]] = deque()
+        self._lock = Lock()
+        self._at_work = False
+        self._thread: tuple[int, ThreadPoolExecutor] | None = None
+
+    async def write(self, what: T) -> bool:
+        """Whether `what` is on the disk now; it is written even if nobody waits any more."""
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(loop, loop.create_future())
+        self._add(what, waiting)
+        return await waiting.done
+
+    def write_soon(self, what: T) -> None:
+        """Like `write`, without waiting for it."""
+        self._add(what, None)
+
+    def flush(self) -> None:
+        """Waits until everything is written."""
+        thread, self._thread = self._thread, None
+        if thread is not None and thread[0] == os.getpid():
+            thread[1].shutdown()
+
+    def _add(self, what: T, waiting: _Waiting | None) -> None:
+        with self._lock:
+            executor = self._executor()
+            self._queue.append((what, waiting))
+            if not self._at_work:
+                self._at_work = True
+                executor.submit(self._work)
+
+    def _executor(self) -> ThreadPoolExecutor:
+        if self._thread is None or self._thread[0] != os.getpid():
+            if self._thread is not None:  # a copy of what the parent still writes
+                self._queue.clear()
+                self._at_work = False
+            self._thread = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="askance-records"))
+        return self._thread[1]
+
+    def _work(self) -> None:
+        while some := self._some():
+            written = self._put([what for what, _ in some])
+            _acknowledge([(waiting, done) for (_, waiting), done in zip(some, written, strict=True)])
+
+    def _some(self) -> list[tuple[T, _Waiting | None]]:
+        with self._lock:
+            some = [self._queue.popleft() for _ in range(min(len(self._queue), TOGETHER))]
+            self._at_work = bool(some)
+            return some
+
+
+def _acknowledge(written: Sequence[tuple[_Waiting | None, bool]]) -> None:
+    """Tells those who wait, each loop once."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[bool], bool]]] = defaultdict(list)
+    for waiting, done in written:
+        if waiting is not None:
+            by_loop[waiting.loop].append((waiting.done, done))
+    for loop, futures in by_loop.items():
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+            loop.call_soon_threadsafe(_settle, futures)
+
+
+def _settle(futures: Sequence[tuple[asyncio.Future[bool], bool]]) -> None:
+    for future, done in futures:
+        if not future.done():
+            future.set_result(done)

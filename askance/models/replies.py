@@ -1,0 +1,207 @@
+"""What the replies of all vendors have in common: JSON of a stranger, thinking within the text, how an answer ended.
+
+Each step of reading says what it expected. How an answer ended is told by the words of all providers in one table. A
+word that is not in it is an error that names it: nobody can tell whether such an answer is whole. No word at all is the
+end of an answer, for some servers give none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.errors import MalformedReply, UnknownFinish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from askance.chat import FinishReason
+
+
+def clean_text(text: object) -> str:
+    """`text` with lone surrogates replaced, which nothing can store; empty for None.
+
+    Raises:
+        MalformedReply: it is no text.
+    """
+    if text is None:
+        return ""
+    if not isinstance(text, str):
+        raise _malformed("text", text)
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def mapping(value: object, name: str) -> Mapping[str, Any]:
+    """`value`, which must be a JSON object.
+
+    Raises:
+        MalformedReply: it is none.
+    """
+    if not isinstance(value, Mapping):
+        raise _malformed(name, value)
+    return cast("Mapping[str, Any]", value)
+
+
+def items(value: object, name: str) -> list[object]:
+    """`value`, which must be a list; empty for None.
+
+    Raises:
+        MalformedReply: it is something else.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _malformed(name, value)
+    return cast("list[object]", value)
+
+
+def first(value: object, name: str) -> object:
+    """The first item of the list `value`.
+
+    Raises:
+        MalformedReply: there is none.
+    """
+    found = items(value, name)
+    if not found:
+        raise MalformedReply(f"The reply has no {name}.")
+    return found[0]
+
+
+def count(value: object) -> int | None:
+    """A number of tokens; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def part_of(value: object, name: str) -> object:
+    """A field of a mapping that may be missing, as details of the usage are."""
+    return cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None
+
+
+def _malformed(name: str, value: object) -> MalformedReply:
+    return MalformedReply(f"The reply's {name} is {type(value).__name__}.")
+
+
+_OPEN = re.compile(r"\s*<(think|thinking)>")
+_ORPHAN = re.compile(r"^[ \t]*</(?:think|thinking)>[ \t]*$", re.MULTILINE)
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """The thinking at the start of `text`, and the answer after it.
+
+    A block that is never closed is all thinking: the limit came before the answer. A closing tag alone on its line,
+    without an opening one, ends a block too: some chat templates write the opening tag into the prompt.
+    """
+    opened = _OPEN.match(text)
+    if opened:
+        thinking, _, answer = text[opened.end() :].partition(f"</{opened[1]}>")
+        return thinking.strip(), answer.lstrip()
+    closed = _ORPHAN.search(text)
+    if closed and f"<{closed[0].strip()[2:]}" not in text[: closed.start()]:
+        return text[: closed.start()].strip(), text[closed.end() :].lstrip()
+    return "", text
+
+
+LONGEST_WORD = 60
+"""Characters of an unknown word that a message quotes."""
+
+_WORDS: Mapping[FinishReason, frozenset[str]] = {
+    "stop": frozenset(
+        {
+            "complete",
+            "completed",
+            "end",
+            "end_turn",
+            "eos",
+            "eos_token",
+            "finished",
+            "normal",
+            "stop",
+            "stop_sequence",
+        }
+    ),
+    "length": frozenset(
+        {
+            "length",
+            "max_length",
+            "max_new_tokens",
+            "max_output",
+            "max_output_tokens",
+            "max_tokens",
+            "model_context_window_exceeded",
+            "model_length",
+            "token_limit",
+        }
+    ),
+    "content_filter": frozenset(
+        {
+            "blocklist",
+            "content_filter",
+            "content_filtered",
+            "guardrail_intervened",
+            "image_prohibited_content",
+            "image_recitation",
+            "image_safety",
+            "prohibited_content",
+            "recitation",
+            "safety",
+            "sensitive",
+            "spii",
+        }
+    ),
+    "refusal": frozenset({"refusal"}),
+    "tool_calls": frozenset({"function_call", "tool_call", "tool_calls", "tool_use"}),
+}
+
+FINISHES: Mapping[str, FinishReason] = {word: finish for finish, words in _WORDS.items() for word in words}
+"""Finish reasons by the providers' words, in lower case."""
+
+GIVEN_UP = frozenset(
+    {
+        "abort",
+        "aborted",
+        "cancelled",
+        "error",
+        "insufficient_system_resource",
+        "malformed_function_call",
+        "malformed_model_output",
+        "malformed_response",
+        "malformed_tool_use",
+        "network_error",
+        "not_finished",
+        "time_limit",
+        "timeout",
+    }
+)
+"""Words for an answer that the server gave up."""
+
+
+def finish_of(words: Iterable[str], *, refused: bool, called: bool) -> FinishReason:
+    """How the answer ended; some servers say `stop` although the model declined or called a tool.
+
+    Args:
+        words: all that the reply says of it, empty ones among them.
+        refused: whether the model declined in so many words.
+        called: whether it called a tool.
+
+    Raises:
+        MalformedReply: the server gave the answer up.
+        UnknownFinish: no word of them is known.
+    """
+    said = [word for word in words if word]
+    if refused:
+        return "refusal"
+    if given_up := next((word for word in said if word.lower() in GIVEN_UP), None):
+        raise MalformedReply(f"The server gave the answer up (finish reason {given_up!r}).")
+    known: list[FinishReason] = [FINISHES[word.lower()] for word in said if word.lower() in FINISHES]
+    if said and not known:
+        raise UnknownFinish(f"It ended for a reason that is not known: {said[0][:LONGEST_WORD]!r}.")
+    for finish in known:
+        if finish != "stop":
+            return finish
+    return "tool_calls" if called else "stop"
+
+
+def incomplete(word: str) -> FinishReason:
+    """How an answer ended that the responses API calls incomplete, for whatever reason; the limit is the usual one."""
+    return "content_filter" if FINISHES.get(word.lower()) == "content_filter" else "length"
