@@ -1,6 +1,6 @@
-"""Whose word settings are. A settings file is found by walking up from where a command runs, so it may be a stranger's.
+"""Trust: files by their owner, and settings that could do harm by the user's consent.
 
-Two rules hold for what is found so:
+A settings file is found by walking up from where a command runs, so it may be somebody else's. Two rules hold for it:
 
 - What another user owns (neither the caller nor root) is refused: a settings file, a store, a folder of prompts.
 - What would run a program or load code, or send a key to a host that is not its provider's, needs the user's consent,
@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from askance.errors import AskanceError, ConfigError
+from askance.terminal import confirm, has_terminal, printable
 
 VARIABLE = "ASKANCE_TRUST"
 
@@ -90,7 +91,7 @@ class Consent(NamedTuple):
         Raises:
             ConfigError: the variable, or the file of what was agreed to, cannot be read.
         """
-        return self.digest in _named()[0] or _named_path(self.file) or self.digest in agreed()
+        return self.digest in _trusted()[0] or _is_trusted(self.file) or self.digest in agreed()
 
     def require(self) -> None:
         """Refuses to go on without the user's consent.
@@ -107,17 +108,17 @@ class Consent(NamedTuple):
         Raises:
             ConfigError: the user does not agree.
         """
-        if not on_terminal() or self.given:
+        if not has_terminal() or self.given:
             return
         sys.stderr.write(f"askance: {self}\n")
-        if not said_yes("Agree, now and from now on?"):
+        if not confirm("Agree, now and from now on?"):
             raise self._refusal()
         agree(self)
 
     def __str__(self) -> str:
         """What is shown to whoever is asked; nothing in it moves a cursor."""
         lines = [f"The settings file {str(self.file)!r} would", *(f"  {effect}" for effect in self.effects)]
-        return "\n".join(map(_printable, lines))
+        return "\n".join(printable(line).replace("\n", "\\n") for line in lines)
 
     def _refusal(self) -> ConfigError:
         said = "; ".join(f"{effect.setting!r} would {effect.words}" for effect in self.effects)
@@ -202,7 +203,7 @@ def _is_openai_in_clear(endpoint: str) -> bool:
 # ---- what was agreed to ------------------------------------------------------------------------------------------
 
 
-def memory() -> Path:
+def consent_file() -> Path:
     """The file of what was agreed to, in the user's own configuration; it need not exist."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
     # A relative one would lie in whatever folder a command runs in.
@@ -216,10 +217,10 @@ def agreed() -> dict[str, Mapping[str, Any]]:
     Raises:
         ConfigError: the file cannot be read, or is another user's.
     """
-    file = memory()
+    file = consent_file()
     if not file.exists():
         return {}
-    refuse_stranger(file, "The list of what you agreed to,")
+    check_owner(file, "The list of what you agreed to,")
     try:
         form: Any = json.loads(file.read_text(encoding="utf-8"))
         return {str(digest): dict(entry) for digest, entry in form["trusted"].items()}
@@ -267,7 +268,7 @@ def forget(what: str) -> int:
 def _write(known: Mapping[str, Mapping[str, Any]]) -> None:
     from tempfile import NamedTemporaryFile  # what only reads does not pay for it
 
-    file = memory()
+    file = consent_file()
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Readable for its owner alone from the start, and there as a whole or not at all.
@@ -281,23 +282,7 @@ def _write(known: Mapping[str, Mapping[str, Any]]) -> None:
         ) from error
 
 
-def on_terminal() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def said_yes(question: str) -> bool:
-    """What somebody at the terminal answers."""
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _printable(line: str) -> str:
-    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in line)
-
-
-def _named() -> tuple[frozenset[str], tuple[Path, ...]]:
+def _trusted() -> tuple[frozenset[str], tuple[Path, ...]]:
     """The digests and the paths in `ASKANCE_TRUST`.
 
     Raises:
@@ -315,15 +300,15 @@ def _named() -> tuple[frozenset[str], tuple[Path, ...]]:
     return digests, paths
 
 
-def _named_path(path: Path) -> bool:
+def _is_trusted(path: Path) -> bool:
     """Whether `ASKANCE_TRUST` names `path`, or a folder that it is in."""
-    return any(path.resolve().is_relative_to(trusted.resolve()) for trusted in _named()[1])
+    return any(path.resolve().is_relative_to(trusted.resolve()) for trusted in _trusted()[1])
 
 
 # ---- owners ------------------------------------------------------------------------------------------------------
 
 
-def refuse_stranger(path: Path, what: str, *, kind: type[AskanceError] = ConfigError) -> None:
+def check_owner(path: Path, what: str, *, kind: type[AskanceError] = ConfigError) -> None:
     """Refuses a file or a folder of another user; what is not there is nobody's, as is everything without POSIX owners.
 
     Args:
@@ -334,8 +319,8 @@ def refuse_stranger(path: Path, what: str, *, kind: type[AskanceError] = ConfigE
     Raises:
         AskanceError: of the given kind.
     """
-    owner = _stranger(path)
-    if owner is None or _named_path(path):
+    owner = _other_owner(path)
+    if owner is None or _is_trusted(path):
         return
     raise kind(
         f"{what} {str(path)!r} belongs to another user ({owner}) and is not used.",
@@ -343,7 +328,7 @@ def refuse_stranger(path: Path, what: str, *, kind: type[AskanceError] = ConfigE
     )
 
 
-def warn_of_open(path: Path) -> None:
+def warn_world_writable(path: Path) -> None:
     """Warns, once, of a folder or file that everybody may write."""
     if hasattr(os, "geteuid") and path not in _warned and _mode(path) & stat.S_IWOTH:
         _warned.add(path)
@@ -353,7 +338,7 @@ def warn_of_open(path: Path) -> None:
 _warned: set[Path] = set()
 
 
-def _stranger(path: Path) -> str | None:
+def _other_owner(path: Path) -> str | None:
     """The owner of `path`, where that is neither the caller nor root."""
     if not hasattr(os, "geteuid"):
         return None

@@ -17,7 +17,7 @@ from typing import Literal
 PACKAGE = "askance"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("amounts", "documents", "errors", "process_lock", "statistics", "trust"),
+    ("amounts", "documents", "errors", "process_lock", "statistics", "terminal", "trust"),
     ("images", "atypicality"),
     ("chat",),
     ("replay", "prompts"),

@@ -37,7 +37,7 @@ from askance.evals.negatives.sheet import QUESTION as SHEET_QUESTION
 from askance.evals.pittads import Pictures
 from askance.images import Image
 from askance.models import get_embedder
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.agents import JudgeForm
@@ -76,7 +76,7 @@ def audit_by(asked: Auditing, calls: Calls) -> int:
     form = audit_form(audit)
     if asked.report is not None:
         replaced(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
-    print(json_text(form) if asked.as_json else visible(audit_text(audit)))
+    print(json_text(form) if asked.as_json else printable(audit_text(audit)))
     print(str(work.tally), file=sys.stderr)
     if asked.apply is None:
         return SOME if audit.decisions["drop"] else OK
@@ -140,7 +140,7 @@ def write_by(
         shown = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
         print(json_text(shown))
     else:
-        print(visible(f"{out / PAGE}\n{out / TABLE}"))
+        print(printable(f"{out / PAGE}\n{out / TABLE}"))
     print(
         f"{many(len(sheet.items), 'statement')} about {many(len(sheet.keys), 'image')}, "
         f"{len(missing):,} of which cannot be read.\n"
@@ -165,4 +165,4 @@ def read_back(key: Path, answers: Sequence[Path], *, seed: int, as_json: bool) -
     """Prints what raters made of a sheet."""
     sheet = read_key(key)
     validation = validate(sheet, read_ratings(answers, sheet), seed=seed)
-    print(json_text(validation.form()) if as_json else visible(validation_text(validation)))
+    print(json_text(validation.form()) if as_json else printable(validation_text(validation)))

@@ -32,8 +32,8 @@ def left_out(count: int, name: str) -> str:
     """So many damaged records of a store are left out, and the way out."""
     from pathlib import Path
 
-    from askance.replay import visible
     from askance.replay.mounts import network_at
+    from askance.terminal import printable
 
     records = f"1 damaged record of {name!r} is" if count == 1 else f"{count:,} damaged records of {name!r} are"
     take = (
@@ -41,7 +41,7 @@ def left_out(count: int, name: str) -> str:
         if network_at(Path(name)) is not None
         else f"`askance cache prune --damaged --store {name}` takes them out"
     )
-    return visible(f"{records} left out: `askance cache verify --store {name}` names them, {take}.")
+    return printable(f"{records} left out: `askance cache verify --store {name}` names them, {take}.")
 
 
 app = typer.Typer(
@@ -60,17 +60,18 @@ def opened(path: Path | None, *, read_only: bool = True) -> Any:
 def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
     from askance.models import Config
-    from askance.replay import Sound, visible, worth
+    from askance.replay import Sound, worth
     from askance.replay import stats as count
+    from askance.terminal import printable
 
     with opened(store) as records:
         sound = Sound(records)
         found, saved = count(sound), worth(sound, paid(Config.find()))
-    print(visible(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB"))
+    print(printable(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB"))
     for title in ("kinds", "models", "outcomes", "days"):
         for name, number in getattr(found, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
-            print(visible(f"  {title:<10}{name or 'no date':<50}{number:>10,}{dollars}"))
+            print(printable(f"  {title:<10}{name or 'no date':<50}{number:>10,}{dollars}"))
     print(f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}.")
     raise typer.Exit(say_left_out(sound))
 
@@ -210,13 +211,14 @@ def verify_(store: Records = None) -> None:
     """
     from askance.cli.exits import SOME
     from askance.models.encoders.vectors import verify_files
-    from askance.replay import verify, visible
+    from askance.replay import verify
+    from askance.terminal import printable
 
     count = 0
     with opened(store) as records:
         found = (f"{problem.key[:12] or 'store'}: {problem.message}" for problem in verify(records))
         for count, line in enumerate(chain(found, verify_files(records.folder)), start=1):  # noqa: B007  # the last
-            print(visible(line))
+            print(printable(line))
         print(f"{many(len(records), 'record')}, {many(count, 'problem')}.")
     if count:
         raise typer.Exit(SOME)
@@ -230,8 +232,9 @@ def diff(
     """Show what only one of two stores or cassettes has on record, or what they answer differently."""
     from collections import Counter
 
-    from askance.replay import Sound, visible
+    from askance.replay import Sound
     from askance.replay import diff as compare
+    from askance.terminal import printable
 
     marks = {"first": "-", "second": "+", "both": "≠"}
     counts = Counter[str]()
@@ -240,7 +243,7 @@ def diff(
         for change in compare(*sound):
             counts[change.where] += 1
             record: Any = change.first or change.second
-            print(visible(f"{marks[change.where]} {change.key[:12]}  {record.kind:<9}{record.model}"))
+            print(printable(f"{marks[change.where]} {change.key[:12]}  {record.kind:<9}{record.model}"))
     print(f"{counts['first']:,} only in the first, {counts['second']:,} only in the second, {counts['both']:,} differ.")
     raise typer.Exit(say_left_out(*sound))
 

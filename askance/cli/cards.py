@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from askance.replay import visible
+from askance.terminal import printable
 
 WIDTH = 100
 """Columns of plain text."""
@@ -60,11 +60,11 @@ def _mark(right: bool | None) -> str:
 
 def plain(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None) -> str:
     """The card as plain text."""
-    parts = [visible(line["image"])]
+    parts = [printable(line["image"])]
     for heading, text in rows_of(line, options, truth):
         parts.append(
             textwrap.fill(
-                visible(text).replace("\n", " "),
+                printable(text).replace("\n", " "),
                 width=WIDTH,
                 initial_indent=f"  {heading:<{_INDENT - 2}}",
                 subsequent_indent=" " * _INDENT,
@@ -83,11 +83,11 @@ def card(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[
     grid.add_column(style="bold cyan", no_wrap=True)
     grid.add_column()
     for heading, text in rows_of(line, options, truth):
-        shown = Text(visible(text))
+        shown = Text(printable(text))
         if text.startswith("✓"):
             shown.stylize("green", 0, 1)
         elif text.startswith("✗"):
             shown.stylize("red", 0, 1)
         grid.add_row(heading, shown)
     style = "red" if line["outcome"] != "answered" else "dim"
-    return Panel(grid, title=Text(visible(line["image"]), style="bold"), title_align="left", border_style=style)
+    return Panel(grid, title=Text(printable(line["image"]), style="bold"), title_align="left", border_style=style)

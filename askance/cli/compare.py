@@ -89,10 +89,10 @@ def _write_page(
 
 def text_of(found: RunsComparison) -> str:
     """A comparison in words: two runs in sentences, more of them in a table."""
-    from askance.replay import visible
+    from askance.terminal import printable
 
     lines = [*_of_two(found)] if len(found.runs) == 2 else [*_of_several(found)]
-    return visible("\n".join((*lines, *_differing(found))))
+    return printable("\n".join((*lines, *_differing(found))))
 
 
 def _of_two(found: RunsComparison) -> Iterator[str]:

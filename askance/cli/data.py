@@ -97,17 +97,17 @@ def show(heading: str, parts: Iterable[tuple[str, list[Row]]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from askance.replay import visible
+    from askance.terminal import printable
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-    console.print(Text(visible(heading), style="bold"))
+    console.print(Text(printable(heading), style="bold"))
     for title, rows in parts:
         console.print(Text(f"\n{title}", style="bold cyan"))
         grid = Table.grid(padding=(0, 2))
         for justify in ("left", "right", "left")[: len(rows[0])]:
             grid.add_column(justify=justify)
         for row in rows[:SHOWN]:
-            grid.add_row(*(Text(visible(text)) for text in row))
+            grid.add_row(*(Text(printable(text)) for text in row))
         with console.capture() as captured:
             console.print(Padding(grid, (0, 0, 0, 2)))
         print("\n".join(line.rstrip() for line in captured.get().splitlines()))

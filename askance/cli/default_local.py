@@ -10,8 +10,7 @@ from askance.models.local.candidates import Candidate, Machine, candidate_for
 from askance.models.local.fetching import bring, fetch, is_here
 from askance.models.local.folders import hub_cache
 from askance.models.local.opening import packages
-from askance.replay import visible
-from askance.trust import on_terminal, said_yes
+from askance.terminal import confirm, has_terminal, printable
 
 if TYPE_CHECKING:
     from askance.models import Config
@@ -44,7 +43,7 @@ def local_model(config: Config, *, yes: bool) -> str:
         )
     packages(f"hf:{found.name}")  # nobody downloads what could not be run
     _agreed(found, machine, yes=yes)
-    print(f"askance: The model is in {visible(str(fetch(found.name)))}.", file=sys.stderr)
+    print(f"askance: The model is in {printable(str(fetch(found.name)))}.", file=sys.stderr)
     return f"hf:{found.name}"
 
 
@@ -56,12 +55,12 @@ def _agreed(found: Candidate, machine: Machine, *, yes: bool) -> None:
     """
     print(
         f"askance: For a machine with {machine}: {found}. It is not here yet; {found.size} will be downloaded into "
-        f"{visible(str(hub_cache()))}, once.",
+        f"{printable(str(hub_cache()))}, once.",
         file=sys.stderr,
     )
     if yes:
         return
-    if not on_terminal():
+    if not has_terminal():
         raise UsageError(f"Nobody agreed to the download of {found.name!r}.", hint=f"Add `--yes`. {bring(found.name)}")
-    if not said_yes("Download it?"):
+    if not confirm("Download it?"):
         raise UsageError(f"{found.name!r} is not downloaded.", hint=bring(found.name))

@@ -12,7 +12,7 @@ from askance.cli.cards import card, plain
 from askance.cli.output import table_of
 from askance.cli.progress import Progress, calls_state
 from askance.models.counters import counts_text
-from askance.replay import visible_json
+from askance.terminal import printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,7 +97,7 @@ def _console(*, stderr: bool) -> Console:
 def json_text(line: Mapping[str, Any]) -> str:
     """`line` as one line of JSON in which nothing can reach a terminal's controls or break an encoding."""
     text = (_encode if _speaks_unicode() else _encode_ascii)(line)
-    return visible_json(text)
+    return printable_json(text)
 
 
 _encode, _encode_ascii = (json.JSONEncoder(ensure_ascii=ascii_only).encode for ascii_only in (False, True))

@@ -41,14 +41,14 @@ def code_of(error: AskanceError) -> int:
 
 def complain(error: AskanceError) -> None:
     """Says what went wrong and the way out, on stderr, in plain words; a terminal gets no broken words."""
-    from askance.replay import visible
+    from askance.terminal import printable
 
-    print(_fitted(f"askance: {visible(error.message)}", indent=2), file=sys.stderr)
+    print(_fitted(f"askance: {printable(error.message)}", indent=2), file=sys.stderr)
     if error.hint:
-        print(_fitted(f"  → {visible(error.hint)}", indent=4), file=sys.stderr)
+        print(_fitted(f"  → {printable(error.hint)}", indent=4), file=sys.stderr)
     diff = getattr(error, "diff", "")
     if diff:
-        print(visible(diff), file=sys.stderr)
+        print(printable(diff), file=sys.stderr)
 
 
 def _fitted(text: str, *, indent: int) -> str:
@@ -75,7 +75,7 @@ def hear_warnings() -> None:
     import os
 
     from askance.errors import UsageError
-    from askance.replay import visible
+    from askance.terminal import printable
 
     asked = os.environ.get(LOG_VARIABLE, "")
     if asked not in {"", "debug"}:
@@ -85,7 +85,7 @@ def hear_warnings() -> None:
         """Says a warning on whatever stderr is at the time: a progress bar may stand there."""
 
         def emit(self, record: logging.LogRecord) -> None:
-            print(f"askance: {visible(record.getMessage())}", file=sys.stderr)
+            print(f"askance: {printable(record.getMessage())}", file=sys.stderr)
 
     log = logging.getLogger("askance")
     level = logging.DEBUG if asked else logging.WARNING

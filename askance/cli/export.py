@@ -41,7 +41,7 @@ def export(
     Process.of(context_).without_langchain()
     from askance.evals.exports import export as write
     from askance.evals.run import Run
-    from askance.replay import visible
+    from askance.terminal import printable
 
     run = Run.open(folder)
-    print(visible(f"{write(run, to.value, out)}: {many(len(run.answers), 'answer')}"))
+    print(printable(f"{write(run, to.value, out)}: {many(len(run.answers), 'answer')}"))

@@ -14,7 +14,7 @@ from askance.evals.rescoring import rescore
 from askance.evals.run import Run
 from askance.evals.tables import NONE, conventions_of, shown_value
 from askance.models import Counters
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def figures_text(run: Run) -> str:
     lines += [f"Convention: {words}." for words in conventions_of(run.figures)]
     lines += [f"· {note}" for note in run.notes]
     lines += [f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items()]
-    return visible("\n".join(lines))
+    return printable("\n".join(lines))
 
 
 def _table(run: Run) -> Iterator[str]:
@@ -117,5 +117,5 @@ def _reread(found: Rescored) -> Iterator[str]:
 
 
 def _like(names: tuple[str, ...]) -> str:
-    shown = ", ".join(repr(visible(name)) for name in names[:_SHOWN])
+    shown = ", ".join(repr(printable(name)) for name in names[:_SHOWN])
     return f", such as {shown}" if shown else ""

@@ -58,11 +58,11 @@ def grid(
     from askance.evals.grid import read_grid
     from askance.evals.gridded import GridRunner
     from askance.prompts import overlaid
-    from askance.replay import visible
+    from askance.terminal import printable
 
     path = _place(file)
     if show:
-        print(visible(path.read_text(encoding="utf-8")), end="")
+        print(printable(path.read_text(encoding="utf-8")), end="")
         raise typer.Exit(OK)
     Process.of(context).without_langchain()
     asked = _chosen(read_grid(path), table, model)
@@ -94,11 +94,11 @@ def grid(
 def _planned(found: GridPlan, engine: Engine) -> str:
     """The plan of a grid, and what is not in it."""
     from askance.cli.output import plan_text
-    from askance.replay import visible
+    from askance.terminal import printable
 
     lines = [f"{many(found.runs, 'run')}."]
     lines += [plan_text(found.plan, engine)] if found.runs else []
-    return visible("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)]))
+    return printable("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)]))
 
 
 def _place(file: str) -> Path:
@@ -152,13 +152,13 @@ class _Telling:
     def __call__(self, place: Place, progress: Progress) -> None:
         import sys
 
-        from askance.replay import visible
+        from askance.terminal import printable
 
         if place.number != self._number:
             self.close()
             self._number, self._watching = place.number, self._make()
             cell = place.cell
-            print(visible(f"{place.number}/{place.runs}  {cell.task}  {cell.label}"), file=sys.stderr)
+            print(printable(f"{place.number}/{place.runs}  {cell.task}  {cell.label}"), file=sys.stderr)
         self._watching(progress)
 
     def close(self) -> None:

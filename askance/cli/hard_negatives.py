@@ -19,7 +19,7 @@ from askance.evals.negatives import agenerate, read_sources
 from askance.evals.pittads import statements_in
 from askance.evals.whoops import Whoops, has_rows
 from askance.evals.whoops.explain_choice import statements
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.agents.negatives import Domain
@@ -96,7 +96,7 @@ def _say_written(written: Written, tally: Tally, *, as_json: bool) -> None:
         print(json_text({**asdict(written), "folder": str(written.folder), "outcomes": dict(written.outcomes)}))
     else:
         for name, images in written.files.items():
-            print(visible(f"{written.folder / name}  {many(images, 'image')}"))
+            print(printable(f"{written.folder / name}  {many(images, 'image')}"))
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(written.outcomes.items()))
     print(
         f"{written.done:,} of {written.total:,} calls: {counts or 'none'}; "

@@ -22,7 +22,7 @@ from askance.evals import Run
 from askance.evals.judging import corrected_rate, judge_card, planned_card, read_labels
 from askance.evals.judging.card import VERDICTS
 from askance.evals.tables import Table, markdown, shown_value
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.agents import Judge, JudgeForm
@@ -123,7 +123,7 @@ def _write(out: Path, card: JudgeCard, rate: CorrectedRate | None) -> None:
     from askance.evals.report.judges import card_page
 
     size = write_page(out, lambda _: card_page(card, rate=rate))
-    print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
+    print(printable(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
 
 
 def _judges(asked: Carding, work: Workspace) -> list[EquivalenceJudge]:
@@ -169,7 +169,7 @@ async def _card(
 
 def told_card(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
     """The card for a person: figures, the table of verdicts, and what there is to know."""
-    yield visible(f"{card.judge}\non {card.labels['name']}: {_counts(card)}\n")
+    yield printable(f"{card.judge}\non {card.labels['name']}: {_counts(card)}\n")
     yield markdown(_figures(card))
     yield markdown(_verdicts(card))
     if rate is not None:
@@ -177,7 +177,7 @@ def told_card(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
     notes = [*card.notes, *(() if rate is None else rate.notes)]
     if any(figure.name == "flip rate" for figure in card.figures):
         notes.append("Flip rate: pairs whose verdict changes when reference and candidate change places.")
-    yield from (visible(f"· {note}") for note in notes)
+    yield from (printable(f"· {note}") for note in notes)
 
 
 def _counts(card: JudgeCard) -> str:

@@ -21,7 +21,7 @@ app = typer.Typer(
 def list_models() -> None:
     """List the models that askance.toml (or pyproject.toml) names."""
     from askance.models import Config
-    from askance.replay import visible
+    from askance.terminal import printable
 
     config = Config.find()
     if not config.models:
@@ -29,7 +29,7 @@ def list_models() -> None:
         return
     roles = {config.vlm: "vlm", config.llm: "llm"}
     for name, table in config.models.items():
-        print(visible(f"{name:<20} {table['spec']:<50} {roles.get(name, '')}").rstrip())
+        print(printable(f"{name:<20} {table['spec']:<50} {roles.get(name, '')}").rstrip())
 
 
 @app.command()
@@ -53,16 +53,16 @@ def check(
         record = records.get(endpoint_key(model.id))
         at = record.at if record is not None else None
     from askance.cli.display import json_text
-    from askance.replay import visible
+    from askance.terminal import printable
 
     if as_json:
         about = {"model": str(model.id), "asks_by": found.rung, "at": at, "asked_now": recorded is None}
         print(json_text({**about, **found.canonical()}))
         return
     where = f"{at}, kept in {records.name}" if at else "now, and not kept"
-    print(visible(f"{model.id}\n" + "\n".join(_rows(found.canonical(), rung=found.rung, asked=where))))
+    print(printable(f"{model.id}\n" + "\n".join(_rows(found.canonical(), rung=found.rung, asked=where))))
     if recorded is not None:
-        print(visible(f"This is what is on record; `askance models check {spec} --refresh` asks again."))
+        print(printable(f"This is what is on record; `askance models check {spec} --refresh` asks again."))
 
 
 async def _asked(model: Model) -> Capabilities:

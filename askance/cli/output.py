@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.amounts import duration, many
 from askance.models.budget import shown_dollars
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.chains import LinkPlan, Plan
@@ -157,7 +157,7 @@ WAYS_OUT = {
 def table_of(lines: Sequence[Mapping[str, Any]]) -> str:
     """Image, outcome and reason of each line, then the ways out."""
     width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stderr.isatty() else WIDTH
-    names = min(_NAMES, max(len(visible(line["image"])) for line in lines[:SHOWN]))
+    names = min(_NAMES, max(len(printable(line["image"])) for line in lines[:SHOWN]))
     text = ["Without an answer:", *_rows(lines[:SHOWN], names=names, width=width)]
     if len(lines) > SHOWN:
         text.append(f"  … and {len(lines) - SHOWN:,} more")
@@ -170,7 +170,7 @@ def table_of(lines: Sequence[Mapping[str, Any]]) -> str:
 def _rows(lines: Sequence[Mapping[str, Any]], *, names: int, width: int) -> Iterator[str]:
     indent = names + 4
     for line in lines:
-        name, reason = visible(line["image"]), _reason(line).partition("\n")[0]
+        name, reason = printable(line["image"]), _reason(line).partition("\n")[0]
         if len(name) > names or width - indent < 40:
             yield f"  {name}"
             yield _filled(" " * 6 + reason, width=width, indent=6)
@@ -187,7 +187,7 @@ def culprit(line: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 def _reason(line: Mapping[str, Any]) -> str:
     link, form = culprit(line)
-    reason = visible(form.get("reason") or "")
+    reason = printable(form.get("reason") or "")
     if form.get("error") == "BadImage":
         return reason
     return f"{link} {form['outcome']}: {reason}".lstrip()
@@ -203,7 +203,7 @@ def _first_difference(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for line in lines:
         _, newline, difference = _reason(line).partition("\n")
         if newline:
-            yield f"What differs, for {visible(line['image'])}:"
+            yield f"What differs, for {printable(line['image'])}:"
             yield textwrap.indent(difference, "  ")
             return
 
@@ -226,9 +226,9 @@ class Status:
 
     def __call__(self, news: BatchNews) -> None:
         if news.phase == "trouble":
-            self._say(f"Waiting: {visible(news.words)}")
+            self._say(f"Waiting: {printable(news.words)}")
         elif news.phase in {"sent", "waiting", "settled"} and news.queued:
-            batches = ", ".join(map(visible, news.batches[:3])) + (" …" if len(news.batches) > 3 else "")
+            batches = ", ".join(map(printable, news.batches[:3])) + (" …" if len(news.batches) > 3 else "")
             where = f" ({batches})" if batches else ""
             self._say(
                 f"Round {news.round}: {many(news.queued, 'call')} queued, {news.sent:,} sent in batches, "

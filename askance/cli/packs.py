@@ -35,7 +35,7 @@ def pack(
     from askance.evals import Run
     from askance.evals.packs import pack as write
     from askance.evals.signature import sign
-    from askance.replay import visible
+    from askance.terminal import printable
 
     opened = [Run.open(run) for run in runs]
     packed = write(
@@ -46,7 +46,7 @@ def pack(
         sign=None if key is None else partial(sign, key=key),
     )
     size = packed.path.stat().st_size / 1e6
-    print(visible(f"{packed.path}: {packed.runs} runs, {packed.files} files, {size:.1f} MB"))
+    print(printable(f"{packed.path}: {packed.runs} runs, {packed.files} files, {size:.1f} MB"))
     print(f"sha256 of its manifest: {packed.digest}")
 
 
@@ -173,17 +173,17 @@ def _form(report: Report, signature: Signature) -> dict[str, Any]:
 
 
 def _text(report: Report, signature: Signature) -> Iterator[str]:
-    from askance.replay import visible
+    from askance.terminal import printable
 
     for name, text in report.tables.items():
         if name.endswith(".md"):
-            yield visible(text)
+            yield printable(text)
     for run in report.runs:
-        yield from map(visible, _about(run))
+        yield from map(printable, _about(run))
     for name in report.differing:
-        yield visible(f"✗ The table {name} is not as the pack has it.")
+        yield printable(f"✗ The table {name} is not as the pack has it.")
     mark = "✗ " if signature.state == "broken" else ""
-    yield visible(f"{mark}{signature.words}.")
+    yield printable(f"{mark}{signature.words}.")
     yield f"Pack with the manifest {report.digest[:12]}: {_verdict(report)}."
     yield f"No pack can show {BEYOND}."
 

@@ -16,7 +16,8 @@ from askance.evals.report.document import write_page
 from askance.evals.report.readings import Read, part_of_readings, readings_page
 from askance.evals.run_folder import records_of
 from askance.evals.solving import ChainSolver
-from askance.replay import MemoryStore, select, visible
+from askance.replay import MemoryStore, select
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.chains import Chain
@@ -86,7 +87,7 @@ def write_readings(
     """
     read = show.read
     if not read:
-        print(visible(f"No picture was read, so no page is written to {out}."), file=sys.stderr)
+        print(printable(f"No picture was read, so no page is written to {out}."), file=sys.stderr)
         return
     solver = ChainSolver(chain)
     configuration = {"task": f"askance run {name}", "chain": name, "solver": solver.form()}
@@ -102,7 +103,7 @@ def write_readings(
         pictures=pictures,
     )
     some = f" of {len(read):,} of {show.total:,} pictures" if left else ""
-    print(visible(f"The page{some} is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
+    print(printable(f"The page{some} is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
 
 
 def write_interrupted(

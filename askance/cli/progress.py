@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ class Progress:
 
     def __str__(self) -> str:
         of = "" if self._total is None else f" of {self._total:,}"
-        return visible(" · ".join(part for part in (f"{self._done:,}{of} {self._what}", self._state()) if part))
+        return printable(" · ".join(part for part in (f"{self._done:,}{of} {self._what}", self._state()) if part))
 
     def _say(self) -> None:
         while not self._closed.wait(EVERY):
@@ -92,7 +92,7 @@ class Progress:
             """The words, as they are when the bar is drawn."""
 
             def render(self, task: Task) -> Text:  # noqa: ARG002  # rich's signature
-                return Text(f"· {visible(state())} ·", style="dim", no_wrap=True, overflow="ellipsis")
+                return Text(f"· {printable(state())} ·", style="dim", no_wrap=True, overflow="ellipsis")
 
         bar = Progress(
             SpinnerColumn(),  # moves while the first answer is still being written

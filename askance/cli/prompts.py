@@ -38,12 +38,12 @@ def _library(folder: Path | None) -> Any:
 @app.command("list")
 def list_prompts(prompts: Folder = None) -> None:
     """List every prompt: name, form, family, where it comes from."""
-    from askance.replay import visible
+    from askance.terminal import printable
 
     for prompt in _library(prompts):
         variant = f"{prompt.form}{'.' + prompt.family if prompt.family else ''}"
         origin = f"[{_from_here(prompt.path)}] " if prompt.overlay else ""
-        print(visible(f"{prompt.name:<24}{variant:<14}{origin}{prompt.summary}"))
+        print(printable(f"{prompt.name:<24}{variant:<14}{origin}{prompt.summary}"))
 
 
 def _from_here(path: Path) -> Path:
@@ -53,10 +53,10 @@ def _from_here(path: Path) -> Path:
 @app.command()
 def show(name: str, form: Form = FormName.json, family: Family = None, prompts: Folder = None) -> None:
     """Print a prompt's file as it is."""
-    from askance.replay import visible
+    from askance.terminal import printable
 
     prompt = _library(prompts).find(name, form=form.value, family=family)
-    print(visible(prompt.path.read_text(encoding="utf-8")), end="")
+    print(printable(prompt.path.read_text(encoding="utf-8")), end="")
 
 
 @app.command()
@@ -68,14 +68,14 @@ def render(
     prompts: Folder = None,
 ) -> None:
     """Print what a model would be sent, role by role; variables that are not set take the file's examples."""
-    from askance.replay import visible
+    from askance.terminal import printable
 
     prompt = _library(prompts).find(name, form=form.value, family=family)
     given = dict(_pair(text) for text in values or ())
     chosen = {**prompt.examples, **prompt.read_values(given)} if given else prompt.examples
     for turn in prompt.render(**chosen):
         print(f"{turn.role}:")
-        print(visible(turn.text) + "\n")
+        print(printable(turn.text) + "\n")
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -91,12 +91,12 @@ def _pair(text: str) -> tuple[str, str]:
 def check(prompts: Folder = None) -> None:
     """Check every prompt file; exit code 1 where one is broken."""
     from askance.cli.exits import SOME
-    from askance.replay import visible
+    from askance.terminal import printable
 
     library = _library(prompts)
     problems = library.check()
     for problem in problems:
-        print(visible(f"{problem.level}: {problem}"))
+        print(printable(f"{problem.level}: {problem}"))
     broken = [problem for problem in problems if problem.level == "error"]
     print(f"{len(library.names())} prompts, {len(broken)} problems.")
     if broken:
@@ -115,7 +115,7 @@ def eject(
     """Copy a prompt into your own folder, where it goes before the package's."""
     from askance.models import Config
     from askance.prompts import PromptLibrary
-    from askance.replay import visible
+    from askance.terminal import printable
 
     path = PromptLibrary([]).eject(name, form=form.value, family=family, to=to or Config.find().prompts)
-    print(visible(f"{path}: edit it, then look with `askance prompts render {name}`."))
+    print(printable(f"{path}: edit it, then look with `askance prompts render {name}`."))

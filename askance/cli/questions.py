@@ -20,7 +20,7 @@ from askance.evals.negatives.sheet import KEY, PAGE, TABLE
 from askance.evals.tables import Table, markdown
 from askance.evals.whoops import Whoops
 from askance.evals.whoops.making import DROPPED, GATES, KEPT, QuestionMaker, amake, planned, write_validation
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,7 +94,7 @@ def _sheet(out: Path, asked: QuestionOptions, made: Made, entries: Sequence[Entr
     sheet = write_validation(
         out, made.kept, images=lambda key: by_id[key].load(), count=asked.sheet_images, seed=asked.seed
     )
-    return visible(
+    return printable(
         f"{out / PAGE} and {out / TABLE}: {many(len(sheet.items), 'line')}. Raters get one of the "
         f"two, never {out / KEY}, "
         f"which says what is true; `askance negatives sample --key … --answers …` reads back what they say."
@@ -126,8 +126,8 @@ def _told(made: Made) -> Iterator[str]:
         before = left
     yield markdown(Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))).rstrip("\n")
     yield ""
-    yield visible(f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}")
-    yield visible(
+    yield printable(f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}")
+    yield printable(
         f"{made.folder / DROPPED}  {many(made.candidates - before, 'pair')} with the gate that stopped them, and why"
     )
 

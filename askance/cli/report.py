@@ -82,9 +82,9 @@ def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabyte
 
 def tell(out: Path, size: int, pictures: Thumbnails | None) -> None:
     """Says where the page is, and what became of its pictures."""
-    from askance.replay import visible
+    from askance.terminal import printable
 
-    print(visible(f"The page is in {out} ({size / 1e6:.1f} MB)."))
+    print(printable(f"The page is in {out} ({size / 1e6:.1f} MB)."))
     if pictures is not None:
         side = f" of at most {pictures.side} pixels" if pictures.jpegs else ""
         print(f"{many(len(pictures.jpegs), 'picture')}{side}{''.join(f'; {note}' for note in pictures.notes)}.")

@@ -23,7 +23,7 @@ from askance.evals.replacing import from_run, from_truth
 from askance.evals.run import Run
 from askance.evals.tables import NONE, shown_value
 from askance.models import Counters
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.chains import Link
@@ -140,8 +140,8 @@ def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
         print(f"{tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
         return INTERRUPTED
     counters = {"counters": dict(blame.counters)} if blame.counters else {}
-    print(json.dumps({**blame.form(), **counters}) if asked.as_json else visible("\n".join(blame_text(blame))))
-    counted = (f"{visible(name)}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
+    print(json.dumps({**blame.form(), **counters}) if asked.as_json else printable("\n".join(blame_text(blame))))
+    counted = (f"{printable(name)}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
     print("\n".join([str(tally), *counted]), file=sys.stderr)
     if blame.trials:
         print(f"The trials are in {asked.out or asked.folder}.", file=sys.stderr)
@@ -228,7 +228,7 @@ def _models(asked: Asked, run: Run, work: Workspace) -> Iterator[tuple[str, Mode
         if name is not None:
             model = work.model(name)
             if role in forms and model.form() != forms[role]:
-                print(f"askance: The {role} of the run was another model than {visible(name)!r}.", file=sys.stderr)
+                print(f"askance: The {role} of the run was another model than {printable(name)!r}.", file=sys.stderr)
             yield role, model
             continue
         own = _own(forms[role], work)

@@ -23,7 +23,7 @@ def trust(
     from askance.cli.exits import OK, SOME
     from askance.errors import UsageError
     from askance.models import Config
-    from askance.replay import visible
+    from askance.terminal import printable
 
     if forget is not None:
         count = known.forget(forget)
@@ -33,9 +33,9 @@ def trust(
         raise typer.Exit(OK)
     if listed:
         for digest, entry in known.agreed().items():
-            print(visible(f"{digest}  {entry.get('at')}  {entry.get('file')}"))
+            print(printable(f"{digest}  {entry.get('at')}  {entry.get('file')}"))
             for words in entry.get("would", ()):
-                print(visible(f"  {words}"))
+                print(printable(f"  {words}"))
         raise typer.Exit(OK)
     config = Config.find()
     wanted = list(dict.fromkeys(filter(None, (config.consent(name, {}) for name in _names(config)))))
@@ -51,13 +51,14 @@ def _names(config: Config) -> list[str]:
 
 def _shown(consent: Consent) -> bool:
     """Shows it, and whether the user agrees."""
-    from askance.trust import agree, on_terminal, said_yes
+    from askance.terminal import confirm, has_terminal
+    from askance.trust import agree
 
     print(f"{consent}\n  digest {consent.digest}")
     if consent.given:
         print("You have agreed to this.")
         return True
-    if on_terminal() and not said_yes("Agree, now and from now on?"):
+    if has_terminal() and not confirm("Agree, now and from now on?"):
         print("You have not agreed to this.")
         return False
     agree(consent)

@@ -105,21 +105,21 @@ def _say(look: Look, *, as_json: bool) -> None:
 def lines_of(look: Look) -> Iterator[str]:
     """A look in words."""
     from askance.evals.tables import shown_figure
-    from askance.replay import visible
+    from askance.terminal import printable
 
     of = "" if look.total is None else f" of {look.total:,}"
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in look.outcomes.items())
-    yield visible(f"{look.task}: {look.done:,}{of} samples{f': {outcomes}' if outcomes else ''}.")
+    yield printable(f"{look.task}: {look.done:,}{of} samples{f': {outcomes}' if outcomes else ''}.")
     if look.figure is not None:
-        yield visible(f"{look.figure.metric} {shown_figure(look.figure)}")
+        yield printable(f"{look.figure.metric} {shown_figure(look.figure)}")
     yield " · ".join(_spent(look))
     yield _state(look)
     for slow in look.slow:
         error = f", {_line(slow.error)}" if slow.error else ""
         link = f", {slow.link}" if slow.link else ""
-        yield visible(f"slow: {slow.seconds:.1f} s, {slow.sample}{link}{error}")
+        yield printable(f"slow: {slow.seconds:.1f} s, {slow.sample}{link}{error}")
     for error in look.errors:
-        yield visible(f"{error.outcome}: {error.sample}{f', {_line(error.reason)}' if error.reason else ''}")
+        yield printable(f"{error.outcome}: {error.sample}{f', {_line(error.reason)}' if error.reason else ''}")
 
 
 def _spent(look: Look) -> Iterator[str]:

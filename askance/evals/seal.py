@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from askance.errors import ConfigError
-from askance.trust import memory, refuse_stranger
+from askance.trust import check_owner, consent_file
 
 _LENGTH = 32
 """Bytes of the key, and of a seal."""
@@ -54,13 +54,13 @@ def _seal(file: Path, key: bytes) -> str:
 
 
 def _place() -> Path:
-    return memory().with_name("seal.key")
+    return consent_file().with_name("seal.key")
 
 
 def _key() -> bytes | None:
     """This user's key; None where there is none, or where it is not the user's own."""
     try:
-        refuse_stranger(_place(), "The key of your seals,")
+        check_owner(_place(), "The key of your seals,")
         key = _place().read_bytes()
     except (OSError, RuntimeError, ConfigError):  # RuntimeError: nobody knows where the user's home is
         return None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from askance.errors import UsageError
 from askance.evals.figures import CONVENTIONS, Convention, Figure
 from askance.evals.spreadsheet import cell
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -250,7 +250,7 @@ def _values(cell: Cell, of_figures: bool) -> list[object]:  # noqa: FBT001  # of
 def _field(value: object) -> object:
     if not isinstance(value, str):
         return "" if value is None else value
-    return cell(visible(value))
+    return cell(printable(value))
 
 
 def _piped(cells: Iterator[str]) -> str:
@@ -258,7 +258,7 @@ def _piped(cells: Iterator[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(visible(text).split())
+    return " ".join(printable(text).split())
 
 
 def _markdown(text: str) -> str:

@@ -33,7 +33,7 @@ from askance.images import ImagePolicy, policy
 from askance.models.backend import load
 from askance.models.settings import DTYPES, RUNGS, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
 from askance.models.spec import SETTLED, Spec, checked_endpoint, nearest
-from askance.trust import Consent, effects_of, refuse_stranger
+from askance.trust import Consent, check_owner, effects_of
 
 TOP_KEYS = ("llm", "local", "models", "prompts", "store", "vlm")
 FILE_NAME = "askance.toml"
@@ -105,10 +105,10 @@ class Config:
         """
         if self.path is None:
             return self
-        refuse_stranger(self.path, "The settings file")
+        check_owner(self.path, "The settings file")
         for name, folder in (("prompts", self.prompts), ("store", self.store)):
             if folder is not None:
-                refuse_stranger(folder, f"The folder {name!r} of {self.path.name!r},")
+                check_owner(folder, f"The folder {name!r} of {self.path.name!r},")
         return replace(self, found=True, asks=asks)
 
     def consent(self, name: str, changes: Mapping[str, Any]) -> Consent | None:

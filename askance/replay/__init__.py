@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from askance.replay.location import STORE_VARIABLE, find_store
 from askance.replay.records import KINDS, Mode, Record, RecordKind, Records
 from askance.replay.store import DAMAGED_HINT, Store, sound
-from askance.replay.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from askance.replay.cassette import ImportCounts, export_cassette, import_cassette
@@ -107,8 +106,6 @@ __all__ = [
     "sound",
     "stats",
     "verify",
-    "visible",
-    "visible_json",
     "worth",
 ]
 

@@ -21,7 +21,7 @@ from askance.images import Image
 from askance.replay.reading import check_cassette, read_cassette
 from askance.replay.records import Record, RecordKind, Records
 from askance.replay.selection import select
-from askance.replay.visible import visible_json
+from askance.terminal import printable_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ def export_cassette(
     chosen = select(records, kind=kind, model=model, keys=keys, since=since)
     if not ordered and not isinstance(records, Records):
         chosen = iter(sorted(chosen, key=lambda record: record.key))
-    shown = str if isinstance(target, (str, Path)) else visible_json
+    shown = str if isinstance(target, (str, Path)) else printable_json
     with _writing(target) as file:
         return _write(chosen, file, images or {}, shown=shown)
 

@@ -25,7 +25,7 @@ from typing import Protocol, TypeVar
 
 from askance.process_lock import ProcessLock, has_ended
 from askance.replay.disk import make_folder
-from askance.replay.visible import visible
+from askance.terminal import printable
 
 T = TypeVar("T")
 
@@ -282,7 +282,7 @@ class StoreLeases:
             return False
         if name not in self._said:
             self._said.add(name)
-            _log.warning("Some calls wait for the batch %s, which has asked for them already.", visible(name))
+            _log.warning("Some calls wait for the batch %s, which has asked for them already.", printable(name))
         return True
 
     def _lives(self, worker: _Worker, owner: int) -> bool:

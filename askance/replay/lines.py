@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.documents import UnreadableDocument, misfit, parse_json
 from askance.errors import StoreError
 from askance.replay.records import MAX_DIGITS, plain_object
-from askance.replay.visible import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -78,4 +78,4 @@ def check_form(form: Mapping[str, Any]) -> None:
         StoreError: it does not fit; the message names the place.
     """
     if (wrong := misfit(form, SCHEMA, whole="the record")) is not None:
-        raise StoreError(visible(wrong))
+        raise StoreError(printable(wrong))

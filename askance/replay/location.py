@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from askance.errors import StoreError
-from askance.trust import refuse_stranger
+from askance.trust import check_owner
 
 STORE_VARIABLE = "ASKANCE_STORE"
 STORE_FOLDER = ".askance"
@@ -31,7 +31,7 @@ def find_store(path: Path | str | None = None) -> Path:
         return Path(named).expanduser().absolute()
     found = store_from(Path.cwd())
     for place in (found, found / DATABASE):
-        refuse_stranger(place, "The record store", kind=StoreError)
+        check_owner(place, "The record store", kind=StoreError)
     return found
 
 

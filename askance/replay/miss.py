@@ -18,7 +18,7 @@ from askance.replay.nearest import Neighbours, nearest_key
 from askance.replay.records import Record, RecordKind, Records, model_name, plain_object
 from askance.replay.store import DAMAGED_HINT, sound
 from askance.replay.verifying import check_record
-from askance.replay.visible import visible
+from askance.terminal import printable
 
 CONTEXT = 2
 """Equal lines shown before and after a difference."""
@@ -199,7 +199,7 @@ def _title(key: str, request: Mapping[str, Any]) -> str:
     words = ""
     with suppress(AttributeError, TypeError):  # the form of no request
         words = textwrap.shorten(next(_texts(request), "")[:500], 48, placeholder="…")
-    said = ", ".join(part for part in (visible(model_name(request)), repr(words) if words else "") if part)
+    said = ", ".join(part for part in (printable(model_name(request)), repr(words) if words else "") if part)
     return f"{key[:12]} ({said})" if said else key[:12]
 
 
@@ -219,7 +219,7 @@ def _text(value: object) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return [visible(piece) for line in text.split("\n") for piece in _folded(line)]
+    return [printable(piece) for line in text.split("\n") for piece in _folded(line)]
 
 
 def _folded(line: str) -> Iterator[str]:

@@ -32,7 +32,7 @@ from askance.replay.location import find_store, store_from
 from askance.replay.mounts import refuse_network
 from askance.replay.reader import Reader, Row
 from askance.replay.records import MAX_DIGITS, Record, RecordKind, Records, check_key, response_in
-from askance.trust import warn_of_open
+from askance.trust import warn_world_writable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -83,7 +83,7 @@ class Store:
             refuse_network(store.folder)
         store._reader.check()
         for place in (store.folder, store.folder / DATABASE):
-            warn_of_open(place)
+            warn_world_writable(place)
         return store
 
     @classmethod

@@ -26,7 +26,7 @@ from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.tables import shown_value
 from askance.evals.unwritable import writing_to
-from askance.replay import visible
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -70,7 +70,7 @@ def environment() -> Environment:
 
 
 def _plain(value: object) -> str:
-    return visible(str(value))
+    return printable(str(value))
 
 
 def _cut(text: str, most: int) -> str:
@@ -108,7 +108,7 @@ def _shown(value: Any) -> Any:
 
     In an attribute, which holds no elements, `plain` writes them out before.
     """
-    if not isinstance(value, str) or hasattr(value, "__html__") or visible(value) == value:
+    if not isinstance(value, str) or hasattr(value, "__html__") or printable(value) == value:
         return value
     return _Marked(value)
 
@@ -122,7 +122,7 @@ class _Marked:
     def __html__(self) -> str:
         """What takes the place of an escape."""
         return "".join(
-            escape(each) if visible(each) == each else f"<span class=unseen>U+{ord(each):04X}</span>"
+            escape(each) if printable(each) == each else f"<span class=unseen>U+{ord(each):04X}</span>"
             for each in self._text  # with no quotes of its own, so that it would end no attribute either
         )
 

@@ -12,7 +12,7 @@ from jinja2 import UndefinedError
 
 from askance.evals.report.document import address, block, packed_block, render, safe_json
 from askance.evals.report.tables import Link, Sortable
-from askance.replay import visible
+from askance.terminal import printable
 from tests.evals.report.runs import HOSTILE, Parsed
 
 TEMPLATES = {
@@ -52,7 +52,7 @@ def test_an_attribute_holds_all_that_it_is_given_and_nothing_more(given: str) ->
 
     (bar,) = [each for tag, each in parsed.elements if tag == "svg"]
     assert bar.keys() == {"class", "width", "height", "role", "aria-label"}
-    assert bar["aria-label"] == visible(given)
+    assert bar["aria-label"] == printable(given)
 
 
 def test_a_template_says_what_it_misses() -> None:

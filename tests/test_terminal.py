@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from askance.replay import visible
+from askance.terminal import printable
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from askance.replay import visible
     ids=["plain", "escape", "c1", "override", "isolates", "tags", "surrogate", "scripts"],
 )
 def test_what_could_deceive_the_eye_is_written_out(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert printable(text) == shown

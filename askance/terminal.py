@@ -1,9 +1,10 @@
-"""Text from outside, made safe to show on a terminal."""
+"""The terminal: text from outside made safe to show there, and a question to the user."""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed: terminal escapes begin here
@@ -12,7 +13,7 @@ _UNSEEN = re.compile(
 )
 
 
-def visible(text: str) -> str:
+def printable(text: str) -> str:
     """`text` with everything that could move the cursor, reorder or hide other text written as an escape.
 
     Line feeds and tabs stay, and so do the joiners (U+200C, U+200D) that scripts and emoji need.
@@ -20,9 +21,21 @@ def visible(text: str) -> str:
     return text if text.isprintable() else _UNSEEN.sub(lambda match: _escape(ord(match.group())), text)
 
 
-def visible_json(text: str) -> str:
+def printable_json(text: str) -> str:
     """JSON text in which the same marks are written as JSON's own escapes: it says what it said."""
     return text if text.isprintable() else _UNSEEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
+
+
+def has_terminal() -> bool:
+    """Whether the user can be asked: input and messages are both on a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str) -> bool:
+    """Whether the user answers a question at the terminal with yes."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _escape(code: int) -> str:
