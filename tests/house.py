@@ -7,7 +7,8 @@ turn a folder of sources into arrows, one for each import; each check goes from 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
@@ -313,3 +314,37 @@ def without_way_out(modules: Iterable[Module]) -> list[str]:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in OVER_INPUT
         if not any(keyword.arg in {"hint", None} for keyword in call.keywords)
     ]
+
+
+# --- names ---
+
+ENDINGS = re.compile(r"(?:ations?|ings?|ed|ers?|ors?|e?s|e)$")
+"""Endings by which two words of one stem differ."""
+
+
+def twins(modules: Mapping[str, Module]) -> list[str]:
+    """Siblings whose names differ in number or ending alone: nobody can guess which of them holds a thing."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in modules:
+        folder, _, stem = name.rpartition(".")
+        found.setdefault((folder, ENDINGS.sub("", stem)), []).append(stem)
+    return [f"{folder}: {', '.join(stems)}" for (folder, _), stems in found.items() if len(stems) > 1]
+
+
+def namesakes(modules: Mapping[str, Module]) -> list[str]:
+    """Names of public classes that stand in two modules, and where."""
+    found: dict[str, list[str]] = {}
+    for module in modules.values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module.name)
+    return [f"{name}: {', '.join(places)}" for name, places in found.items() if len(places) > 1]
+
+
+def basenames(modules: Mapping[str, Module]) -> list[str]:
+    """Names of modules that stand twice below one room, and where."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in modules:
+        if name.count(".") > 1:
+            found.setdefault((name.split(".")[1], name.rpartition(".")[2]), []).append(name)
+    return [", ".join(places) for places in found.values() if len(places) > 1]
