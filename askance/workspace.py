@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 from askance import models
 from askance.errors import UsageError
 from askance.images import policy
-from askance.models import Budget, Config, Engine, Purse, get_model
+from askance.models import Budget, BudgetGuard, Config, Engine, get_model
 from askance.prompts import PromptLibrary
 from askance.replay import STORE_VARIABLE, Mode, Store
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from askance.chat import Outcome
     from askance.models import Model
     from askance.models.events import Observer
-    from askance.models.settings import Rung
+    from askance.models.settings import OutputMode
 
 Role: TypeAlias = Literal["vlm", "llm"]
 """What a model is for: it sees the picture, or it reads words."""
@@ -58,7 +58,7 @@ class Workspace:
     """Calls to one endpoint per minute."""
     tpm: float | None = None
     """Tokens per minute, in and out."""
-    protocol: Rung | None = None
+    protocol: OutputMode | None = None
     """Form in which answers are asked for."""
     image_policy: str | None = None
     """How pictures are prepared: `clean` or `original`."""
@@ -121,10 +121,10 @@ class Workspace:
         Raises:
             UsageError: settings that contradict each other, or a budget that cannot be read.
         """
-        purse, budget = None, None if self.budget is None else Budget.parse(self.budget)
+        guard, budget = None, None if self.budget is None else Budget.parse(self.budget)
         if budget is not None and not self.plan:
             ledger = self.ledger or self.records.folder / "budgets" / f"{self.name}.db"
-            purse = Purse(models.Ledger(ledger, budget))
+            guard = BudgetGuard(models.Ledger(ledger, budget))
         return Engine(
             mode=self.mode,
             records=self.records,
@@ -134,14 +134,14 @@ class Workspace:
             tpm=self.tpm,
             image_policy=policy(self.image_policy) if self.image_policy else None,
             protocol=self.protocol,
-            purse=purse,
+            budget=guard,
             observers=self.observers,
         )
 
     def keep_budget(self, file: Path) -> None:
         """Has `file` note what is spent; to be said before the first call."""
-        if self.engine.purse is not None:
-            self.engine.purse.ledger.path = file
+        if self.engine.budget is not None:
+            self.engine.budget.ledger.path = file
 
     def model(self, name: str) -> Model:
         """The model of a spec (`openai:gpt-4o`) or a name of the settings file; what is named twice is one model.
@@ -165,8 +165,8 @@ class Workspace:
     def close(self) -> None:
         """Closes what was opened."""
         made = vars(self)
-        if "engine" in made and self.engine.purse is not None:
-            self.engine.purse.close()
+        if "engine" in made and self.engine.budget is not None:
+            self.engine.budget.close()
         if "records" in made:
             self.records.close()
 

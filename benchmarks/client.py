@@ -31,7 +31,7 @@ async def main(given: argparse.Namespace) -> None:
             timeout=given.timeout,
         )
         model = get_model(f"openai:bench@{given.url}", identity="bench", engine=engine)
-        await model.rung()
+        await model.output_mode()
         chain = action_reason(model)
         start, cpu, outcomes = time.monotonic(), time.process_time(), Counter[str]()
         async for reading in chain.read_all({"image": path, "options": options} for path in paths):

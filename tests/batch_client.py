@@ -18,7 +18,7 @@ from askance.chains import Chain, Reading, action_reason
 from askance.chains.batches import read_in_batches
 from askance.chains.line import line_of
 from askance.images import prepare
-from askance.models import Budget, Engine, Ledger, Purse, get_model
+from askance.models import Budget, BudgetGuard, Engine, Ledger, get_model
 from askance.models.batch.jobs import Job
 from askance.models.batch.policy import BatchNews, BatchPolicy
 from askance.replay import Store
@@ -69,8 +69,8 @@ class Run:
 
     def chain(self, *, store: str = "store", observers: Sequence[Callable[..., None]] = ()) -> tuple[Chain, Engine]:
         records = Store.open(self.place / store)
-        purse = None if self.budget is None else Purse(self.ledger)
-        engine = Engine(records=records, observers=list(observers), purse=purse, **self.engine)
+        guard = None if self.budget is None else BudgetGuard(self.ledger)
+        engine = Engine(records=records, observers=list(observers), budget=guard, **self.engine)
         model = get_model(f"openai:gpt-4o@{self.url}", engine=engine, **self.settings)
         return action_reason(model, model), engine
 

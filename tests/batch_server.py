@@ -44,7 +44,7 @@ BATCH_EXPIRED = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class ErrorContext:
     """A request: what it is about, by its address, and what it brings."""
 
     step: Step
@@ -136,7 +136,7 @@ class BatchServer:
 
     # --- requests ---
 
-    def reply(self, asked: Asked) -> Reply:
+    def reply(self, asked: ErrorContext) -> Reply:
         match asked.step:
             case "upload" | "files" | "content" | "delete":
                 return self._of_files(asked)
@@ -150,7 +150,7 @@ class BatchServer:
                 self.chats.append(json.loads(asked.body))
                 return self._answered(json.loads(asked.body))
 
-    def _of_files(self, asked: Asked) -> Reply:
+    def _of_files(self, asked: ErrorContext) -> Reply:
         if asked.step == "upload":
             return self._upload(asked.body, asked.kind)
         if asked.step == "files":
@@ -163,7 +163,7 @@ class BatchServer:
         del self.files[asked.name]
         return Reply(body={"id": asked.name, "object": "file", "deleted": True})
 
-    def _of_batch(self, asked: Asked) -> Reply:
+    def _of_batch(self, asked: ErrorContext) -> Reply:
         made = self.batches.get(asked.name)
         if made is None:
             return _unknown("batch", asked.name)
@@ -306,7 +306,7 @@ class BatchServer:
         if said is not None:
             return said
         with self._lock:
-            reply = self.reply(Asked(step, name, query, body, kind))
+            reply = self.reply(ErrorContext(step, name, query, body, kind))
             reply = Reply(status=reply.status, body=reply.payload, headers=reply.headers)
         said = self.fault(step, "after") if self.fault else None
         return reply if said is None else said

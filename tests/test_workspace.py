@@ -51,13 +51,13 @@ def test_where_nothing_is_asked_nothing_is_written(work: Workspace, own_place: P
 
 def test_a_budget_is_kept_where_it_is_said_and_a_plan_has_none(own_place: Path) -> None:
     with Workspace(budget="5calls", name="here") as work:
-        purse = work.engine.purse
-        assert purse is not None
-        assert purse.ledger.path == work.records.folder / "budgets" / "here.db"
+        guard = work.engine.budget
+        assert guard is not None
+        assert guard.ledger.path == work.records.folder / "budgets" / "here.db"
         work.keep_budget(own_place / "there.db")
-        assert purse.ledger.path == own_place / "there.db"
+        assert guard.ledger.path == own_place / "there.db"
 
-    assert Workspace(budget="5calls", plan=True).engine.purse is None
+    assert Workspace(budget="5calls", plan=True).engine.budget is None
     with pytest.raises(UsageError, match="is no budget"):
         _ = Workspace(budget="much", plan=True).engine
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.chat import JsonObject
-    from askance.models import ModelLike, Rung
+    from askance.models import ModelLike, OutputMode
     from askance.prompts import PromptLibrary
 
 JudgeForm: TypeAlias = Literal["rubric", "short"]
@@ -113,7 +113,7 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
         }
 
     @override
-    def _read(self, text: str, subject: EquivalenceQuestion, rung: Rung) -> Verdict:
+    def _read(self, text: str, subject: EquivalenceQuestion, rung: OutputMode) -> Verdict:
         """JSON counts only as the whole reply, and no verdict that stands in the texts: it may be the candidate's."""
         said = judged(text, subject.reference, subject.candidate, subject.question)
         if rung == "paper":

@@ -97,7 +97,7 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
 
     Takes a `NegativeQuestion`. A reply that repeats a true statement, but for case, punctuation and blanks, cannot be
     read: it is asked again once and then `invalid`. Another negative of the same statement is another draw:
-    `with drawing(n): …`, or `count` of them in one call.
+    `with use_draw(n): …`, or `count` of them in one call.
 
     Args:
         kind: what is changed.

@@ -12,7 +12,7 @@ from askance import statistics
 from askance.agents.judge import QUESTION
 from askance.agents.judging import Judge, Verdict, canonical_judge
 from askance.errors import UsageError
-from askance.models import drawing
+from askance.models import use_draw
 from askance.models.scope import scope
 from askance.tools import Value
 
@@ -75,7 +75,7 @@ class Panel:
         first = scope().draw * self.draws  # so that a panel, too, can be drawn several times
 
         async def one(judge: Judge, draw: int) -> Verdict:
-            with drawing(first + draw):
+            with use_draw(first + draw):
                 return await judge.judge(reference, candidate, question=question)
 
         members = [one(judge, draw) for judge in self.judges for draw in range(self.draws)]

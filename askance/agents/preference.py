@@ -19,7 +19,7 @@ from askance.tools import Value
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject, Outcome
-    from askance.models import ModelLike, Rung
+    from askance.models import ModelLike, OutputMode
     from askance.prompts import PromptLibrary
 
 Place: TypeAlias = Literal["first", "second", "same"]
@@ -132,7 +132,7 @@ class PreferenceNode(Node[PreferenceQuestion, Said]):
         }
 
     @override
-    def _read(self, text: str, subject: PreferenceQuestion, rung: Rung) -> Said:
+    def _read(self, text: str, subject: PreferenceQuestion, rung: OutputMode) -> Said:
         """JSON counts only as the whole reply, and nothing that stands in the texts: it may be an answer's."""
         said = judged(text, subject.first, subject.second, subject.question)
         if rung == "paper":

@@ -117,7 +117,7 @@ def place_of(chain: Chain) -> Path:
         UsageError: its records are in no folder.
     """
     models = models_of(chain)
-    place = models[0].engine.shelf.records.folder
+    place = models[0].engine.recorder.records.folder
     if place is None:
         raise UsageError("The records are in no folder that could keep the batches as well.", hint="Give `folder`.")
     asked: JsonObject = {

@@ -20,20 +20,20 @@ from askance.chains.reading import LINKS
 from askance.chat import canonical_json
 from askance.errors import BadImage, UsageError
 from askance.images import Image
-from askance.models import Capabilities, Price, drawing
+from askance.models import Capabilities, Price, use_draw
 from askance.models.capabilities import endpoint_key
 from askance.models.encoders import embedder, scorer
 from askance.models.estimate import (
     NOTHING,
     UNSEEN_ANSWER,
-    Kind,
-    Mean,
-    Measured,
-    Spread,
+    CallKind,
+    Range,
+    RunningMean,
+    TokenStatistics,
     answer_limit,
-    measure,
     size_of,
     text_tokens,
+    token_statistics,
 )
 from askance.models.scope import Pending, on_miss
 from askance.nodes import Node, Result
@@ -69,9 +69,9 @@ class LinkPlan:
     """Calls to be made whose request is known."""
     below: int
     """Calls to be made that depend on answers which are not there yet."""
-    input: Spread
+    input: Range
     """Tokens of all calls to be made."""
-    output: Spread
+    output: Range
     measured: bool
     """Whether the length of answers is that of answers on record, not an estimate."""
     computed: bool = False
@@ -83,7 +83,7 @@ class LinkPlan:
         return self.known + self.below
 
     @property
-    def dollars(self) -> Spread | None:
+    def dollars(self) -> Range | None:
         """US dollars online; None where no price is known."""
         if self.price is None:
             return None
@@ -116,17 +116,17 @@ class Plan:
         return sum(link.calls for link in self.links)
 
     @property
-    def input(self) -> Spread:
+    def input(self) -> Range:
         """Tokens in."""
         return sum((link.input for link in self.links), NOTHING)
 
     @property
-    def output(self) -> Spread:
+    def output(self) -> Range:
         """Tokens out."""
         return sum((link.output for link in self.links), NOTHING)
 
     @property
-    def dollars(self) -> Spread | None:
+    def dollars(self) -> Range | None:
         """US dollars online for the calls that have a known price; see `unpriced` for the others.
 
         None where calls are to be made and none of them has a known price: that is not known, not nothing.
@@ -136,7 +136,7 @@ class Plan:
         return sum((link.dollars for link in self.links if link.dollars is not None), NOTHING)
 
     @property
-    def batch_dollars(self) -> Spread | None:
+    def batch_dollars(self) -> Range | None:
         """As `dollars`, by the batch interface of those that have one; None where none has."""
         if not any(link.calls and link.price is not None and link.price.batch for link in self.links):
             return None
@@ -224,11 +224,11 @@ class Role:
     counted: set[str]
     """Keys of what the planner has counted, for whatever role."""
     hits: int = 0
-    input: Mean = field(default_factory=Mean)
-    output: Mean = field(default_factory=Mean)
+    input: RunningMean = field(default_factory=RunningMean)
+    output: RunningMean = field(default_factory=RunningMean)
     """Tokens of the answers on record."""
     known: int = 0
-    known_input: Spread = NOTHING
+    known_input: Range = NOTHING
     """Calls to be made whose request is known, and their estimate."""
     below: int = 0
     below_text: int = 0
@@ -291,17 +291,17 @@ class Role:
                     self.input.add(call.usage.input)
                     self.output.add(call.usage.output)
 
-    def line(self, like: Measured) -> LinkPlan:
+    def line(self, like: TokenStatistics) -> LinkPlan:
         """Its line in a plan.
 
         Args:
             like: what calls like its own took on record.
         """
         node, price, calls = self.node, self.node.model.price, self.known + self.below
-        output = self.output.spread or like.output.spread
+        output = self.output.range or like.output.range
         known = self.known_input
         if like.factor is not None:
-            known = Spread(0.9, 1.0, 1.1) * (known.expected * like.factor)
+            known = Range(0.9, 1.0, 1.1) * (known.expected * like.factor)
         answer, limit = output or UNSEEN_ANSWER, float(self.limit or _limit(node))
         return LinkPlan(
             link=self.name,
@@ -310,22 +310,22 @@ class Role:
             hits=self.hits,
             known=self.known,
             below=self.below,
-            input=known + (self.input.spread or like.input.spread or self._unseen()) * self.below,
-            output=Spread(*(min(each, limit) for each in (answer.low, answer.expected, answer.high))) * calls,
+            input=known + (self.input.range or like.input.range or self._unseen()) * self.below,
+            output=Range(*(min(each, limit) for each in (answer.low, answer.expected, answer.high))) * calls,
             measured=output is not None,
         )
 
-    def _unseen(self) -> Spread:
+    def _unseen(self) -> Range:
         """Tokens of one call whose texts cannot be known and that has no like on record."""
         node = self.node
         form = "text" if node.model.protocol == "paper" else "json"
         prompt = node.prompts.find(node.prompt_name, form=form, family=node.model.family)
         known = prompt.path.stat().st_size + self.below_text / max(self.below, 1)
-        return Spread.around(text_tokens(round(known + _UNSEEN_TEXT.get(self.name, UNSEEN_TEXT))).expected)
+        return Range.around(text_tokens(round(known + _UNSEEN_TEXT.get(self.name, UNSEEN_TEXT))).expected)
 
 
 def _limit(node: Node[Any, Any]) -> int:
-    return node.model.settings.sampling.max_tokens or node.model.room(node.max_tokens)
+    return node.model.settings.sampling.max_tokens or node.model.answer_limit(node.max_tokens)
 
 
 class Planner:
@@ -338,7 +338,7 @@ class Planner:
         unit: what is gone through, such as `pair`.
     """
 
-    told = False
+    reports_hits = False
 
     def __init__(self, *, unit: str = "image") -> None:
         self._unit = unit
@@ -444,7 +444,7 @@ class Planner:
         lines: dict[tuple[str, ModelId], LinkPlan] = {}
         for role in self._roles.values():
             model = role.node.model
-            line = role.line(found[id(model.engine)].get((model.id, role.node.prompt)) or Measured())
+            line = role.line(found[id(model.engine)].get((model.id, role.node.prompt)) or TokenStatistics())
             before = lines.get((role.name, model.id))
             lines[role.name, model.id] = line if before is None else _sum(before, line)
         links = [*lines.values(), *self._computed.values()]
@@ -462,13 +462,13 @@ class Planner:
             unit=self._unit,
         )
 
-    def _measured(self) -> Mapping[int, Mapping[Kind, Measured]]:
+    def _measured(self) -> Mapping[int, Mapping[CallKind, TokenStatistics]]:
         """By engine, which has records of its own: what calls like those of its nodes took."""
-        found: defaultdict[int, Mapping[Kind, Measured]] = defaultdict(dict)
+        found: defaultdict[int, Mapping[CallKind, TokenStatistics]] = defaultdict(dict)
         engines = {id(role.node.model.engine): role.node.model.engine for role in self._roles.values() if role.known}
         for name, engine in engines.items():
             models = {role.node.model.id for role in self._roles.values() if role.node.model.engine is engine}
-            found[name] = measure(engine.shelf.records, models)
+            found[name] = token_statistics(engine.recorder.records, models)
         return found
 
 
@@ -533,7 +533,7 @@ class ChainWalk:
             draw: that is asked for.
         """
         self._draw = draw
-        with drawing(draw):
+        with use_draw(draw):
             reading = await self._walked.read(source)
         self.readings += 1
         self.unusable += any(result.error == BadImage.__name__ for result in reading.links.values())

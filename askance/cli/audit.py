@@ -97,7 +97,7 @@ async def _audited(asked: Auditing, work: Workspace, *, sets: Sequence[OptionSet
     judging, blind = (None if name is None else work.model(name) for name in (asked.judge, asked.blind))
     embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
     if judging is not None:
-        await judging.rung()
+        await judging.output_mode()
     judge = None
     if judging is not None:
         judge = judge_equivalence(judging, form=asked.judge_form, prompts=work.library)

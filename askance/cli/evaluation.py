@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from askance.evals import Run, Task
     from askance.evals.evaluation import Progress as Done
     from askance.evals.tasks import Definition
-    from askance.models import Engine, Purse
+    from askance.models import BudgetGuard, Engine
     from askance.workspace import Workspace
 
 _GENERAL = ("limit", "ids", "control")
@@ -211,8 +211,8 @@ class _Evaluating:
         finally:
             watching.close()
         self._say(run, watching)
-        if self._engine.purse is not None:
-            asyncio.run(self._say_budget(run, self._engine.purse))
+        if self._engine.budget is not None:
+            asyncio.run(self._say_budget(run, self._engine.budget))
         return OK if run.totals["outcomes"].keys() <= {"answered"} and not run.left else SOME
 
     async def _evaluated(self, watching: Watching) -> Run:
@@ -248,10 +248,10 @@ class _Evaluating:
             file=sys.stderr,
         )
 
-    async def _say_budget(self, run: Run, purse: Purse) -> None:
+    async def _say_budget(self, run: Run, guard: BudgetGuard) -> None:
         """Says what was spent and, where that stopped the run, what is left to do and what it would cost."""
-        await asyncio.to_thread(purse.close)
-        balance, budget = await asyncio.to_thread(purse.ledger.balance), purse.ledger.budget
+        await asyncio.to_thread(guard.close)
+        balance, budget = await asyncio.to_thread(guard.ledger.balance), guard.ledger.budget
         lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
         print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
         if run.left:

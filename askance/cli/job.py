@@ -22,7 +22,7 @@ from askance.cli.inputs import Options, find_pictures, read_options
 from askance.errors import FATAL, BadImage, CallError, ConfigError, OverBudget, UsageError
 from askance.images import Image
 from askance.models.capabilities import endpoint_key
-from askance.models.counters import Counting
+from askance.models.counters import RunCounters
 
 if TYPE_CHECKING:
     from askance.chains import Given, Reading
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from askance.cli.tally import Tally
     from askance.evals import RunFolder
     from askance.models import Engine, Model
-    from askance.models.budget import Purse
+    from askance.models.budget import BudgetGuard
     from askance.prompts import PromptLibrary
     from askance.replay import Records, Store
     from askance.workspace import Workspace
@@ -57,7 +57,7 @@ class Running:
         self._folder = folder
         self._finished: Mapping[str, Mapping[str, Any]] = folder.finished if folder is not None else {}
         self._show = show
-        self._purse = models[0].engine.purse if models else None
+        self._guard = models[0].engine.budget if models else None
         self._left: list[tuple[Path, Options | None]] = []
         """Pictures that the budget had nothing left for."""
 
@@ -67,7 +67,7 @@ class Running:
         Raises:
             CannotStart: a model cannot be asked at all.
         """
-        counting = await Counting.begun(self._models)
+        counting = await RunCounters.begun(self._models)
         try:
             try:
                 await self._read(pictures, options)
@@ -103,7 +103,7 @@ class Running:
         """Learns the form of asking of every model, before pictures are read."""
         try:
             for model in self._models:
-                await model.rung()
+                await model.output_mode()
         except CallError as error:
             raise CannotStart(error.message, hint=error.hint) from error
 
@@ -117,7 +117,7 @@ class Running:
         unread = [
             sample for sample in zip(pictures, options, strict=True) if sample[0].as_posix() not in self._finished
         ]
-        begun = takewhile(lambda _: self._purse is None or not self._purse.used_up, inputs_of(unread))
+        begun = takewhile(lambda _: self._guard is None or not self._guard.used_up, inputs_of(unread))
         if self._batches is None:
             stream = self._chain.read_all(begun)
         else:
@@ -139,7 +139,7 @@ class Running:
 
     def _beyond_budget(self, reading: Reading) -> bool:
         """Whether the budget had nothing left for a call of it."""
-        results = () if self._purse is None else reading.links.values()
+        results = () if self._guard is None else reading.links.values()
         return any(result.error == OverBudget.__name__ for result in results)
 
     def _stop_if_hopeless(self, line: Mapping[str, Any]) -> None:
@@ -157,18 +157,18 @@ class Running:
     async def _end(self) -> int:
         if self._folder is not None:
             endpoints = [endpoint_key(model.id) for model in self._models]
-            self._folder.finish(self._models[0].engine.shelf.records if self._models else None, also=endpoints)
+            self._folder.finish(self._models[0].engine.recorder.records if self._models else None, also=endpoints)
         self._show.summary()
         if self._folder is not None:
             print(f"The run is in {self._folder.path}.", file=sys.stderr)
-        if self._purse is not None:
-            await self._say_budget(self._purse)
+        if self._guard is not None:
+            await self._say_budget(self._guard)
         return SOME if self._show.unanswered or self._left else OK
 
-    async def _say_budget(self, purse: Purse) -> None:
+    async def _say_budget(self, guard: BudgetGuard) -> None:
         """Says what was spent and, where that stopped the run, what is left to do and what it would cost."""
-        await asyncio.to_thread(purse.close)
-        balance, budget = await asyncio.to_thread(purse.ledger.balance), purse.ledger.budget
+        await asyncio.to_thread(guard.close)
+        balance, budget = await asyncio.to_thread(guard.ledger.balance), guard.ledger.budget
         lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
         print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
         if self._left:

@@ -74,7 +74,7 @@ def card_by(asked: Carding, calls: ModelCalls) -> int:
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
             return INTERRUPTED
-        used_up = work.engine.purse is not None and work.engine.purse.used_up
+        used_up = work.engine.budget is not None and work.engine.budget.used_up
     rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
     if asked.as_json:
         print(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
@@ -149,7 +149,7 @@ async def _card(
     """
     try:
         for each in judges:
-            await each.model.rung()
+            await each.model.output_mode()
         return await judge_card(
             judge,
             labels,

@@ -56,11 +56,11 @@ def check(
     from askance.terminal import printable
 
     if as_json:
-        about = {"model": str(model.id), "asks_by": found.rung, "at": at, "asked_now": recorded is None}
+        about = {"model": str(model.id), "asks_by": found.output_mode, "at": at, "asked_now": recorded is None}
         print(json_text({**about, **found.canonical()}))
         return
     where = f"{at}, kept in {records.name}" if at else "now, and not kept"
-    print(printable(f"{model.id}\n" + "\n".join(_rows(found.canonical(), rung=found.rung, asked=where))))
+    print(printable(f"{model.id}\n" + "\n".join(_rows(found.canonical(), rung=found.output_mode, asked=where))))
     if recorded is not None:
         print(printable(f"This is what is on record; `askance models check {spec} --refresh` asks again."))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.models import Engine
     from askance.models.batch.policy import BatchNews
-    from askance.models.estimate import Spread
+    from askance.models.estimate import Range
 
 
 def plan_text(plan: Plan, engine: Engine) -> str:
@@ -67,7 +67,7 @@ def _table(plan: Plan) -> Iterator[str]:
     yield _row("", "", width, (plan.hits, plan.calls, plan.input, plan.output))
 
 
-def _row(link: str, model: str, width: int, counts: tuple[int, int, Spread, Spread]) -> str:
+def _row(link: str, model: str, width: int, counts: tuple[int, int, Range, Range]) -> str:
     hits, calls, tokens_in, tokens_out = counts
     numbers = f"{hits:>11,}{calls:>9,}{round(tokens_in.expected):>13,}{round(tokens_out.expected):>12,}"
     return f"{link:<12}{model:<{width}}{numbers}"
@@ -98,7 +98,7 @@ def _notes(plan: Plan) -> Iterator[str]:
         yield f"{many(plan.unusable, plan.unit)} cannot be used."
 
 
-def _dollars(spread: Spread) -> str:
+def _dollars(spread: Range) -> str:
     expected, low, high = (shown_dollars(value) for value in (spread.expected, spread.low, spread.high))
     return expected if low == high else f"{expected} ({low} to {high})"
 
@@ -114,7 +114,7 @@ def _seconds(plan: Plan, engine: Engine) -> float:
     return plan.seconds(concurrency=engine.places, rpm=engine.rpm, tpm=engine.tpm)
 
 
-def _form(spread: Spread, digits: int) -> JsonObject:
+def _form(spread: Range, digits: int) -> JsonObject:
     return {name: round(getattr(spread, name), digits or None) for name in ("low", "expected", "high")}
 
 

@@ -16,7 +16,7 @@ from askance.evals.run_folder import PROMPTS
 from askance.evals.scoring import bounds_of, scored
 from askance.evals.solving import ChainSolver
 from askance.evals.values import Prediction
-from askance.models.factory import described_model
+from askance.models.factory import model_from_form
 from askance.prompts import overlaid
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def solver_of(run: Run, definition: Definition, *, engine: Engine, models: Mappi
     unknown = [role for role in models if role not in roles]
     if unknown:
         raise UsageError(f"The run {str(run.path)!r} has no {unknown[0]!r}.", hint=f"It has {', '.join(roles)}.")
-    made = {role: models.get(role) or described_model(form, engine) for role, form in roles.items()}
+    made = {role: models.get(role) or model_from_form(form, engine) for role, form in roles.items()}
     kept = run.path / PROMPTS
     with overlaid(kept) if kept.is_dir() else nullcontext():
         solver = definition.solved_by(made, {**run.configuration["options"], "engine": engine})

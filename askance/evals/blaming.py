@@ -23,10 +23,10 @@ from askance.evals.evaluation import stop_if_hopeless
 from askance.evals.predicting import models_of
 from askance.evals.run_folder import write_lines
 from askance.evals.solving import plain, solved
-from askance.models import drawing, run_sync
+from askance.models import run_sync, use_draw
 from askance.models.capabilities import endpoint_key
-from askance.models.counters import Counting
-from askance.models.factory import described_model
+from askance.models.counters import RunCounters
+from askance.models.factory import model_from_form
 
 if TYPE_CHECKING:
     from askance.chains import Plan
@@ -108,7 +108,7 @@ class Blaming:
         """Keeps what models and judges compute within it, however it ends, and gives it with what they did before."""
         scoring, total = self.cases.scoring, dict[str, Any]()
         judges = list(dict.fromkeys(judge.model for judge in scoring.judges))
-        counting = await Counting.begun([*models_of(self._solver), *judges])
+        counting = await RunCounters.begun([*models_of(self._solver), *judges])
         try:
             yield total
         finally:
@@ -118,11 +118,11 @@ class Blaming:
 
     async def _make(self, todo: Sequence[Case], made: dict[str, JsonObject], file: Path, *, told: Told | None) -> int:
         """Makes trials and writes each down; how many the budget had nothing left for."""
-        models, purse, done, reached = models_of(self._solver), self.engine.purse, 0, False
+        models, guard, done, reached = models_of(self._solver), self.engine.budget, 0, False
         for model in models:
             _know(model, self._run)
-            await model.rung()
-        affordable = takewhile(lambda _: purse is None or not purse.used_up, todo)
+            await model.output_mode()
+        affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
         try:
             with file.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
                 async with aclosing(in_order(self._again, affordable, room=lambda: self.engine.places)) as trials:
@@ -147,7 +147,7 @@ class Blaming:
         async def solve(sample: Sample) -> Prediction:
             return self._solver.prediction(await self._solver.chain.ainvoke(case.given), sample)
 
-        with drawing(case.answer.epoch):
+        with use_draw(case.answer.epoch):
             return case, plain(await solved(solve, case.answer.sample))
 
 
@@ -179,7 +179,7 @@ def _know(model: Model, run: Run) -> None:
     """Has a model asked in the form in which the run asked it, where the records do not say."""
     record = None if model.known is not None else run.records.get(endpoint_key(model.id))
     if record is not None:
-        from_run = described_model({**model.form(), "declared": record.response}, model.engine).known
+        from_run = model_from_form({**model.form(), "declared": record.response}, model.engine).known
         if from_run is not None:
             model.engine.endpoints[endpoint_key(model.id)] = from_run
 

@@ -25,7 +25,7 @@ from askance.evals.solving import form_of
 from askance.evals.tasks import Scoring
 from askance.models import Engine, run_sync
 from askance.models.capabilities import endpoint_key
-from askance.models.counters import Counting
+from askance.models.counters import RunCounters
 from askance.models.engine import default_engine
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ async def aevaluate(
         else:
             stream = in_batches(task.solver, batches.folder or folder.path / BATCHES, batches.told)
         folder.keep(PROMPTS, getattr(task.solver, "prompts", {}))
-        counting = await Counting.begun([*models, *task.models.values()])
+        counting = await RunCounters.begun([*models, *task.models.values()])
         try:
             await running.run(turns, models, stream)
         finally:
@@ -133,7 +133,7 @@ async def aevaluate(
             "seed": seed,
         }
         running.answers.clear()  # what is left to do goes through the folder and needs room of its own
-        folder.finish(engine.shelf.records, also=also, more=more)
+        folder.finish(engine.recorder.records, also=also, more=more)
     finally:
         folder.close()
         for each in scoring.closing:
@@ -191,7 +191,7 @@ class _UnderWay:
             for line in self._folder.finished.values():
                 await self._take(line)
             for model in models if unread else ():
-                await model.rung()
+                await model.output_mode()
             async with aclosing(stream(unread)) as predictions:
                 async for turn, prediction in predictions:
                     if _unaffordable(prediction):

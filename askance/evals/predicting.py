@@ -14,7 +14,7 @@ from askance.chains.stream import in_order
 from askance.errors import UsageError
 from askance.evals.solving import ChainSolver, plain, solved
 from askance.evals.values import Prediction, Sample
-from askance.models import drawing
+from askance.models import use_draw
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,13 +62,15 @@ def online(solver: Solver, engine: Engine) -> Stream:
     """Asks as many at once as keep the models busy; begins no more when the budget is used up."""
 
     async def predict(turn: Turn) -> tuple[Turn, Prediction]:
-        with drawing(turn.epoch):
+        with use_draw(turn.epoch):
             return turn, await solved(solver, turn.sample)
 
     def stream(turns: Sequence[Turn]) -> Predictions:
-        purse = engine.purse
+        guard = engine.budget
         return in_order(
-            predict, takewhile(lambda _: purse is None or not purse.used_up, turns), room=lambda: engine.places
+            predict,
+            takewhile(lambda _: guard is None or not guard.used_up, turns),
+            room=lambda: engine.places,
         )
 
     return stream
@@ -95,7 +97,7 @@ def in_batches(solver: Solver, folder: Path, told: Callable[[BatchNews], None] |
             batches = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch), told=told)
             async with aclosing(batches) as readings:
                 for turn in some:
-                    with drawing(epoch):  # for the readings alone: what scores them is of no draw
+                    with use_draw(epoch):  # for the readings alone: what scores them is of no draw
                         reading = await anext(readings)
                     yield turn, plain(solver.prediction(reading, turn.sample))
         await asyncio.to_thread(_remove_empty, folder)

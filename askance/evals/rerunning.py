@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance.chains.stream import in_order
 from askance.evals.run_folder import PROMPTS
 from askance.evals.solving import solved
-from askance.models import Engine, drawing
-from askance.models.factory import described_model
+from askance.models import Engine, use_draw
+from askance.models.factory import model_from_form
 from askance.prompts import overlaid
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def solver_of(run: Run, definition: Definition) -> Solver:
         UsageError: the definition makes its solver only with its data, or the run does not describe its models.
     """
     engine = Engine(mode="replay", records=run.records)
-    models = {role: described_model(form, engine) for role, form in run.configuration["models"].items()}
+    models = {role: model_from_form(form, engine) for role, form in run.configuration["models"].items()}
     samples = list({answer.sample.id: answer.sample for answer in run.answers}.values())
     return definition.solved_by(models, {**run.configuration["options"], "engine": engine, "samples": samples})
 
@@ -97,7 +97,7 @@ async def rerun(run: Run, definition: Definition, *, own_prompts: bool = False) 
         solver = solver_of(run, definition)
 
     async def again(answer: Answer) -> Rerun:
-        with drawing(answer.epoch):
+        with use_draw(answer.epoch):
             return Rerun(was=answer, now=await solved(solver, answer.sample))
 
     async for each in in_order(again, run.answers, room=lambda: UNDER_WAY):

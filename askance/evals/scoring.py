@@ -11,7 +11,7 @@ from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.figures import Convention, Figure, Scored, figure
 from askance.evals.run_folder import write_lines
 from askance.evals.values import Score
-from askance.models import noting
+from askance.models import collect_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ async def scored(answer: Answer, scoring: Scoring) -> Answer:
         return replace(answer, score=None, unscored=None)
     keys: list[str] = []
     try:
-        with noting() as keys:
+        with collect_keys() as keys:
             found = scoring.score(answer.sample, answer.prediction.value)
             return replace(answer, score=found if isinstance(found, Score) else await found, unscored=None)
     except CallError as error:

@@ -14,7 +14,7 @@ from askance.chains import Reading
 from askance.chains.line import line_of
 from askance.errors import AskanceError, CallError, StoreError
 from askance.evals.values import Prediction
-from askance.models import noting
+from askance.models import collect_keys
 
 if TYPE_CHECKING:
     from askance.chains import Chain
@@ -115,7 +115,7 @@ async def solved(solver: Solver, sample: Sample) -> Prediction:
     Raises:
         StoreError: the records cannot be read or written, which stops all of them.
     """
-    with noting() as keys:
+    with collect_keys() as keys:
         prediction = plain(await _ended(solver, sample))
     if prediction.links.keys() - {_LINK} or not keys:
         return prediction

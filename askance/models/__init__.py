@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from askance.models.backend import ChatModel
 from askance.models.backend import load as _load
-from askance.models.budget import Amount, Budget, Purse
+from askance.models.budget import Budget, BudgetGuard, Cost
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.counters import Counters
@@ -20,9 +20,9 @@ from askance.models.factory import ModelLike, get_model
 from askance.models.loop import run_sync
 from askance.models.model import Model
 from askance.models.retry import RetryPolicy
-from askance.models.scope import drawing, noting
+from askance.models.scope import collect_keys, use_draw
 from askance.models.scripted import ScriptedModel
-from askance.models.settings import Azure, ModelSettings, Price, Rung
+from askance.models.settings import Azure, ModelSettings, OutputMode, Price
 from askance.models.spec import Spec
 
 if TYPE_CHECKING:
@@ -64,13 +64,14 @@ _LAZY = {
 """Names whose modules load a vendor's package, what not every system has, or what a chain has no use for."""
 
 __all__ = [
-    "Amount",
     "Azure",
     "Budget",
+    "BudgetGuard",
     "CallEvent",
     "Capabilities",
     "ChatModel",
     "Config",
+    "Cost",
     "Counters",
     "Embedder",
     "EmbedderLike",
@@ -82,12 +83,11 @@ __all__ = [
     "ModelLike",
     "ModelSettings",
     "OpenAIModel",
+    "OutputMode",
     "Price",
-    "Purse",
     "RecordedEmbedder",
     "RecordedScorer",
     "RetryPolicy",
-    "Rung",
     "Scorer",
     "ScorerLike",
     "ScriptedEmbedder",
@@ -96,14 +96,14 @@ __all__ = [
     "Spec",
     "as_langchain",
     "best_texts",
+    "collect_keys",
     "cosine",
-    "drawing",
     "get_embedder",
     "get_model",
     "get_scorer",
     "nearest_texts",
-    "noting",
     "run_sync",
+    "use_draw",
 ]
 
 

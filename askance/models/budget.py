@@ -51,7 +51,7 @@ _EXAMPLES = "Write 5.00 for US dollars, 20000tokens, or 100calls."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
+class Cost:
     """What calls cost: whole numbers, so that sums are exact over any number of processes."""
 
     nanodollars: int = 0
@@ -62,7 +62,7 @@ class Amount:
     """Tries that were, or may have been, answered."""
 
     @classmethod
-    def of(cls, usage: Usage, price: Price | None, *, share: float = 1.0) -> Amount | None:
+    def of(cls, usage: Usage, price: Price | None, *, share: float = 1.0) -> Cost | None:
         """One call that took `usage`, at the most that it can cost; without a price it counts no dollars.
 
         `share` is the part of the price that is asked, as in a batch. None where the endpoint did not count, or the
@@ -80,25 +80,25 @@ class Amount:
         """US dollars."""
         return self.nanodollars / _NANO
 
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
             nanodollars=self.nanodollars + other.nanodollars,
             tokens=self.tokens + other.tokens,
             calls=self.calls + other.calls,
         )
 
-    def __mul__(self, times: int) -> Amount:
-        return Amount(nanodollars=self.nanodollars * times, tokens=self.tokens * times, calls=self.calls * times)
+    def __mul__(self, times: int) -> Cost:
+        return Cost(nanodollars=self.nanodollars * times, tokens=self.tokens * times, calls=self.calls * times)
 
-    def __sub__(self, other: Amount) -> Amount:
-        return Amount(
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(
             nanodollars=self.nanodollars - other.nanodollars,
             tokens=self.tokens - other.tokens,
             calls=self.calls - other.calls,
         )
 
 
-NOTHING = Amount()
+NOTHING = Cost()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class Budget:
             return cls(tokens=int(number)) if unit.startswith("token") else cls(calls=int(number))
         return cls(dollars=number)
 
-    def allows(self, amount: Amount) -> bool:
+    def allows(self, amount: Cost) -> bool:
         """Whether `amount` is within every limit."""
         return (
             (self.dollars is None or amount.nanodollars <= round(self.dollars * _NANO))
@@ -142,7 +142,7 @@ class Budget:
             and (self.calls is None or amount.calls <= self.calls)
         )
 
-    def words(self, amount: Amount) -> str:
+    def words(self, amount: Cost) -> str:
         """`amount` in the units that this budget limits."""
         parts = {
             shown_dollars(amount.dollars): self.dollars,
@@ -153,7 +153,7 @@ class Budget:
 
     def __str__(self) -> str:
         nano = round((self.dollars or 0) * _NANO)
-        return self.words(Amount(nanodollars=nano, tokens=self.tokens or 0, calls=self.calls or 0))
+        return self.words(Cost(nanodollars=nano, tokens=self.tokens or 0, calls=self.calls or 0))
 
 
 def shown_dollars(dollars: float) -> str:
@@ -163,7 +163,7 @@ def shown_dollars(dollars: float) -> str:
     return f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"
 
 
-class Purse:
+class BudgetGuard:
     """One run's ledger, for the live loop: reservations wait in line, and no disk holds the loop up."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -174,7 +174,7 @@ class Purse:
         self._settled = PerLoop(asyncio.Event)
         self._writer: tuple[int, ThreadPoolExecutor] | None = None
 
-    async def reserve(self, worst: Callable[[], Amount], *, what: str) -> tuple[int, Amount]:
+    async def reserve(self, worst: Callable[[], Cost], *, what: str) -> tuple[int, Cost]:
         """Sets the worst case of a call aside, after waiting for calls under way where only they stand in its way.
 
         Args:
@@ -198,7 +198,7 @@ class Purse:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(settled.wait(), _WAIT)
 
-    def settle_soon(self, reservation: int, actual: Amount) -> None:
+    def settle_soon(self, reservation: int, actual: Cost) -> None:
         """Settles without being waited for, in the order of the calls; also from a task that is being cancelled."""
         loop, settled = asyncio.get_running_loop(), self._settled()
         self._thread().submit(self._settle, reservation, actual).add_done_callback(lambda _: _wake(loop, settled))
@@ -210,8 +210,8 @@ class Purse:
             writer[1].shutdown()
         self.ledger.close()
 
-    async def _reserved(self, worst: Callable[[], Amount], what: str) -> tuple[int | None, Amount]:
-        def reserve() -> tuple[int | None, Amount]:
+    async def _reserved(self, worst: Callable[[], Cost], what: str) -> tuple[int | None, Cost]:
+        def reserve() -> tuple[int | None, Cost]:
             amount = worst()
             try:
                 return self.ledger.reserve(amount, what=what), amount
@@ -226,14 +226,14 @@ class Purse:
             future.add_done_callback(self._give_back)
             raise
 
-    def _give_back(self, future: Future[tuple[int | None, Amount]]) -> None:
+    def _give_back(self, future: Future[tuple[int | None, Cost]]) -> None:
         """Settles a reservation that nobody waits for any more."""
         if not future.cancelled() and future.exception() is None:
             reservation, _ = future.result()
             if reservation is not None:
                 self._settle(reservation, NOTHING)
 
-    def _settle(self, reservation: int, actual: Amount) -> None:
+    def _settle(self, reservation: int, actual: Cost) -> None:
         try:
             self.ledger.settle(reservation, actual)
         except StoreError as error:
@@ -245,7 +245,7 @@ class Purse:
         return self._writer[1]
 
 
-def worst_of(request: ChatRequest, price: Price | None, *, share: float = 1.0) -> Amount:
+def worst_of(request: ChatRequest, price: Price | None, *, share: float = 1.0) -> Cost:
     """The most that `request` can cost; `share` is the part of the price that is asked.
 
     Raises:
@@ -253,7 +253,7 @@ def worst_of(request: ChatRequest, price: Price | None, *, share: float = 1.0) -
         BadImage: a picture that cannot be used.
     """
     usage = worst_case(request)
-    worst = Amount.of(usage, price, share=share)
+    worst = Cost.of(usage, price, share=share)
     if worst is None:
         raise OverBudget(
             f"What a call of {request.model} with up to {usage.input:,} tokens of input costs is not known, so the "

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import CallError, CallTimeout, ModelError, RateLimited
-from askance.models.budget import NOTHING, Amount, check_price, may_be_billed, worst_of
+from askance.models.budget import NOTHING, Cost, check_price, may_be_billed, worst_of
 from askance.models.events import tell
-from askance.models.loop import Flights, live
+from askance.models.loop import SingleFlight, live
 from askance.models.prices import price_of
 from askance.models.scope import scope
 from askance.models.settings import DEFAULT_TIMEOUT
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from askance.models.backend import Backend
     from askance.models.engine import Engine
     from askance.models.events import Phase
-    from askance.models.limits import Endpoint
+    from askance.models.limits import EndpointLimits
     from askance.models.settings import ModelSettings, Price
 
 _log = logging.getLogger("askance")
@@ -114,19 +114,19 @@ class CallPath:
     """
 
     def __init__(self, settings: ModelSettings, backend: Backend, engine: Engine) -> None:
-        if engine.purse is not None:
-            check_price(settings, engine.purse.ledger.budget.dollars)
+        if engine.budget is not None:
+            check_price(settings, engine.budget.ledger.budget.dollars)
         engine.answers_by(backend)
         self._settings = settings
         self._backend = backend
-        self._records = engine.shelf
-        self._purse = engine.purse
+        self._records = engine.recorder
+        self._budget = engine.budget
         self._observers = engine.observers
         self._endpoint = engine.limits(settings.id)
         self._timeout = settings.timeout or DEFAULT_TIMEOUT
         self._retry = engine.policy.within(self._timeout)
         # Where nothing tells a model's requests from another's, they are neither recorded nor shared beyond it.
-        self._flights = engine.flights if settings.stored else Flights()
+        self._single_flight = engine.single_flight if settings.stored else SingleFlight()
 
     @cached_property
     def price(self) -> Price | None:
@@ -147,7 +147,7 @@ class CallPath:
         if self._settings.stored:
             recorded = self._recorded(request, again=again)
             if recorded is not None:
-                if policy is None or policy.told:
+                if policy is None or policy.reports_hits:
                     self._tell("replayed", request, usage=recorded.usage)
                 return recorded
             if self._records.mode == "replay":
@@ -188,7 +188,7 @@ class CallPath:
             call.free_place()
 
     async def _shared(self, request: ChatRequest) -> ChatResponse:
-        response, joined = await self._flights.share(request.key, lambda: self._made(request))
+        response, joined = await self._single_flight.share(request.key, lambda: self._made(request))
         if not joined:
             return response
         self._tell("shared", request, usage=response.usage)
@@ -242,36 +242,36 @@ class CallPath:
 
     async def _tried(self, call: LiveCall) -> ChatResponse:
         """One try, where its worst case fits into the budget."""
-        purse = self._purse
-        if purse is None:
+        guard = self._budget
+        if guard is None:
             return await self._placed(call)
         what, price = f"the next call of {self._settings.id}", self.price
-        reservation, worst = await purse.reserve(lambda: worst_of(call.request, price), what=what)
+        reservation, worst = await guard.reserve(lambda: worst_of(call.request, price), what=what)
         actual = worst
         try:
             response = await self._placed(call)
-            actual = Amount.of(response.usage, price) or worst
+            actual = Cost.of(response.usage, price) or worst
         except BaseException as error:
             if not may_be_billed(error, under_way=call.under_way):
                 actual = NOTHING
             raise
         finally:
-            purse.settle_soon(reservation, actual)
+            guard.settle_soon(reservation, actual)
         return response
 
     async def _placed(self, call: LiveCall) -> ChatResponse:
         """One try, with a place at the endpoint; an answered call keeps its place."""
         endpoint = self._endpoint()
-        await endpoint.room.enter()
+        await endpoint.concurrency.enter()
         try:
             response = await self._paced(call, endpoint)
         except BaseException:
-            endpoint.room.leave()
+            endpoint.concurrency.leave()
             raise
-        call.holds(endpoint.room.leave)
+        call.holds(endpoint.concurrency.leave)
         return response
 
-    async def _paced(self, call: LiveCall, endpoint: Endpoint) -> ChatResponse:
+    async def _paced(self, call: LiveCall, endpoint: EndpointLimits) -> ChatResponse:
         """One try, repeated at the shared pace while the endpoint asks to slow down.
 
         Raises:

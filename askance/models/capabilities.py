@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from askance.chat import ChatResponse
-    from askance.models.settings import ModelSettings, Rung, TokenField
+    from askance.models.settings import ModelSettings, OutputMode, TokenField
 
 SchemaSupport = Literal["enforced", "ignored", "refused", "unknown"]
 
@@ -67,7 +67,7 @@ class Capabilities:
     """Whether it thinks before it answers."""
 
     @property
-    def rung(self) -> Rung:
+    def output_mode(self) -> OutputMode:
         """The highest form of asking that it can do."""
         if self.schema == "enforced":
             return "json_schema"
@@ -137,7 +137,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 ENOUGH_TOKENS = 64
-"""Room for the answers wanted; small, because a server may reject a limit beyond its context."""
+"""ConcurrencyLimit for the answers wanted; small, because a server may reject a limit beyond its context."""
 
 RED_SQUARE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsIty/dMYyQi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQ"

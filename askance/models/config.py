@@ -31,7 +31,7 @@ from askance.chat import Detail, ModelId, Sampling
 from askance.errors import ConfigError
 from askance.images import ImagePolicy, policy
 from askance.models.backend import load
-from askance.models.settings import DTYPES, RUNGS, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
+from askance.models.settings import DTYPES, OUTPUT_MODES, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
 from askance.models.spec import SETTLED, Spec, checked_endpoint, nearest
 from askance.trust import Consent, check_owner, effects_of
 
@@ -352,7 +352,7 @@ KEYS: dict[str, tuple[Check, str]] = {
             "the part of that which the batch interface costs"
         ),
     ),
-    "protocol": (_one_of(*RUNGS), "one of " + ", ".join(map(repr, RUNGS))),
+    "protocol": (_one_of(*OUTPUT_MODES), "one of " + ", ".join(map(repr, OUTPUT_MODES))),
     "seed": (_integer(-(2**63)), "a whole number"),
     "spec": (_is_text, "a text such as 'openai:gpt-4o'"),
     "stop": (_is_texts, "a list of texts"),

@@ -91,7 +91,7 @@ COUNTS = tuple(field.name for field in fields(Counters) if field.name != "unknow
 _log = logging.getLogger("askance")
 
 
-class Counting:
+class RunCounters:
     """Counts from when it is made by `begun`.
 
     Args:
@@ -104,7 +104,7 @@ class Counting:
         self._before = before
 
     @classmethod
-    async def begun(cls, models: Iterable[Model]) -> Counting:
+    async def begun(cls, models: Iterable[Model]) -> RunCounters:
         """A run of `models` that begins now."""
         each = {id(model.backend): model for model in models}.values()
         return cls(each, await _counted(each))

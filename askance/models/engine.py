@@ -13,18 +13,18 @@ from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.events import Observer
 from askance.models.langchain.tracing import settle_tracing
-from askance.models.limits import DEFAULT_CONCURRENCY, Endpoint, Room
-from askance.models.loop import Flights, PerLoop
-from askance.models.recorder import Shelf
+from askance.models.limits import DEFAULT_CONCURRENCY, ConcurrencyLimit, EndpointLimits
+from askance.models.loop import PerLoop, SingleFlight
+from askance.models.recorder import Recorder
 from askance.models.retry import RetryPolicy
-from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, Rung
+from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, OutputMode
 from askance.replay import STORE_VARIABLE, Mode, Records, Store, find_store
 
 if TYPE_CHECKING:
     from askance.chat import ModelId, Outcome
     from askance.images import ImagePolicy
     from askance.models.backend import Backend
-    from askance.models.budget import Purse
+    from askance.models.budget import BudgetGuard
 
 MODES: tuple[Mode, ...] = ("live", "auto", "replay", "refresh")
 
@@ -55,22 +55,22 @@ class Engine:
     """Goes before what each model's settings say, as do `timeout` and `protocol`."""
     timeout: float | None = None
     """Seconds that one try may take."""
-    protocol: Rung | None = None
+    protocol: OutputMode | None = None
     """Form in which answers are asked for."""
-    purse: Purse | None = None
+    budget: BudgetGuard | None = None
     """Holds the run to its budget; None is without one. The engine closes it."""
     observers: list[Observer] = field(default_factory=list[Observer])
     """Told of every step of every call."""
 
-    shelf: Shelf = field(init=False, repr=False)
-    flights: Flights = field(init=False, repr=False, default_factory=Flights)
+    recorder: Recorder = field(init=False, repr=False)
+    single_flight: SingleFlight = field(init=False, repr=False, default_factory=SingleFlight)
     endpoints: dict[str, Capabilities] = field(init=False, repr=False, default_factory=dict[str, Capabilities])
     """What endpoints can do, by key of their record: fixed for the run once it is known."""
-    _limits: dict[tuple[str, str | None], PerLoop[Endpoint]] = field(
-        init=False, repr=False, default_factory=dict[tuple[str, str | None], PerLoop[Endpoint]]
+    _limits: dict[tuple[str, str | None], PerLoop[EndpointLimits]] = field(
+        init=False, repr=False, default_factory=dict[tuple[str, str | None], PerLoop[EndpointLimits]]
     )
     _backends: list[Backend] = field(init=False, repr=False, default_factory=list["Backend"])
-    _rooms: list[Room] = field(init=False, repr=False, default_factory=list[Room])
+    _concurrency: list[ConcurrencyLimit] = field(init=False, repr=False, default_factory=list[ConcurrencyLimit])
     _opened: Store | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class Engine:
             if most is not None and most <= 0:
                 raise UsageError(f"A limit of {most:g} ({name}) lets no call through.", hint="Give more than 0.")
         settle_tracing(self.mode)
-        self.shelf = Shelf(self._open, mode=self.mode, retry=self.retry)
+        self.recorder = Recorder(self._open, mode=self.mode, retry=self.retry)
 
     def settle(self, settings: ModelSettings) -> ModelSettings:
         """`settings` as this run uses them: the engine's own go first."""
@@ -104,7 +104,7 @@ class Engine:
     @property
     def places(self) -> int:
         """Calls that the roomiest endpoint takes at once by now: so many pictures under way keep it busy."""
-        return max((room.places for room in self._rooms), default=self.concurrency or DEFAULT_CONCURRENCY)
+        return max((limit.places for limit in self._concurrency), default=self.concurrency or DEFAULT_CONCURRENCY)
 
     @property
     def doing(self) -> str:
@@ -116,17 +116,17 @@ class Engine:
         if not any(known is backend for known in self._backends):
             self._backends.append(backend)
 
-    def limits(self, model: ModelId) -> PerLoop[Endpoint]:
+    def limits(self, model: ModelId) -> PerLoop[EndpointLimits]:
         """The limits that all models of one endpoint share."""
         return self._limits.setdefault((model.provider, model.endpoint), PerLoop(self._endpoint))
 
-    def _endpoint(self) -> Endpoint:
-        endpoint = Endpoint(self.concurrency, rpm=self.rpm, tpm=self.tpm)
-        self._rooms.append(endpoint.room)
+    def _endpoint(self) -> EndpointLimits:
+        endpoint = EndpointLimits(self.concurrency, rpm=self.rpm, tpm=self.tpm)
+        self._concurrency.append(endpoint.concurrency)
         return endpoint
 
     def __copy__(self) -> Engine:
-        # Limits, purse and store are one for the run; a copy would have its own.
+        # Limits, budget and store are one for the run; a copy would have its own.
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
@@ -134,13 +134,13 @@ class Engine:
 
     async def aclose(self) -> None:
         """Waits for what is still written, and closes the store, if this engine opened it. Models have their own."""
-        await asyncio.to_thread(self.shelf.flush)
-        if self.purse is not None:
-            await asyncio.to_thread(self.purse.close)
+        await asyncio.to_thread(self.recorder.flush)
+        if self.budget is not None:
+            await asyncio.to_thread(self.budget.close)
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
-            self.shelf = Shelf(self._open, mode=self.mode, retry=self.retry)
+            self.recorder = Recorder(self._open, mode=self.mode, retry=self.retry)
 
     def _open(self) -> Records:
         if self.records is not None:

@@ -8,7 +8,7 @@ Pictures count by their provider's published formula, a pure function of the siz
 (platform.claude.com/docs/en/build-with-claude/vision); Google, "Image understanding" and "Media resolution"
 (ai.google.dev/gemini-api/docs); Qwen, the image processors of Qwen2-VL and Qwen3-VL in `transformers`.
 
-Where calls of the same kind are on record, their token counts replace the estimate (`measure`).
+Where calls of the same kind are on record, their token counts replace the estimate (`token_statistics`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Range:
     """Low, expected and high; sums add up bound by bound, as if all errors had one cause."""
 
     low: float = 0.0
@@ -39,23 +39,23 @@ class Spread:
     high: float = 0.0
 
     @classmethod
-    def exactly(cls, value: float) -> Spread:
+    def exactly(cls, value: float) -> Range:
         """A number that is known."""
         return cls(value, value, value)
 
     @classmethod
-    def around(cls, value: float) -> Spread:
+    def around(cls, value: float) -> Range:
         """A number of which only the size is known: half to twice `value`."""
         return cls(value / 2, value, value * 2)
 
-    def __add__(self, other: Spread) -> Spread:
-        return Spread(self.low + other.low, self.expected + other.expected, self.high + other.high)
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.expected + other.expected, self.high + other.high)
 
-    def __mul__(self, factor: float) -> Spread:
-        return Spread(self.low * factor, self.expected * factor, self.high * factor)
+    def __mul__(self, factor: float) -> Range:
+        return Range(self.low * factor, self.expected * factor, self.high * factor)
 
 
-NOTHING = Spread()
+NOTHING = Range()
 
 
 Formula = Callable[[int, int, Detail], int]
@@ -171,15 +171,15 @@ def formula_of(model: str) -> Formula | None:
     return next((formula for pattern, formula in FORMULAS if pattern.search(name)), None)
 
 
-def picture_tokens(model: str, width: int, height: int, *, detail: Detail = "auto") -> Spread:
+def picture_tokens(model: str, width: int, height: int, *, detail: Detail = "auto") -> Range:
     """What a picture of `width` × `height` px costs the model of this name.
 
     Without a known formula: one token for each square of 28 px, up to 4784, give or take a factor of two.
     """
     formula = formula_of(model)
     if formula is None:
-        return Spread.around(min(_grid(width, height, 28), 4784))
-    return Spread.exactly(formula(width, height, detail))
+        return Range.around(min(_grid(width, height, 28), 4784))
+    return Range.exactly(formula(width, height, detail))
 
 
 def _grid(width: float, height: float, side: int) -> int:
@@ -190,10 +190,10 @@ def _grid(width: float, height: float, side: int) -> int:
 DEFAULT_LIMIT = 4096
 """Tokens that stand for the longest answer where no limit is set and the model's own is not known."""
 
-UNSEEN_ANSWER = Spread(40, 150, 500)
+UNSEEN_ANSWER = Range(40, 150, 500)
 """Tokens of an answer of which nothing is known but that it is one of a chain's links, thinking not counted."""
 
-_BYTES = Spread(1 / 6, 1 / 4, 1 / 2.5)
+_BYTES = Range(1 / 6, 1 / 4, 1 / 2.5)
 """Tokens a byte of text."""
 _TURN = 16
 """Most tokens that a provider puts around a turn, and around the whole."""
@@ -204,18 +204,18 @@ _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class RequestSize:
     """What of a request is counted."""
 
     text: int
     """Bytes of UTF-8 of all texts, tools and the schema."""
     wrapping: int
     """Most tokens that the provider adds around them."""
-    pictures: Spread
+    pictures: Range
     """Tokens of all pictures."""
 
     @property
-    def input(self) -> Spread:
+    def input(self) -> Range:
         """Tokens that the request is expected to take."""
         return text_tokens(self.text) + self.pictures
 
@@ -225,12 +225,12 @@ class Size:
         return self.text + self.wrapping + round(self.pictures.high)
 
 
-def text_tokens(size: int) -> Spread:
+def text_tokens(size: int) -> Range:
     """Tokens of a text of `size` bytes."""
     return _BYTES * size
 
 
-def size_of(request: ChatRequest) -> Size:
+def size_of(request: ChatRequest) -> RequestSize:
     """What of `request` is counted; of pictures only the header is read.
 
     Raises:
@@ -247,7 +247,7 @@ def size_of(request: ChatRequest) -> Size:
     if request.response is not None:
         text += _bytes(canonical_json(request.response.canonical()))
     wrapping = _TURN * (len(request.messages) + 1) + (_TOOLS if request.tools else 0)
-    return Size(text=text, wrapping=wrapping, pictures=pictures)
+    return RequestSize(text=text, wrapping=wrapping, pictures=pictures)
 
 
 def sent_size(part: ImagePart) -> tuple[int, int]:
@@ -290,7 +290,7 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-Kind: TypeAlias = tuple[ModelId, str]
+CallKind: TypeAlias = tuple[ModelId, str]
 """Calls that are alike: the model, and the name of the schema asked for."""
 
 LOOKED_AT = 4000
@@ -300,7 +300,7 @@ _LEAST = 0.1
 
 
 @dataclass(slots=True)
-class Mean:
+class RunningMean:
     """A mean that grows value by value."""
 
     count: int = 0
@@ -313,24 +313,24 @@ class Mean:
         self.squares += value * value
 
     @property
-    def spread(self) -> Spread | None:
+    def range(self) -> Range | None:
         """The mean give or take two standard errors, a tenth at least; None before the first value."""
         if not self.count:
             return None
         mean = self.total / self.count
         if self.count == 1:
-            return Spread.around(mean)
+            return Range.around(mean)
         variance = max(self.squares / self.count - mean * mean, 0.0) * self.count / (self.count - 1)
         off = max(2 * sqrt(variance / self.count), _LEAST * mean)
-        return Spread(max(mean - off, 0.0), mean, mean + off)
+        return Range(max(mean - off, 0.0), mean, mean + off)
 
 
 @dataclass(slots=True)
-class Measured:
+class TokenStatistics:
     """Tokens of calls of one kind: one prompt, one model."""
 
-    input: Mean = field(default_factory=Mean)
-    output: Mean = field(default_factory=Mean)
+    input: RunningMean = field(default_factory=RunningMean)
+    output: RunningMean = field(default_factory=RunningMean)
     estimated: float = 0.0
     """Tokens that the inputs were estimated at, all together; 0 is not known."""
 
@@ -340,10 +340,10 @@ class Measured:
         return self.input.total / self.estimated if self.estimated else None
 
 
-def measure(records: Records, models: Iterable[ModelId]) -> Mapping[Kind, Measured]:
+def token_statistics(records: Records, models: Iterable[ModelId]) -> Mapping[CallKind, TokenStatistics]:
     """By model and name of the schema asked for: what answers on record took."""
     known = {canonical_json(model.canonical()): model for model in models}
-    found: defaultdict[Kind, Measured] = defaultdict(Measured)
+    found: defaultdict[CallKind, TokenStatistics] = defaultdict(TokenStatistics)
     for record in islice(sound(records), LOOKED_AT):
         model = known.get(canonical_json(record.request.get("model"))) if record.kind == "chat" else None
         name = _name(record.request)
@@ -361,7 +361,7 @@ def _name(request: Mapping[str, Any]) -> str | None:
     return response.get("name")
 
 
-def _estimate(record: Record, model: ModelId) -> Spread:
+def _estimate(record: Record, model: ModelId) -> Range:
     """What the input of a recorded request would have been estimated at."""
     size, pictures = 0, NOTHING
     for message in record.request["messages"]:

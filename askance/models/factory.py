@@ -148,7 +148,7 @@ def is_langchain(model: object) -> bool:
     return loaded is not None and isinstance(model, loaded.BaseChatModel)
 
 
-def described_model(form: Mapping[str, Any], engine: Engine) -> Model:
+def model_from_form(form: Mapping[str, Any], engine: Engine) -> Model:
     """The model that `Model.form` gave, for replays.
 
     Raises:

@@ -22,7 +22,7 @@ from uuid import uuid4
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
 from askance.errors import OverBudget, StoreError
-from askance.models.budget import NOTHING, Amount, Budget
+from askance.models.budget import NOTHING, Budget, Cost
 from askance.process_lock import ProcessLock, has_ended
 
 VERSION = 1
@@ -54,11 +54,11 @@ _OF_BATCH = "batch:"
 class Balance:
     """Where a ledger stands."""
 
-    spent: Amount
+    spent: Cost
     """What ended, at what it cost."""
-    lost: Amount
+    lost: Cost
     """Of `spent`: worst cases of calls whose process was killed."""
-    reserved: Amount
+    reserved: Cost
     """Worst cases of calls under way."""
 
 
@@ -79,7 +79,7 @@ class Ledger:
         self._owner = ""
         self._alive: ProcessLock | None = None
 
-    def reserve(self, worst: Amount, *, what: str = "the next call") -> int | None:
+    def reserve(self, worst: Cost, *, what: str = "the next call") -> int | None:
         """Sets `worst` aside; None where that has to wait until calls under way have ended.
 
         Args:
@@ -98,7 +98,7 @@ class Ledger:
                 return None
             return ledger.execute(_RESERVE, (self._owner, *_row(worst))).lastrowid
 
-    def hold(self, batch: str, worst: Amount, *, what: str = "the next call") -> bool:
+    def hold(self, batch: str, worst: Cost, *, what: str = "the next call") -> bool:
         """Adds `worst` to what is set aside for a batch; False where that has to wait for calls under way.
 
         Args:
@@ -119,7 +119,7 @@ class Ledger:
             ledger.execute(_RESERVE, (owner, *_row(held + worst)))
             return True
 
-    def trim(self, batch: str, worst: Amount) -> None:
+    def trim(self, batch: str, worst: Cost) -> None:
         """Makes what is set aside for a batch as much as `worst`, which is less; nothing where none is.
 
         Raises:
@@ -142,7 +142,7 @@ class Ledger:
             owners = ledger.execute("SELECT DISTINCT owner FROM reserved").fetchall()
         return [owner.removeprefix(_OF_BATCH) for (owner,) in owners if owner.startswith(start)]
 
-    def settle_batch(self, batch: str, actual: Amount | None) -> None:
+    def settle_batch(self, batch: str, actual: Cost | None) -> None:
         """Puts what a batch came to in place of what was set aside for it; None is the worst case, for it is lost.
 
         Raises:
@@ -155,7 +155,7 @@ class Ledger:
             elif ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,)).rowcount:
                 ledger.execute(_SPEND, _row(actual))
 
-    def settle(self, reservation: int, actual: Amount) -> None:
+    def settle(self, reservation: int, actual: Cost) -> None:
         """Puts what a call came to in place of its reservation; settling twice changes nothing.
 
         Raises:
@@ -236,7 +236,7 @@ class Ledger:
             ledger.execute(_LOSE, _row(left))
             ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
 
-    def _fits(self, ledger: sqlite3.Connection, worst: Amount, what: str, *, waits_for: str) -> bool:
+    def _fits(self, ledger: sqlite3.Connection, worst: Cost, what: str, *, waits_for: str) -> bool:
         """Whether `worst` fits by now; not where it has to wait for calls of processes, or of batches named so.
 
         Raises:
@@ -258,7 +258,7 @@ class Ledger:
             raise self._over(spent, worst, what, batches=batches)
         return self.budget.allows(spent + _amount(ledger, _SUM) + worst)
 
-    def _over(self, spent: Amount, worst: Amount, what: str, *, batches: Amount) -> OverBudget:
+    def _over(self, spent: Cost, worst: Cost, what: str, *, batches: Cost) -> OverBudget:
         words = self.budget.words
         held = "" if batches == NOTHING else f", {words(batches)} set aside for batches under way"
         return OverBudget(
@@ -294,12 +294,12 @@ def _connected(path: Path) -> sqlite3.Connection:
     return ledger
 
 
-def _amount(ledger: sqlite3.Connection, query: str, *values: str | int) -> Amount:
+def _amount(ledger: sqlite3.Connection, query: str, *values: str | int) -> Cost:
     nanodollars, tokens, calls = ledger.execute(query, values).fetchone()
-    return Amount(nanodollars=nanodollars, tokens=tokens, calls=calls)
+    return Cost(nanodollars=nanodollars, tokens=tokens, calls=calls)
 
 
-def _row(amount: Amount) -> tuple[int, int, int]:
+def _row(amount: Cost) -> tuple[int, int, int]:
     return amount.nanodollars, amount.tokens, amount.calls
 
 

@@ -43,7 +43,7 @@ _BAD = 0.1
 """Part of the outcomes of a round that may be time-outs or signs of overload; two, at least, must be."""
 
 
-class Room:
+class ConcurrencyLimit:
     """Places for calls to one endpoint; used on one loop.
 
     Args:
@@ -137,7 +137,7 @@ _GONE = frozenset({502, 503, 504})
 """Statuses of an endpoint that is overloaded, or of a proxy with none behind it."""
 
 
-class Endpoint:
+class EndpointLimits:
     """What all calls to one endpoint share; used on one loop.
 
     Args:
@@ -147,7 +147,7 @@ class Endpoint:
     """
 
     def __init__(self, concurrency: int | None = None, *, rpm: float | None = None, tpm: float | None = None) -> None:
-        self.room = Room(concurrency)
+        self.concurrency = ConcurrencyLimit(concurrency)
         self.pace = Pace(rpm=rpm, tpm=tpm)
         self._line = asyncio.Lock()
         self._alive: float | None = None
@@ -200,7 +200,7 @@ class Endpoint:
     def hear(self, headers: Mapping[str, str]) -> None:
         """Takes what a reply's headers say about limits."""
         if (allowance := allowance_of(headers)) is not None:
-            self.pace.hear(time.monotonic(), allowance, under_way=self.room.taken)
+            self.pace.hear(time.monotonic(), allowance, under_way=self.concurrency.taken)
 
     def answered(self, sent: float, response: ChatResponse) -> None:
         """Notes an answer to a call that started at `sent`."""
@@ -208,14 +208,14 @@ class Endpoint:
         self._rejecting = None
         used = response.usage
         self.pace.spent(now, None if used.input is None else used.input + (used.output or 0))
-        self.room.answered(now - sent)
+        self.concurrency.answered(now - sent)
 
     def failed(self, sent: float, error: ModelError) -> bool:
         """Notes a fault; returns whether it is the endpoint's alone, so that it uses up no try of the call's."""
         now = time.monotonic()
         gone = isinstance(error, Unreachable) or (isinstance(error, ServerFault) and error.status in _GONE)
         if gone or isinstance(error, CallTimeout):
-            self.room.overloaded(now, sent)
+            self.concurrency.overloaded(now, sent)
         elif error.status is not None:
             self._alive = now
         return gone and self._alive is not None and self._alive < sent and now - self._alive < OUTAGE

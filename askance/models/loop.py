@@ -174,7 +174,7 @@ class _Flight:
     waiting: int = 0
 
 
-class Flights:
+class SingleFlight:
     """The calls on their way, by key, on the live loop.
 
     A call belongs to nobody in particular: it goes on while anyone waits for it and is cancelled with the last one.

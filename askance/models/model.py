@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from askance.images import Image
     from askance.models.backend import Backend
     from askance.models.engine import Engine
-    from askance.models.settings import ModelSettings, Price, Rung
+    from askance.models.settings import ModelSettings, OutputMode, Price
 
 _log = logging.getLogger("askance")
 
@@ -95,7 +95,7 @@ class Model:
         return self.settings.family
 
     @property
-    def protocol(self) -> Rung | None:
+    def protocol(self) -> OutputMode | None:
         """Form of asking by the user's choice; None is the highest that the endpoint can do."""
         return self.settings.protocol
 
@@ -137,7 +137,7 @@ class Model:
             response: the form that the answer is to have.
             tools: what the model may call.
             max_tokens: holds where the settings give none; `THINKING` more for a model that thinks before it answers.
-            draw: index that tells equal requests apart; None is that of `drawing`.
+            draw: index that tells equal requests apart; None is that of `use_draw`.
         """
         sampling, own_limit = self.settings.sampling, False
         if max_tokens is not None and sampling.max_tokens is None:
@@ -157,11 +157,11 @@ class Model:
         """The settings' sampling with a limit; equal limits give the same object, which is written once."""
         found = self._samplings.get(max_tokens)
         if found is None:
-            found = replace(self.settings.sampling, max_tokens=self.room(max_tokens))
+            found = replace(self.settings.sampling, max_tokens=self.answer_limit(max_tokens))
             self._samplings[max_tokens] = found
         return found
 
-    def room(self, max_tokens: int) -> int:
+    def answer_limit(self, max_tokens: int) -> int:
         """`max_tokens`, and `THINKING` more where the model thinks before it answers."""
         return max_tokens + (THINKING if self.thinks else 0)
 
@@ -182,16 +182,16 @@ class Model:
             CallError: the call ended without an answer.
             ReplayMiss: the mode is `replay` and the answer is not on record.
         """
-        notes = scope().notes
-        if notes is None:
+        keys = scope().keys
+        if keys is None:
             return self._calls.answer(request, again=again)
-        return self._noted(request, notes, again=again)
+        return self._noted(request, keys, again=again)
 
-    async def _noted(self, request: ChatRequest, notes: list[str], *, again: bool) -> ChatResponse:
-        place = len(notes)
-        notes.append(request.key)
+    async def _noted(self, request: ChatRequest, keys: list[str], *, again: bool) -> ChatResponse:
+        place = len(keys)
+        keys.append(request.key)
         response = await self._calls.answer(request, again=again)
-        notes[place] = response.meta.key or request.key
+        keys[place] = response.meta.key or request.key
         return response
 
     def asks_again(self, outcome: Outcome) -> bool:
@@ -207,14 +207,14 @@ class Model:
         """US dollars for `usage`; None where no price is known."""
         return self.price.cost(usage) if self.price is not None else None
 
-    async def rung(self) -> Rung:
+    async def output_mode(self) -> OutputMode:
         """The form in which answers are asked for.
 
         Raises:
             CallError: the endpoint had to be asked what it can do and did not answer.
             ReplayMiss: the mode is `replay` and that is not on record.
         """
-        return self.protocol or (await self.capabilities()).rung
+        return self.protocol or (await self.capabilities()).output_mode
 
     async def capabilities(self) -> Capabilities:
         """What the endpoint can do: as declared, as known in this run, as recorded, or asked now and recorded.
@@ -242,7 +242,7 @@ class Model:
         return await self._calls.on_live_loop(lambda: self._probe(whole=True))
 
     def notice(self, message: str, **facts: object) -> None:
-        """Says once what an endpoint's answers show of it, and notes it beside its record.
+        """Says once what an endpoint's answers show of it, and keys it beside its record.
 
         This run keeps its form, and so does its replay; the next run that asks begins with what was noted.
 
@@ -257,7 +257,7 @@ class Model:
         known = self.known
         if known is not None and self.settings.stored and self.mode != "replay":
             form = {**known.canonical(), NOTED: facts}
-            self.engine.shelf.write_soon(lambda: Record.make("endpoint", endpoint_form(self.id), form))
+            self.engine.recorder.write_soon(lambda: Record.make("endpoint", endpoint_form(self.id), form))
 
     def changed(self, change: Callable[[ModelSettings], ModelSettings], engine: Engine) -> Model:
         """The same backend with settings that `change` makes from this model's, in `engine`."""
@@ -274,7 +274,7 @@ class Model:
             return self._declared
         endpoints, key = self.engine.endpoints, endpoint_key(self.id)
         if key not in endpoints and self.settings.stored:
-            record = self.engine.shelf.records.get(key)
+            record = self.engine.recorder.records.get(key)
             if record is not None:
                 endpoints[key] = Capabilities.from_canonical(self._with_what_was_noted(record.response))
         return endpoints.get(key)
@@ -285,18 +285,18 @@ class Model:
             return form
         settled = {**form, **form[NOTED]}
         del settled[NOTED]
-        self.engine.shelf.write_soon(lambda: Record.make("endpoint", endpoint_form(self.id), settled))
+        self.engine.recorder.write_soon(lambda: Record.make("endpoint", endpoint_form(self.id), settled))
         return settled
 
     async def _probe(self, *, whole: bool) -> Capabilities:
         key = endpoint_key(self.id)
-        found, _ = await self.engine.flights.share(f"{key} {whole}", lambda: self._asked(key, whole=whole))
+        found, _ = await self.engine.single_flight.share(f"{key} {whole}", lambda: self._asked(key, whole=whole))
         return found
 
     async def _asked(self, key: str, *, whole: bool) -> Capabilities:
         if not self.settings.stored:
             return await self._found(key, whole=whole)
-        async with self.engine.shelf.leased(key):
+        async with self.engine.recorder.leased(key):
             # Found out by an equal probe that ended just before, here or in another process.
             known = None if whole else self.known
             return await self._found(key, whole=whole) if known is None else known
@@ -304,7 +304,7 @@ class Model:
     async def _found(self, key: str, *, whole: bool) -> Capabilities:
         start = time.monotonic()
         probe = Probe(self._calls.unrecorded, self.settings)
-        found = _with_habits(await (probe.everything() if whole else probe.first_contact()), self.backend.noticed)
+        found = _with_dialect(await (probe.everything() if whole else probe.first_contact()), self.backend.noticed)
         seconds = time.monotonic() - start
         tell(
             self.engine.observers,
@@ -317,10 +317,10 @@ class Model:
         )
         self.engine.endpoints[key] = found
         if self.settings.stored:
-            await self.engine.shelf.write(lambda: Record.make("endpoint", endpoint_form(self.id), found.canonical()))
+            await self.engine.recorder.write(lambda: Record.make("endpoint", endpoint_form(self.id), found.canonical()))
         return found
 
 
-def _with_habits(found: Capabilities, noticed: Mapping[str, Any]) -> Capabilities:
+def _with_dialect(found: Capabilities, noticed: Mapping[str, Any]) -> Capabilities:
     """`found` with what the backend learnt from the endpoint's complaints on the way."""
     return replace(found, token_field=noticed.get("token_field"), without=tuple(noticed.get("without", ())))

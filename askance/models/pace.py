@@ -47,7 +47,7 @@ _UNLIMITED = 1e4
 
 
 @dataclass(slots=True)
-class Meter:
+class RateLimit:
     """Something that may flow at a rate: calls, or tokens."""
 
     rate: float | None = None
@@ -74,8 +74,8 @@ class Pace:
     def __init__(self, *, rpm: float | None = None, tpm: float | None = None) -> None:
         self._most = None if rpm is None else rpm / 60
         self._fixed_tokens = tpm is not None
-        self._calls = Meter(self._most, LONGEST_PAUSE if rpm is None else max(LONGEST_PAUSE, 60 / rpm))
-        self._tokens = Meter() if tpm is None else Meter(tpm / 60, math.inf)
+        self._calls = RateLimit(self._most, LONGEST_PAUSE if rpm is None else max(LONGEST_PAUSE, 60 / rpm))
+        self._tokens = RateLimit() if tpm is None else RateLimit(tpm / 60, math.inf)
         self._size = FIRST_SIZE
         self._known: float | None = None
         """Calls per second that were let through when the limit was last met."""

@@ -44,7 +44,7 @@ _log = logging.getLogger("askance")
 _REPLAYED = CallMeta(replayed=True, stored=True)
 
 
-class Shelf:
+class Recorder:
     """The records as one run may use them.
 
     Args:
@@ -68,7 +68,7 @@ class Shelf:
         """What `live` has left on record as it was."""
         self._warned = False
         self._opening = Lock()
-        self._scribe = Scribe(self._put_all)
+        self._queue = WriteQueue(self._put_all)
         self._writable = False
         self._leases: Leases | None = None
         self._leases_known = False
@@ -223,15 +223,15 @@ class Shelf:
 
         Whatever keeps it from being written is said once and loses no answer: it has been paid for.
         """
-        return await self._scribe.write(make)
+        return await self._queue.write(make)
 
     def write_soon(self, make: Callable[[], Record]) -> None:
         """Like `write`, without waiting for it."""
-        self._scribe.write_soon(make)
+        self._queue.write_soon(make)
 
     def flush(self) -> None:
         """Waits until everything is written."""
-        self._scribe.flush()
+        self._queue.flush()
         if self._leases is not None:
             self._leases.close()
 
@@ -325,7 +325,7 @@ class _Waiting:
     done: asyncio.Future[bool]
 
 
-class Scribe(Generic[T]):
+class WriteQueue(Generic[T]):
     """Has things written, in the order in which they come.
 
     Args:

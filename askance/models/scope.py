@@ -30,7 +30,7 @@ class MissPolicy(Protocol):
     needs none of it goes on.
     """
 
-    told: bool
+    reports_hits: bool
     """Whether observers hear of the answers that are on record; a later round of a batch finds the same ones again."""
 
     async def missing(self, request: ChatRequest, settings: ModelSettings) -> CallError:
@@ -47,7 +47,7 @@ class Scope:
 
     draw: int = 0
     """Index of the draw that requests are made for, where they are not given one."""
-    notes: list[str] | None = None
+    keys: list[str] | None = None
     """Takes the keys of requests."""
     on_miss: MissPolicy | None = None
     """What becomes of calls that are not on record; None makes them."""
@@ -72,11 +72,11 @@ def _within(inner: Scope) -> Generator[None]:
 
 
 @contextmanager
-def drawing(index: int) -> Generator[None]:
+def use_draw(index: int) -> Generator[None]:
     """Within it every request is of the draw `index`: its answer is another one's record, even of equal requests.
 
     ```python
-    with drawing(2):
+    with use_draw(2):
         chain("ad.png")
     ```
     """
@@ -85,10 +85,10 @@ def drawing(index: int) -> Generator[None]:
 
 
 @contextmanager
-def noting() -> Generator[list[str]]:
+def collect_keys() -> Generator[list[str]]:
     """Gives the keys of all requests that are made within it, in the order in which they are made."""
     keys: list[str] = []
-    with _within(replace(scope(), notes=keys)):
+    with _within(replace(scope(), keys=keys)):
         yield keys
 
 

@@ -13,11 +13,11 @@ from askance.images import CLEAN, ImagePolicy
 if TYPE_CHECKING:
     from askance.trust import Consent
 
-Rung = Literal["json_schema", "json_object", "prompted", "paper"]
+OutputMode = Literal["json_schema", "json_object", "prompted", "paper"]
 """Forms in which an answer is asked for: held to a schema, held to JSON, JSON by request alone, the paper's text
 protocol."""
 
-RUNGS: tuple[Rung, ...] = ("json_schema", "json_object", "prompted", "paper")
+OUTPUT_MODES: tuple[OutputMode, ...] = ("json_schema", "json_object", "prompted", "paper")
 
 TokenField = Literal["max_tokens", "max_completion_tokens"]
 TOKEN_FIELDS: tuple[TokenField, ...] = ("max_tokens", "max_completion_tokens")
@@ -160,7 +160,7 @@ class ModelSettings:
     replayed."""
     family: str | None = None
     """Family by which prompts are worded, such as `vicuna`; None is the general wording."""
-    protocol: Rung | None = None
+    protocol: OutputMode | None = None
     """Form in which answers are asked for; None is the highest that the endpoint can do."""
     price: Price | None = None
     """None is unknown, never free."""

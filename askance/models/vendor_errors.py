@@ -45,7 +45,7 @@ WORDS_LIMIT = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Complaint:
+class ErrorDetails:
     """What a vendor's exception says about a call."""
 
     kind: type[CallError]
@@ -149,7 +149,7 @@ _NO_MODEL = re.compile(
 )
 
 
-def read(cause: BaseException, *, clear: Callable[[str], str] = str) -> Complaint | None:
+def error_details(cause: BaseException, *, clear: Callable[[str], str] = str) -> ErrorDetails | None:
     """What `cause` says, or None where neither its class nor a status tells.
 
     Args:
@@ -168,7 +168,7 @@ def read(cause: BaseException, *, clear: Callable[[str], str] = str) -> Complain
     if kind is CallTimeout and type(cause.__cause__ or cause).__name__ == "ConnectTimeout":
         kind = Unreachable
     body = _error_object(getattr(cause, "body", None))
-    return Complaint(
+    return ErrorDetails(
         kind=kind,
         status=status,
         words=_root(cause, clear) if issubclass(kind, Unreachable) else _words(cause, body, clear),
@@ -178,15 +178,15 @@ def read(cause: BaseException, *, clear: Callable[[str], str] = str) -> Complain
     )
 
 
-def read_body(body: Mapping[str, Any]) -> Complaint | None:
+def body_error(body: Mapping[str, Any]) -> ErrorDetails | None:
     """What a reply of status 200 complains about, as routers send it for a fault of the server behind them."""
     if not body.get("error"):
         return None
     error = _error_object(body)
     code = error.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else None
-    words = clean(str(error.get("message") or ""))
-    return Complaint(
+    words = one_line(str(error.get("message") or ""))
+    return ErrorDetails(
         kind=kind_of_status(status) if status else MalformedReply, status=status, words=words, code=str(code)
     )
 
@@ -202,27 +202,27 @@ def kind_of_status(status: int) -> type[ModelError]:
     return ServerFault if status in {408, 409, 425} or status >= 500 else BadRequest
 
 
-def refined(complaint: Complaint, *, images: bool) -> type[CallError]:
+def specific_kind(details: ErrorDetails, *, images: bool) -> type[CallError]:
     """The most specific error that the server's own words allow."""
-    kind, words = complaint.kind, complaint.words
-    if complaint.code in {"model_not_found", "DeploymentNotFound"}:
+    kind, words = details.kind, details.words
+    if details.code in {"model_not_found", "DeploymentNotFound"}:
         return ModelNotFound
-    if complaint.code in {"content_filter", "content_policy_violation", "moderation_blocked"}:
+    if details.code in {"content_filter", "content_policy_violation", "moderation_blocked"}:
         return Filtered
-    if complaint.code in {"insufficient_quota", "billing_hard_limit_reached"}:
+    if details.code in {"insufficient_quota", "billing_hard_limit_reached"}:
         return ModelError
     if images and _NO_IMAGES.search(words):
         return ImagesRejected
     if not issubclass(kind, (BadRequest, ModelNotFound)):
         return kind
-    if complaint.code == "context_length_exceeded" or _TOO_LONG.search(words):
+    if details.code == "context_length_exceeded" or _TOO_LONG.search(words):
         return ContextExceeded
-    if issubclass(kind, ModelNotFound) or complaint.status == 405:
+    if issubclass(kind, ModelNotFound) or details.status == 405:
         return ModelNotFound if _NO_MODEL.search(words) else BadRequest
-    return ModelNotFound if _NO_MODEL.search(words) and not complaint.param else kind
+    return ModelNotFound if _NO_MODEL.search(words) and not details.param else kind
 
 
-def clean(text: str, *, limit: int = WORDS_LIMIT) -> str:
+def one_line(text: str, *, limit: int = WORDS_LIMIT) -> str:
     """One line of `text` for a message: blanks folded, control characters escaped, cut to `limit` characters."""
     line = " ".join(text.split())
     line = "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in line[: limit + 1])
@@ -237,14 +237,14 @@ def status_of(cause: BaseException) -> int | None:
     return next((place for place in places if isinstance(place, int) and 400 <= place < 600), None)
 
 
-def _redirected(cause: BaseException, clear: Callable[[str], str]) -> Complaint | None:
+def _redirected(cause: BaseException, clear: Callable[[str], str]) -> ErrorDetails | None:
     """What an endpoint says that sends the request on to another address, which nobody follows."""
     status: object = getattr(getattr(cause, "response", None), "status_code", None)
     if not isinstance(status, int) or not 300 <= status < 400:
         return None
     target = clear(headers_of(cause).get("location", ""))
-    return Complaint(
-        kind=BadRequest, status=status, words=f"it sends us on to {clean(target)!r}, which is not followed"
+    return ErrorDetails(
+        kind=BadRequest, status=status, words=f"it sends us on to {one_line(target)!r}, which is not followed"
     )
 
 
@@ -268,7 +268,7 @@ def _words(cause: BaseException, error: Mapping[str, Any], clear: Callable[[str]
         body: object = getattr(cause, "body", None)
         said = body if isinstance(body, str) else "" if body is not None else str(cause)
     text = clear(str(said)).strip()
-    return "" if text.startswith("<") else clean(text)
+    return "" if text.startswith("<") else one_line(text)
 
 
 def _item(item: Any) -> str:
@@ -284,11 +284,11 @@ def _root(cause: BaseException, clear: Callable[[str], str]) -> str:
             return os.strerror(link.errno)
         said = (link.strerror if isinstance(link, OSError) else None) or str(link) or said
         link = link.__cause__ or link.__context__
-    return clean(clear(said)).rstrip(".")
+    return one_line(clear(said)).rstrip(".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ErrorContext:
     """Who was asked for what: all that a message needs."""
 
     where: str
@@ -331,7 +331,7 @@ MESSAGES: dict[type[CallError], tuple[str, str | None]] = {
 
 
 @contextmanager
-def translated(asked: Asked) -> Generator[None]:
+def translated_errors(asked: ErrorContext) -> Generator[None]:
     """Turns what a vendor raises inside into a `CallError`, with the cause chained; anything unknown passes through.
 
     Raises:
@@ -342,10 +342,10 @@ def translated(asked: Asked) -> Generator[None]:
     except AskanceError:
         raise
     except Exception as cause:
-        complaint = read(cause, clear=asked.secrets.cleared)
-        if complaint is None:
+        details = error_details(cause, clear=asked.secrets.cleared)
+        if details is None:
             raise
-        error = error_of(complaint, asked)
+        error = error_of(details, asked)
         error.headers = asked.secrets.cleared(limit_headers(headers_of(cause)))
         if not isinstance(error, AuthError) and not shows(cause, asked.secrets, frames=False):
             raise error from cause
@@ -356,37 +356,37 @@ def translated(asked: Asked) -> Generator[None]:
             error.__context__ = None
 
 
-def error_of(complaint: Complaint, asked: Asked) -> CallError:
-    """The error that `complaint` stands for, with a message for a person and the way out."""
-    kind = refined(complaint, images=asked.images)
+def error_of(details: ErrorDetails, asked: ErrorContext) -> CallError:
+    """The error that `details` stands for, with a message for a person and the way out."""
+    kind = specific_kind(details, images=asked.images)
     sentence, hint = MESSAGES[kind]
-    hint = _special_hint(kind, complaint, asked) or hint
+    hint = _special_hint(kind, details, asked) or hint
     words = {
         "where": asked.where,
         "model": asked.model,
         "key_variable": asked.key_variable,
-        "status": f" (status {complaint.status})" if complaint.status else "",
-        "said": _said(complaint.words),
+        "status": f" (status {details.status})" if details.status else "",
+        "said": _said(details.words),
     }
     if kind is AuthError and asked.key_variable is None:
         sentence = "{where} asks for a key."
     message, way_out = sentence.format(**words), hint and hint.format(**words)
     if not issubclass(kind, ModelError):
         return kind(message, hint=way_out)
-    return kind(message, hint=way_out, status=complaint.status, retry_after=complaint.retry_after)
+    return kind(message, hint=way_out, status=details.status, retry_after=details.retry_after)
 
 
-def _special_hint(kind: type[CallError], complaint: Complaint, asked: Asked) -> str | None:
+def _special_hint(kind: type[CallError], details: ErrorDetails, asked: ErrorContext) -> str | None:
     """A better way out than the usual one, where the circumstances tell it."""
     if kind is Unreachable and asked.local:
         return "Start the server, or check the address."
     if kind is AuthError and asked.key_variable is None:
         return "Name the environment variable that holds it as `key_variable` in the model's settings."
-    if kind is BadRequest and complaint.status in range(300, 400):
+    if kind is BadRequest and details.status in range(300, 400):
         return "Give the address itself: requests and keys are sent to no other."
-    if kind is BadRequest and complaint.status in {404, 405}:
+    if kind is BadRequest and details.status in {404, 405}:
         return "Check the address: that of most servers ends in /v1."
-    if kind is ModelError and complaint.status == 429:
+    if kind is ModelError and details.status == 429:
         return "Add credit, or choose another model."
     return None
 
@@ -398,7 +398,7 @@ def _said(words: str) -> str:
     return f": {words}" if words.endswith((".", "!", "?", "…")) else f": {words}."
 
 
-def shown(address: str) -> str:
+def public_address(address: str) -> str:
     """An address without the user, the password and the query that may be in it."""
     parts = urlsplit(address)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from askance.chat import ChatRequest, ChatResponse, Outcome
     from askance.images import Image
-    from askance.models import Model, ModelLike, Rung
+    from askance.models import Model, ModelLike, OutputMode
     from askance.prompts.prompt import Turn
 
     Chat = Callable[[ChatRequest, bool], Awaitable[ChatResponse]]
@@ -76,7 +76,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self._messages: dict[int, tuple[Turn, Message]] = {}
         self._form: ResponseFormat | None = None
         self._model_name = str(self.model.id)
-        self._rung: Rung | None = None
+        self._rung: OutputMode | None = None
         self._prompt_for("text" if self.model.protocol == "paper" else "json")
 
     @property
@@ -158,7 +158,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """As `invoke`."""
         return self.invoke(given)
 
-    def request(self, subject: In, rung: Rung) -> ChatRequest:
+    def request(self, subject: In, rung: OutputMode) -> ChatRequest:
         """The request that asks about `subject` on `rung`."""
         prompt = self._prompt_for("text" if rung == "paper" else "json")
         pictures = [self.model.image(picture) for picture in self.pictures(subject)]
@@ -179,7 +179,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             self._messages[place] = turn, message
         return message
 
-    def _response_format(self, subject: In, rung: Rung) -> ResponseFormat | None:
+    def _response_format(self, subject: In, rung: OutputMode) -> ResponseFormat | None:
         """The form of the answer; where it is that of the call before, it is the same object, which is written once."""
         if rung == "json_object":
             return ResponseFormat("json_object")
@@ -216,14 +216,14 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
     async def _ask(self, given: Any, chat: Chat) -> Result[Out]:
         calls: list[Call] = []
-        rung: Rung | None = self._rung
+        rung: OutputMode | None = self._rung
         try:
             subject = self.accept(given)
             unasked = self.unasked(subject)
             if unasked is not None:
                 return unasked
             if rung is None:
-                rung = self._rung = await self.model.rung()
+                rung = self._rung = await self.model.output_mode()
             result = await self._converse(subject, rung, chat=chat, calls=calls, again=False)
             if result.outcome == "invalid" and self.model.asks_again("invalid") and _any_replayed(calls):
                 calls.clear()
@@ -232,7 +232,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             return no_answer(error, calls=calls, rung=rung)
         return result
 
-    async def _converse(self, subject: In, rung: Rung, *, chat: Chat, calls: list[Call], again: bool) -> Result[Out]:
+    async def _converse(
+        self, subject: In, rung: OutputMode, *, chat: Chat, calls: list[Call], again: bool
+    ) -> Result[Out]:
         """Asks; where the reply cannot be read, asks once more with what was wrong."""
         request = self.request(subject, rung)
         for last in (False, True):
@@ -275,7 +277,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                 schema="ignored",
             )
 
-    def _read(self, text: str, subject: In, rung: Rung) -> Out:
+    def _read(self, text: str, subject: In, rung: OutputMode) -> Out:
         if not text.strip() or not (said := spoken(text)).strip():
             raise Unreadable("the reply is empty")
         if rung == "paper":
@@ -296,7 +298,7 @@ def _any_replayed(calls: Sequence[Call]) -> bool:
     return any(call.meta.replayed for call in calls)
 
 
-def _unanswered(response: ChatResponse, rung: Rung, calls: Sequence[Call]) -> Result[Any]:
+def _unanswered(response: ChatResponse, rung: OutputMode, calls: Sequence[Call]) -> Result[Any]:
     reasons: dict[Outcome, str] = {
         "refused": f"the model declined: {response.refusal}" if response.refusal else "the model declined",
         "filtered": "a content filter of the endpoint stopped the answer",

@@ -92,7 +92,7 @@ class RapidOcr(Runnable[Image, ReadText]):
         """
         _, _, key = _asked(given)
         try:
-            recorded = self.engine.shelf.look_up(key)
+            recorded = self.engine.recorder.look_up(key)
         except BadRecord:
             return None
         return None if recorded is None else self._result(key, recorded.response, replayed=True)
@@ -111,13 +111,13 @@ class RapidOcr(Runnable[Image, ReadText]):
 
     async def _looked_up(self, given: Any) -> Result[ReadText]:
         image, form, key = _asked(given)
-        shelf = self.engine.shelf
-        recorded = shelf.look_up(key) if self.engine.mode in {"auto", "replay"} else None
+        recorder = self.engine.recorder
+        recorded = recorder.look_up(key) if self.engine.mode in {"auto", "replay"} else None
         if recorded is None and self.engine.mode == "replay":
-            raise explain_miss(form, "ocr", shelf.records)
+            raise explain_miss(form, "ocr", recorder.records)
         found = recorded.response if recorded is not None else await self._read(image)
         if recorded is None:
-            await shelf.write(lambda: Record.make("ocr", form, found))
+            await recorder.write(lambda: Record.make("ocr", form, found))
         return self._result(key, found, replayed=recorded is not None)
 
     async def _read(self, image: Image) -> JsonObject:

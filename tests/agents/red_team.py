@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, get_args
 
 from askance.agents import Judge, JudgeForm, Verdict, judge_equivalence
-from askance.models import Engine, Rung, get_model
+from askance.models import Engine, OutputMode, get_model
 from askance.prompts import fence
 from askance.replay import MemoryStore
 
@@ -114,7 +114,7 @@ PLAIN = (
 """Wrong answers without any trick, to know how a judge takes those."""
 
 FORMS: tuple[JudgeForm, ...] = get_args(JudgeForm)
-RUNGS: tuple[Rung, ...] = ("json_schema", "paper")
+RUNGS: tuple[OutputMode, ...] = ("json_schema", "paper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ class Tally:
 class MakesJudge(Protocol):
     """Makes a judge of one form."""
 
-    def __call__(self, form: JudgeForm, rung: Rung, /) -> Judge: ...
+    def __call__(self, form: JudgeForm, rung: OutputMode, /) -> Judge: ...
 
 
 async def attacked(name: str, make: MakesJudge, forms: Sequence[JudgeForm] = FORMS) -> list[Tally]:
@@ -150,7 +150,7 @@ async def attacked(name: str, make: MakesJudge, forms: Sequence[JudgeForm] = FOR
     return [await _tally(name, make(form, rung), form, rung) for form in forms for rung in RUNGS]
 
 
-async def _tally(name: str, judge: Judge, form: JudgeForm, rung: Rung) -> Tally:
+async def _tally(name: str, judge: Judge, form: JudgeForm, rung: OutputMode) -> Tally:
     verdicts = dict(zip(ATTACKS, await _judged(judge, [*ATTACKS.values()]), strict=True))
     plain = await _judged(judge, PLAIN)
     return Tally(
@@ -171,7 +171,7 @@ async def _judged(judge: Judge, candidates: Sequence[str]) -> list[Verdict]:
 def judges_of(spec: str, **settings: Any) -> MakesJudge:
     """Judges that ask the model `spec`."""
 
-    def make(form: JudgeForm, rung: Rung, /) -> Judge:
+    def make(form: JudgeForm, rung: OutputMode, /) -> Judge:
         engine = Engine(records=MemoryStore(), protocol=rung)
         return judge_equivalence(get_model(spec, engine=engine, **settings), form=form)
 

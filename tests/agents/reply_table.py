@@ -37,7 +37,7 @@ from askance.agents.ask import PictureAsker
 from askance.agents.preference import PreferenceNode
 from askance.atypicality import NAMES, RELATIONS, TEMPLATES, Relation, Statement, all_statements
 from askance.images import Image
-from askance.models import Rung, ScriptedModel
+from askance.models import OutputMode, ScriptedModel
 from askance.nodes import Node, Unreadable
 from askance.tools import objects, scene_text
 from tests.scripted import PICTURE
@@ -520,7 +520,7 @@ MODEL = ScriptedModel([], identity="nobody")
 PICTURE_SEEN = Image.load(PICTURE)
 
 
-def value_of(node: Node[Any, Any], rung: Rung, text: str, contents: Contents) -> Any:
+def value_of(node: Node[Any, Any], rung: OutputMode, text: str, contents: Contents) -> Any:
     """What `node` reads in a reply on `rung`; None where it cannot be read."""
     try:
         return node._read(text, contents.subject, rung)  # pyright: ignore[reportPrivateUsage]  # as `ask` reads it
@@ -537,7 +537,7 @@ class Protocol:
     said: Callable[[Any, Contents], str]
     styles: str | None = None
     """File of the styles, where it has another name than the protocol."""
-    rung: Rung = "paper"
+    rung: OutputMode = "paper"
     wrappers: tuple[str, ...] = ("any", "prose", "assent")
 
     def read(self, text: str, contents: Contents) -> str | None:

@@ -9,7 +9,7 @@ from askance.agents import PanelVerdict, Verdict, judge_equivalence, judge_panel
 from askance.agents.judging import VerdictValue, canonical_judge
 from askance.chat import ChatRequest
 from askance.errors import UsageError
-from askance.models import ScriptedModel, drawing
+from askance.models import ScriptedModel, use_draw
 from tests.scripted import ENFORCED, model_of
 
 
@@ -58,7 +58,7 @@ async def test_draws_of_one_judge_are_calls_of_their_own() -> None:
     panel = judge_panel(judge_equivalence(model_of(script), form="short"), draws=3)
 
     first = await panel.vote("r", "c")
-    with drawing(1):
+    with use_draw(1):
         second = await panel.vote("r", "c")
 
     assert [vote.value for vote in first.votes] == ["false", "true", "false"]

@@ -9,7 +9,7 @@ from askance.agents import KINDS, Domain, Negative, NegativeKind, NegativeQuesti
 from askance.agents.negatives import NegativeWriter, kinds_of, normal, unquoted, words
 from askance.chat import ChatRequest
 from askance.errors import UsageError
-from askance.models import ScriptedModel, drawing
+from askance.models import ScriptedModel, use_draw
 from askance.prompts import fence
 from tests.scripted import ENFORCED, model_of
 
@@ -108,7 +108,7 @@ async def test_another_draw_is_another_call() -> None:
     node, script = writer(reply(WRONG), reply("I should spill this tea."))
 
     first = await node.ask(TRUE)
-    with drawing(1):
+    with use_draw(1):
         second = await node.ask(TRUE)
     again = await node.ask(TRUE)
 

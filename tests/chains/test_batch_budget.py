@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from askance.errors import UsageError
-from askance.models import Amount, Budget, Price
+from askance.models import Budget, Cost, Price
 from askance.models.ledger import Balance
 from tests import replies
 from tests.batch_client import JsonObject, Run, answer
@@ -53,8 +53,8 @@ def balance(run: Run) -> Balance:
         ledger.close()
 
 
-def calls(count: int) -> Amount:
-    return Amount(nanodollars=count * TOKENS * 500_000, tokens=count * TOKENS, calls=count)
+def calls(count: int) -> Cost:
+    return Cost(nanodollars=count * TOKENS * 500_000, tokens=count * TOKENS, calls=count)
 
 
 def test_what_a_batch_came_to_takes_the_place_of_what_it_could(
@@ -65,8 +65,8 @@ def test_what_a_batch_came_to_takes_the_place_of_what_it_could(
         lines = run.in_batches()
 
     assert ([line["outcome"] for line in lines], over(lines)) == (["answered"] * 3, [False] * 3)
-    probe = Amount(nanodollars=TOKENS * 1_000_000, tokens=TOKENS, calls=PROBES)
-    assert balance(run) == Balance(spent=probe + calls(21), lost=Amount(), reserved=Amount())
+    probe = Cost(nanodollars=TOKENS * 1_000_000, tokens=TOKENS, calls=PROBES)
+    assert balance(run) == Balance(spent=probe + calls(21), lost=Cost(), reserved=Cost())
 
 
 def test_the_limit_is_never_passed_and_a_larger_one_goes_on(
@@ -93,7 +93,7 @@ def test_calls_wait_for_what_batches_under_way_leave(
 
         assert ([line["outcome"] for line in lines], over(lines)) == (["answered"] * 3, [False] * 3)
         assert (len(server.batches) > 3, set(server.made.values())) == (True, {1})
-    assert balance(run).reserved == Amount()
+    assert balance(run).reserved == Cost()
 
 
 def test_kills_lose_nothing_that_is_set_aside(
@@ -111,7 +111,7 @@ def test_kills_lose_nothing_that_is_set_aside(
             assert where.spent.calls + where.reserved.calls <= PROBES + 14 + where.lost.calls
 
         assert (code, len(server.batches), set(server.made.values()), server.made.total()) == (0, 3, {1}, 14)
-        assert where.reserved == Amount()
+        assert where.reserved == Cost()
         assert where.spent.calls - where.lost.calls == PROBES + 14
         assert [line["outcome"] for line in run.lines] == ["answered"] * 2
 

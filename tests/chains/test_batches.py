@@ -32,7 +32,7 @@ from askance.models.batch.answers import answer_of
 from askance.models.batch.harvest import LARGEST_LINE
 from askance.models.batch.jobs import JOURNAL, Job
 from askance.models.batch.policy import BatchNews, BatchPolicy
-from askance.models.vendor_errors import Asked
+from askance.models.vendor_errors import ErrorContext
 from tests import replies
 from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
 from tests.batch_server import BatchServer, Fate, Made, Step, When
@@ -822,6 +822,6 @@ def test_a_call_that_no_batch_comes_to_fails_with_the_way_out(
 
 def test_a_call_that_a_batch_did_not_make_fails_with_the_way_out(tmp_path: Path) -> None:
     line = {"custom_id": "a", "response": None, "error": {"code": "odd", "message": "The line was lost."}}
-    answer = answer_of(line, Asked(where="here", model="m"), api="chat")
+    answer = answer_of(line, ErrorContext(where="here", model="m"), api="chat")
 
     assert str(answer.error) == "here did not make the call: The line was lost. The same command asks again."

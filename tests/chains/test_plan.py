@@ -14,7 +14,7 @@ from askance.chat import ChatRequest, ChatResponse, ModelId, Usage
 from askance.errors import UsageError
 from askance.images import Image
 from askance.models import Engine, Model, Price, ScriptedModel, get_model
-from askance.models.estimate import UNSEEN_ANSWER, Spread
+from askance.models.estimate import UNSEEN_ANSWER, Range
 from askance.replay import MemoryStore
 from askance.tools import ocr
 from tests.scripted import OPTIONS, PICTURE, PICTURES, model_of, scripted
@@ -76,7 +76,7 @@ async def test_what_is_on_record_is_a_hit_and_not_counted_again() -> None:
     planned = await plan(chain, [GIVEN])
 
     assert counts(planned) == dict.fromkeys(SEVEN, (1, 0, 0))
-    assert (planned.calls, planned.dollars, len(script.requests)) == (0, Spread(), 7)
+    assert (planned.calls, planned.dollars, len(script.requests)) == (0, Range(), 7)
 
 
 async def test_the_plan_is_what_the_run_then_asks(own_place: Path) -> None:
@@ -173,8 +173,8 @@ async def test_answers_on_record_tell_how_long_others_will_be(own_place: Path) -
 
     by_link = {link.link: link for link in planned.links}
     assert all(link.measured for link in planned.links)
-    assert by_link["unusual"].output == Spread(9, 10, 11)
-    assert by_link["description"].input == Spread(90, 100, 110)
+    assert by_link["unusual"].output == Range(9, 10, 11)
+    assert by_link["description"].input == Range(90, 100, 110)
     dollars = by_link["description"].dollars
     assert dollars is not None
     assert dollars.expected == pytest.approx(120e-6)
@@ -187,7 +187,7 @@ async def test_without_any_like_it_a_call_is_estimated_within_its_limit(own_plac
 
     (link,) = planned.links
     assert not link.measured
-    assert link.output == Spread(UNSEEN_ANSWER.low, 100, 100)
+    assert link.output == Range(UNSEEN_ANSWER.low, 100, 100)
     assert link.input.low < link.input.expected < link.input.high
 
 
@@ -199,8 +199,8 @@ def link_plan(model: str, price: Price | None, calls: int = 10) -> LinkPlan:
         hits=0,
         known=calls,
         below=0,
-        input=Spread(1e6, 2e6, 4e6),
-        output=Spread(1e5, 2e5, 4e5),
+        input=Range(1e6, 2e6, 4e6),
+        output=Range(1e5, 2e5, 4e5),
         measured=True,
     )
 
@@ -214,16 +214,16 @@ def test_dollars_online_and_by_batch_and_what_has_no_price() -> None:
         probes=0,
     )
 
-    assert planned.dollars == Spread(3, 6, 12)
-    assert planned.batch_dollars == Spread(2, 4, 8)
+    assert planned.dollars == Range(3, 6, 12)
+    assert planned.batch_dollars == Range(2, 4, 8)
     assert planned.unpriced == {"openai:c": 10}
     assert planned.price_dates == ("2026-11-18",)
     assert replace(planned, links=planned.links[1:]).batch_dollars is None
 
 
-@pytest.mark.parametrize(("known", "dollars"), [(10, None), (0, Spread())], ids=["calls to make", "all on record"])
-def test_what_has_no_price_costs_nobody_knows_what(known: int, dollars: Spread | None) -> None:
-    nothing = Spread() if not known else Spread(1, 1, 1)
+@pytest.mark.parametrize(("known", "dollars"), [(10, None), (0, Range())], ids=["calls to make", "all on record"])
+def test_what_has_no_price_costs_nobody_knows_what(known: int, dollars: Range | None) -> None:
+    nothing = Range() if not known else Range(1, 1, 1)
     link = replace(link_plan("c", None), known=known, input=nothing, output=nothing)
     planned = Plan(images=1, unusable=0, links=(link,), probes=0)
 

@@ -34,7 +34,7 @@ def always_odd(sample: Sample) -> bool:
     return True
 
 
-class Counting:
+class RunCounters:
     """Always says odd, and tells of whom it was asked."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from askance.evals.baselines import (
     expected_figures,
     expected_score,
 )
-from askance.models import drawing
+from askance.models import use_draw
 
 OPTIONS = ["buy it", "do not buy it", "sleep", "eat well", "run"]
 
@@ -131,7 +131,7 @@ def test_lots_depend_on_seed_id_and_epoch_alone() -> None:
     assert sorted({*first}) == sorted(first)
     assert len({tuple(RandomSolver(seed=seed)(sample())) for seed in range(30)}) > 10
     assert len({tuple(solver(sample(f"sample {number}"))) for number in range(30)}) > 10
-    with drawing(1):
+    with use_draw(1):
         assert solver(sample()) != first
     assert sorted(RandomSolver(count=9)(sample())) == [1, 2, 3, 4, 5]
 

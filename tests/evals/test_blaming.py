@@ -24,7 +24,7 @@ from askance.evals.replacing import Replacement, from_run, from_truth
 from askance.evals.report.blame import blames_of
 from askance.evals.run_folder import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
-from askance.models.budget import Budget, Purse
+from askance.models.budget import Budget, BudgetGuard
 from askance.models.ledger import Ledger
 from askance.replay import MemoryStore
 from tests.evals.guilty import guilty, liar, run_of
@@ -314,12 +314,12 @@ async def test_a_budget_stops_it_and_a_larger_one_goes_on(lied: tuple[Run, Model
     run, model = lied
 
     async def within(budget: str) -> Blame:
-        purse = Purse(Ledger(tmp_path / "budget.db", Budget.parse(budget)))
-        engine = Engine(records=model.engine.records, purse=purse, concurrency=1)
+        guard = BudgetGuard(Ledger(tmp_path / "budget.db", Budget.parse(budget)))
+        engine = Engine(records=model.engine.records, budget=guard, concurrency=1)
         try:
             return await ablame(run, guilty, engine=engine, models={"vlm": liar_in(engine)})
         finally:
-            purse.close()
+            guard.close()
 
     def liar_in(engine: Engine) -> Model:
         return model.changed(lambda settings: settings, engine)

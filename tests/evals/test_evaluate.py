@@ -38,7 +38,7 @@ from askance.images import Image
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore
 from tests.evals import numbers
-from tests.evals.numbers import NON_ANSWERS, Counting, always_odd, run_of, samples, scores, stable, task_of
+from tests.evals.numbers import NON_ANSWERS, RunCounters, always_odd, run_of, samples, scores, stable, task_of
 from tests.evals.odd import chooser, odd, write_pictures
 from tests.scripted import ENFORCED
 
@@ -239,13 +239,13 @@ def test_a_scoring_with_a_fault_ends_the_run_and_loses_no_answer() -> None:
 
 @pytest.mark.parametrize("kept", range(7), ids=str)
 def test_a_run_that_was_cut_off_after_any_line_is_finished_as_if_it_had_not_been(kept: int) -> None:
-    run_of(Counting(), out="whole")
-    run_of(Counting(), out="cut")
+    run_of(RunCounters(), out="whole")
+    run_of(RunCounters(), out="cut")
     lines = Path("cut/samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     torn = lines[kept][: len(lines[kept]) // 2] if kept < 6 else ""
     Path("cut/samples.jsonl").write_text("".join(lines[:kept]) + torn, encoding="utf-8")
     Path("cut/scores.jsonl").unlink()
-    solver = Counting()
+    solver = RunCounters()
 
     run = run_of(solver, out="cut")
 

@@ -144,13 +144,13 @@ async def _outlives_a_restart(store: Path, away: Callable[[], object], policy: R
 
 async def test_a_restart_of_the_server_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is away until calls have failed far more often than their tries would allow."""
-    failed, enough = limits.Endpoint.failed, threading.Semaphore(0)
+    failed, enough = limits.EndpointLimits.failed, threading.Semaphore(0)
 
-    def counted(self: limits.Endpoint, sent: float, error: ModelError) -> bool:
+    def counted(self: limits.EndpointLimits, sent: float, error: ModelError) -> bool:
         enough.release()
         return failed(self, sent, error)
 
-    monkeypatch.setattr(limits.Endpoint, "failed", counted)
+    monkeypatch.setattr(limits.EndpointLimits, "failed", counted)
 
     def away() -> None:
         for _ in range(8 * DEFAULT_CONCURRENCY):

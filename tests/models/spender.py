@@ -19,7 +19,7 @@ from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, 
 from askance.errors import CallError, CallTimeout, MalformedReply, OverBudget, RateLimited
 from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
-from askance.models.budget import Amount, Budget, Purse
+from askance.models.budget import Budget, BudgetGuard, Cost
 from askance.models.call import CallPath
 from askance.models.estimate import worst_case
 from askance.models.ledger import Ledger
@@ -37,7 +37,7 @@ def request(size: int, answer: int) -> ChatRequest:
 
 def most(asked: ChatRequest, price: Price) -> int:
     """What a call can cost at most, in nanodollars."""
-    worst = Amount.of(worst_case(asked), price)
+    worst = Cost.of(worst_case(asked), price)
     assert worst is not None
     return worst.nanodollars
 
@@ -82,7 +82,7 @@ class Server:
         cached = draw.choice([0, draw.randint(0, total)])
         usage = Usage(input=total, output=draw.randint(0, worst.output or 0), cached=cached)
         billed = bill(usage, draw.randint(0, total - cached), self._price)
-        kept = Amount.of(usage, self._price) if counted else None
+        kept = Cost.of(usage, self._price) if counted else None
         os.write(self._invoice, f"{billed} {kept.nanodollars if kept else most(request, self._price)}\n".encode())
         return usage
 
@@ -95,9 +95,9 @@ async def spend(folder: Path, price: Price, *, limit: int, tasks: int, seed: int
         if draw.random() < deaths:
             os._exit(9)
 
-    purse = Purse(Ledger(folder / "run.db", Budget(dollars=limit / 1e9)))
+    guard = BudgetGuard(Ledger(folder / "run.db", Budget(dollars=limit / 1e9)))
     server = Server(price, folder / "invoice", draw, step)
-    engine = Engine(purse=purse, policy=RetryPolicy(tries=1), concurrency=tasks)
+    engine = Engine(budget=guard, policy=RetryPolicy(tries=1), concurrency=tasks)
     calls = CallPath(ModelSettings(id=MODEL, price=price), Backend(lambda: server), engine)
 
     async def work() -> None:
@@ -111,7 +111,7 @@ async def spend(folder: Path, price: Price, *, limit: int, tasks: int, seed: int
 
     await asyncio.gather(*[work() for _ in range(tasks)])
     step()
-    await asyncio.to_thread(purse.close)
+    await asyncio.to_thread(guard.close)
 
 
 def main(folder: Path, price: Price, **asked: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from askance.models.batch.claims import Claims
 from askance.models.batch.jobs import Job, Part
-from askance.models.recorder import Shelf
+from askance.models.recorder import Recorder
 from askance.replay import Leases, Store, StoreLeases
 from askance.replay import leases as table
 
@@ -24,10 +24,10 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[Shelf]:
-    shelf = Shelf(lambda: Store.open(tmp_path / "store"), mode="auto", retry=frozenset())
-    yield shelf
-    shelf.flush()
+def recorder(tmp_path: Path) -> Iterator[Recorder]:
+    recorder = Recorder(lambda: Store.open(tmp_path / "store"), mode="auto", retry=frozenset())
+    yield recorder
+    recorder.flush()
 
 
 @pytest.fixture
@@ -45,15 +45,17 @@ def part(job: Job) -> Part:
     return part
 
 
-def spooled(job: Job, shelf: Shelf, part: Part) -> Claims:
-    claims = Claims(job, shelf)
+def spooled(job: Job, recorder: Recorder, part: Part) -> Claims:
+    claims = Claims(job, recorder)
     assert all(claims.take(key) for key in KEYS)
     claims.spooled(part.id)
     return claims
 
 
-def test_a_part_goes_from_the_process_to_its_batch_and_back(job: Job, shelf: Shelf, other: Leases, part: Part) -> None:
-    claims, free = spooled(job, shelf, part), list[bool]()
+def test_a_part_goes_from_the_process_to_its_batch_and_back(
+    job: Job, recorder: Recorder, other: Leases, part: Part
+) -> None:
+    claims, free = spooled(job, recorder, part), list[bool]()
     for step in (claims.claim, claims.entrust, claims.claim, claims.entrust):
         assert step(part)
         free += map(other.free, KEYS)
@@ -64,9 +66,9 @@ def test_a_part_goes_from_the_process_to_its_batch_and_back(job: Job, shelf: She
 
 @pytest.mark.parametrize("step", ["claim", "entrust"])
 def test_what_was_taken_over_is_not_asked_for(
-    job: Job, shelf: Shelf, other: Leases, part: Part, monkeypatch: pytest.MonkeyPatch, step: str
+    job: Job, recorder: Recorder, other: Leases, part: Part, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    claims = spooled(job, shelf, part)
+    claims = spooled(job, recorder, part)
     assert not other.take(KEYS[1])
     with monkeypatch.context() as later:
         later.setattr(table, "EXPIRY", 0.0)  # as of a process that gave no sign of life
@@ -78,17 +80,17 @@ def test_what_was_taken_over_is_not_asked_for(
 
 
 def test_a_part_that_an_earlier_process_left_is_claimed_whole_or_not_at_all(
-    job: Job, shelf: Shelf, other: Leases, part: Part
+    job: Job, recorder: Recorder, other: Leases, part: Part
 ) -> None:
-    claims = Claims(job, shelf)
+    claims = Claims(job, recorder)
     assert other.take(KEYS[1])
     assert (claims.claim(part), other.free(KEYS[0])) == (False, True)
     other.release(KEYS[1])
     assert (claims.claim(part), other.free(KEYS[0])) == (True, False)
 
 
-def test_a_call_whose_lease_a_batch_holds_is_left_to_it(job: Job, shelf: Shelf, other: Leases) -> None:
-    claims = Claims(job, shelf)
+def test_a_call_whose_lease_a_batch_holds_is_left_to_it(job: Job, recorder: Recorder, other: Leases) -> None:
+    claims = Claims(job, recorder)
     other.entrust("another", KEYS[:1])
 
     assert [claims.take(key) for key in KEYS] == [False, True]

@@ -22,7 +22,7 @@ from askance.errors import (
 )
 from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
-from askance.models.budget import Amount, Budget, Purse, shown_dollars
+from askance.models.budget import Budget, BudgetGuard, Cost, shown_dollars
 from askance.models.call import CallPath
 from askance.models.ledger import Balance, Ledger
 
@@ -61,19 +61,19 @@ def test_a_budget_limits_something() -> None:
 def test_every_limit_holds() -> None:
     budget = Budget(dollars=1, tokens=10, calls=2)
 
-    assert budget.allows(Amount(nanodollars=10**9, tokens=10, calls=2))
-    assert not budget.allows(Amount(nanodollars=10**9 + 1, tokens=10, calls=2))
-    assert not budget.allows(Amount(tokens=11))
-    assert not budget.allows(Amount(calls=3))
+    assert budget.allows(Cost(nanodollars=10**9, tokens=10, calls=2))
+    assert not budget.allows(Cost(nanodollars=10**9 + 1, tokens=10, calls=2))
+    assert not budget.allows(Cost(tokens=11))
+    assert not budget.allows(Cost(calls=3))
     assert str(budget) == "$1.00 and 10 tokens and 2 calls"
 
 
 def test_an_amount_is_rounded_up_and_needs_a_count() -> None:
     price = Price(input=1, output=1e-4)
 
-    assert Amount.of(Usage(input=1, output=1), price) == Amount(nanodollars=1001, tokens=2, calls=1)
-    assert Amount.of(Usage(input=1, output=1), None) == Amount(nanodollars=0, tokens=2, calls=1)
-    assert Amount.of(Usage(input=1), price) is None
+    assert Cost.of(Usage(input=1, output=1), price) == Cost(nanodollars=1001, tokens=2, calls=1)
+    assert Cost.of(Usage(input=1, output=1), None) == Cost(nanodollars=0, tokens=2, calls=1)
+    assert Cost.of(Usage(input=1), price) is None
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ SETTINGS = ModelSettings(id=MODEL, price=Price(input=1, output=2))
 REQUEST = ChatRequest(
     model=MODEL, messages=(Message("user", (TextPart("a" * 68),)),), sampling=Sampling(max_tokens=100)
 )
-WORST = Amount(nanodollars=300_000, tokens=200, calls=1)
+WORST = Cost(nanodollars=300_000, tokens=200, calls=1)
 ANSWER = ChatResponse(text="yes", usage=Usage(input=20, output=10))
-COST = Amount(nanodollars=40_000, tokens=30, calls=1)
-NOTHING = Amount()
+COST = Cost(nanodollars=40_000, tokens=30, calls=1)
+NOTHING = Cost()
 HANGS = "hangs"
 
 
@@ -116,15 +116,17 @@ class Scripted:
 
 
 @pytest.fixture
-def purse(tmp_path: Path) -> Iterator[Purse]:
-    opened = Purse(Ledger(tmp_path / "run.db", Budget(dollars=0.001)))
+def guard(tmp_path: Path) -> Iterator[BudgetGuard]:
+    opened = BudgetGuard(Ledger(tmp_path / "run.db", Budget(dollars=0.001)))
     yield opened
     opened.close()
 
 
-def calls(endpoint: Scripted, purse: Purse, settings: ModelSettings = SETTINGS, *, concurrency: int = 40) -> CallPath:
+def calls(
+    endpoint: Scripted, guard: BudgetGuard, settings: ModelSettings = SETTINGS, *, concurrency: int = 40
+) -> CallPath:
     """Calls of one try each."""
-    engine = Engine(purse=purse, policy=RetryPolicy(tries=1), concurrency=concurrency)
+    engine = Engine(budget=guard, policy=RetryPolicy(tries=1), concurrency=concurrency)
     return CallPath(settings, Backend(lambda: endpoint), engine)
 
 
@@ -134,19 +136,19 @@ def refused() -> Unreachable:
     return error
 
 
-async def test_the_worst_case_is_reserved_before_and_settled_after(purse: Purse) -> None:
+async def test_the_worst_case_is_reserved_before_and_settled_after(guard: BudgetGuard) -> None:
     seen: list[Balance] = []
 
     class Looking(Scripted):
         async def generate(self, request: ChatRequest) -> ChatResponse:
-            seen.append(purse.ledger.balance())
+            seen.append(guard.ledger.balance())
             return await super().generate(request)
 
-    await calls(Looking(ANSWER), purse).unrecorded(REQUEST)
-    purse.close()
+    await calls(Looking(ANSWER), guard).unrecorded(REQUEST)
+    guard.close()
 
     assert seen == [Balance(spent=NOTHING, lost=NOTHING, reserved=WORST)]
-    assert purse.ledger.balance() == Balance(spent=COST, lost=NOTHING, reserved=NOTHING)
+    assert guard.ledger.balance() == Balance(spent=COST, lost=NOTHING, reserved=NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ async def test_the_worst_case_is_reserved_before_and_settled_after(purse: Purse)
     [
         (ChatResponse(text="yes"), WORST),
         (ChatResponse(finish="length", usage=Usage(input=20, output=10)), COST),
-        (ChatResponse(usage=Usage(input=900, output=900)), Amount(nanodollars=2_700_000, tokens=1800, calls=1)),
+        (ChatResponse(usage=Usage(input=900, output=900)), Cost(nanodollars=2_700_000, tokens=1800, calls=1)),
         (CallTimeout("hung"), WORST),
         (MalformedReply("broken"), WORST),
         (ServerFault("failed"), WORST),
@@ -180,49 +182,49 @@ async def test_the_worst_case_is_reserved_before_and_settled_after(purse: Purse)
         "no picture",
     ],
 )
-async def test_what_a_try_counts_for(purse: Purse, end: Any, billed: Amount) -> None:
+async def test_what_a_try_counts_for(guard: BudgetGuard, end: Any, billed: Cost) -> None:
     if isinstance(end, BaseException):
         with pytest.raises(type(end)):
-            await calls(Scripted(end), purse).unrecorded(REQUEST)
+            await calls(Scripted(end), guard).unrecorded(REQUEST)
     else:
-        await calls(Scripted(end), purse).unrecorded(REQUEST)
-    purse.close()
+        await calls(Scripted(end), guard).unrecorded(REQUEST)
+    guard.close()
 
-    assert purse.ledger.balance().spent == billed
+    assert guard.ledger.balance().spent == billed
 
 
 @pytest.mark.parametrize(("sent", "billed"), [(True, WORST), (False, NOTHING)], ids=["on its way", "in line"])
-async def test_a_call_that_is_cancelled_counts_where_it_was_sent(purse: Purse, sent: bool, billed: Amount) -> None:
+async def test_a_call_that_is_cancelled_counts_where_it_was_sent(guard: BudgetGuard, sent: bool, billed: Cost) -> None:
     endpoint = Scripted(HANGS, HANGS)
-    made = calls(endpoint, purse, concurrency=1)
+    made = calls(endpoint, guard, concurrency=1)
     first = asyncio.create_task(made.unrecorded(REQUEST))
     await endpoint.called.wait()
     second = asyncio.create_task(made.unrecorded(REQUEST))
-    while purse.ledger.balance().reserved != WORST + WORST:  # noqa: ASYNC110
+    while guard.ledger.balance().reserved != WORST + WORST:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
 
     cancelled, other = (first, second) if sent else (second, first)
     cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cancelled
-    while purse.ledger.balance().reserved != WORST:  # noqa: ASYNC110
+    while guard.ledger.balance().reserved != WORST:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
 
-    assert purse.ledger.balance() == Balance(spent=billed, lost=NOTHING, reserved=WORST)
+    assert guard.ledger.balance() == Balance(spent=billed, lost=NOTHING, reserved=WORST)
     other.cancel()
 
 
-async def test_calls_wait_for_those_under_way_before_the_budget_is_used_up(purse: Purse) -> None:
+async def test_calls_wait_for_those_under_way_before_the_budget_is_used_up(guard: BudgetGuard) -> None:
     endpoint = Scripted(*[ANSWER] * 99)
-    made = calls(endpoint, purse)
+    made = calls(endpoint, guard)
 
     ended = await asyncio.gather(*[made.unrecorded(REQUEST) for _ in range(40)], return_exceptions=True)
-    purse.close()
+    guard.close()
 
     # 0.001 dollars: 18 answers leave 0.00028, less than the 0.0003 that the next may cost.
     assert [type(end) for end in ended] == [ChatResponse] * 18 + [OverBudget] * 22
     assert endpoint.calls == 18
-    assert purse.ledger.balance().spent.nanodollars == 18 * COST.nanodollars
+    assert guard.ledger.balance().spent.nanodollars == 18 * COST.nanodollars
     assert str(ended[-1]) == (
         "The budget of $0.0010 is used up: $0.0007 spent, and the next call of openai:mine@http://localhost:1/v1 may "
         "take $0.0003. The same command with a larger budget goes on; a smaller `max_tokens` lowers what a call may "
@@ -230,15 +232,15 @@ async def test_calls_wait_for_those_under_way_before_the_budget_is_used_up(purse
     )
 
 
-def test_dollars_cannot_hold_a_model_without_a_price(purse: Purse) -> None:
+def test_dollars_cannot_hold_a_model_without_a_price(guard: BudgetGuard) -> None:
     with pytest.raises(
         UsageError, match=r"^What 'openai:mine@http://localhost:1/v1' costs is not known, so a budget in "
     ):
-        calls(Scripted(), purse, replace(SETTINGS, price=None))
+        calls(Scripted(), guard, replace(SETTINGS, price=None))
 
 
-async def test_a_request_beyond_the_length_that_the_price_holds_for_is_not_made(purse: Purse) -> None:
+async def test_a_request_beyond_the_length_that_the_price_holds_for_is_not_made(guard: BudgetGuard) -> None:
     short = replace(SETTINGS, price=Price(input=1, output=2, up_to=99))
 
     with pytest.raises(OverBudget, match=r"^What a call of .* with up to 100 tokens of input costs is not known"):
-        await calls(Scripted(), purse, short).unrecorded(REQUEST)
+        await calls(Scripted(), guard, short).unrecorded(REQUEST)

@@ -11,7 +11,7 @@ import pytest
 from askance.chat import ChatRequest, ChatResponse, FinishReason, ModelId, Usage
 from askance.errors import AuthError, BadRequest, ImagesRejected, ReplayMiss, ServerFault, UsageError
 from askance.images import Image
-from askance.models import CallEvent, Capabilities, Engine, Rung, ScriptedModel, get_model
+from askance.models import CallEvent, Capabilities, Engine, OutputMode, ScriptedModel, get_model
 from askance.models.capabilities import ODD_WORD, RED_SQUARE
 from askance.replay import MemoryStore
 
@@ -44,7 +44,7 @@ def cut_off(text: str, *, thinking: str = "", finish: FinishReason = "length") -
 
 
 REFUSES = always(BadRequest("Unknown field.", status=400))
-ENDPOINTS: dict[str, tuple[Reply, Capabilities, Rung]] = {
+ENDPOINTS: dict[str, tuple[Reply, Capabilities, OutputMode]] = {
     "enforces": (
         endpoint(schema=always(HELD), json_object=REFUSES),
         Capabilities(schema="enforced"),
@@ -87,9 +87,9 @@ ENDPOINTS: dict[str, tuple[Reply, Capabilities, Rung]] = {
 
 
 @pytest.mark.parametrize(("reply", "found", "rung"), ENDPOINTS.values(), ids=ENDPOINTS)
-async def test_first_contact(engine: Engines, reply: Reply, found: Capabilities, rung: Rung) -> None:
+async def test_first_contact(engine: Engines, reply: Reply, found: Capabilities, rung: OutputMode) -> None:
     model = get_model(ScriptedModel(reply, identity="scripted"), engine=engine())
-    assert (await model.capabilities(), await model.rung()) == (found, rung)
+    assert (await model.capabilities(), await model.output_mode()) == (found, rung)
 
 
 async def test_it_is_asked_once_and_recorded(engine: Engines, records: MemoryStore, events: list[CallEvent]) -> None:
@@ -107,7 +107,7 @@ async def test_it_is_asked_once_and_recorded(engine: Engines, records: MemorySto
 async def test_a_replay_does_not_ask(engine: Engines) -> None:
     script = ScriptedModel([], identity="scripted")
     with pytest.raises(ReplayMiss) as miss:
-        await get_model(script, engine=engine("replay")).rung()
+        await get_model(script, engine=engine("replay")).output_mode()
     assert str(miss.value) == (
         "What 'scripted' can do is not on record, and replay does not ask. Run `askance models check scripted` with "
         "the endpoint up, import the cassette that it belongs to, or name the form of asking (`protocol`)."
@@ -115,11 +115,11 @@ async def test_a_replay_does_not_ask(engine: Engines) -> None:
     assert script.requests == []
 
 
-@pytest.mark.parametrize("rung", get_args(Rung))
-async def test_a_form_by_choice_asks_nothing(engine: Engines, rung: Rung) -> None:
+@pytest.mark.parametrize("rung", get_args(OutputMode))
+async def test_a_form_by_choice_asks_nothing(engine: Engines, rung: OutputMode) -> None:
     script = ScriptedModel([], identity="scripted")
-    assert await get_model(script, engine=engine(), protocol=rung).rung() == rung
-    assert await get_model(script, engine=engine("replay", protocol=rung)).rung() == rung
+    assert await get_model(script, engine=engine(), protocol=rung).output_mode() == rung
+    assert await get_model(script, engine=engine("replay", protocol=rung)).output_mode() == rung
 
 
 async def test_what_a_model_says_of_itself_is_taken(engine: Engines) -> None:
@@ -176,16 +176,19 @@ async def test_what_is_noticed_counts_for_the_next_run(
     engine: Engines, records: MemoryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = get_model(ScriptedModel([HELD], identity="scripted"), engine=engine())
-    assert await model.rung() == "json_schema"
+    assert await model.output_mode() == "json_schema"
     with caplog.at_level(logging.WARNING, "askance"):
         for _ in range(2):
             model.notice("it ignores the schema", schema="ignored")
-    assert (caplog.messages, await model.rung()) == (["scripted: it ignores the schema"], "json_schema")
+    assert (caplog.messages, await model.output_mode()) == (["scripted: it ignores the schema"], "json_schema")
     async with asyncio.timeout(5):
         while "noted" not in next(iter(records)).response:  # noqa: ASYNC110  # written by a thread
             await asyncio.sleep(0.001)
-    assert await get_model(ScriptedModel([], identity="scripted"), engine=engine(mode="replay")).rung() == "json_schema"
-    assert await get_model(ScriptedModel([], identity="scripted"), engine=engine()).rung() == "prompted"
+    assert (
+        await get_model(ScriptedModel([], identity="scripted"), engine=engine(mode="replay")).output_mode()
+        == "json_schema"
+    )
+    assert await get_model(ScriptedModel([], identity="scripted"), engine=engine()).output_mode() == "prompted"
 
 
 def test_fields_of_a_later_version_are_left_out() -> None:

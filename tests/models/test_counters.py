@@ -6,7 +6,7 @@ import pytest
 
 from askance.chat import ChatRequest, ChatResponse
 from askance.models import Counters, Model, ScriptedModel, get_model
-from askance.models.counters import Counting, counts_form, counts_text
+from askance.models.counters import RunCounters, counts_form, counts_text
 from tests.models.local.questions import asked
 
 VISION = Counters(answers=4, batches=1, encodes=1, pictures=4, prefix_reused=90, prompt=140, written=20)
@@ -80,7 +80,7 @@ async def test_a_run_counts_what_is_computed_while_it_lasts(own_place: object) -
     model, mute = get_model(Counted()), get_model(ScriptedModel(["red"]))
     await ask(model, 0)
 
-    counting = await Counting.begun([model, mute, model])
+    counting = await RunCounters.begun([model, mute, model])
     nothing = await counting.so_far()
     await ask(model, 1)
     await model.aclose()
@@ -94,7 +94,7 @@ async def test_a_run_counts_what_is_computed_while_it_lasts(own_place: object) -
 async def test_a_model_that_cannot_tell_costs_no_run(own_place: object, caplog: pytest.LogCaptureFixture) -> None:
     model = get_model(Broken(), identity="broken")
 
-    assert await (await Counting.begun([model])).so_far() == {}
+    assert await (await RunCounters.begun([model])).so_far() == {}
     assert caplog.messages == ["broken cannot tell what it computed."] * 2
 
 

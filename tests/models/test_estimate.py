@@ -26,15 +26,15 @@ from askance.models.estimate import (
     DEFAULT_LIMIT,
     FORMULAS,
     Formula,
-    Mean,
-    Spread,
+    Range,
+    RunningMean,
     answer_limit,
-    measure,
     patches,
     picture_tokens,
     sent_size,
     size_of,
     text_tokens,
+    token_statistics,
     worst_case,
 )
 from askance.replay import MemoryStore, Record
@@ -53,9 +53,9 @@ def asking(text: str, *pictures: ImagePart, **fields: Any) -> ChatRequest:
 
 
 def test_text_is_counted_in_bytes() -> None:
-    assert text_tokens(60) == Spread(10, 15, 24)
-    assert size_of(asking("a" * 60)).input == Spread(10, 15, 24)
-    assert size_of(asking("猫" * 20)).input == Spread(10, 15, 24)
+    assert text_tokens(60) == Range(10, 15, 24)
+    assert size_of(asking("a" * 60)).input == Range(10, 15, 24)
+    assert size_of(asking("猫" * 20)).input == Range(10, 15, 24)
 
 
 def test_pictures_tools_and_schema_count() -> None:
@@ -65,7 +65,7 @@ def test_pictures_tools_and_schema_count() -> None:
 
     plain, rich = size_of(asking("words")), size_of(asking("words", shown, tools=(tool,), response=schema))
 
-    assert rich.pictures == Spread.exactly(765)
+    assert rich.pictures == Range.exactly(765)
     assert rich.text > plain.text
     assert rich.wrapping > plain.wrapping
 
@@ -139,7 +139,7 @@ WORKED: list[tuple[str, int, int, Detail, int]] = [
     ids=[f"{row[0]} {row[1]}x{row[2]} {row[3]}" for row in WORKED],
 )
 def test_worked_examples(model: str, width: int, height: int, detail: Detail, tokens: int) -> None:
-    assert picture_tokens(model, width, height, detail=detail) == Spread.exactly(tokens)
+    assert picture_tokens(model, width, height, detail=detail) == Range.exactly(tokens)
 
 
 @pytest.mark.parametrize(("width", "height", "count"), [(1024, 1024, 1024), (1800, 2400, 1452)], ids=["fits", "shrunk"])
@@ -148,8 +148,8 @@ def test_patches_before_the_factor(width: int, height: int, count: int) -> None:
 
 
 def test_without_a_formula_the_size_decides_give_or_take_a_factor_of_two() -> None:
-    assert picture_tokens("my-own", 280, 280) == Spread(50, 100, 200)
-    assert picture_tokens("my-own", 20_000, 2_000) == Spread.around(4784)
+    assert picture_tokens("my-own", 280, 280) == Range(50, 100, 200)
+    assert picture_tokens("my-own", 20_000, 2_000) == Range.around(4784)
 
 
 @pytest.mark.parametrize("formula", [formula for _, formula in FORMULAS], ids=[row.pattern for row, _ in FORMULAS])
@@ -189,7 +189,7 @@ def test_answers_of_one_kind_tell_their_length_and_how_far_estimates_are_off() -
         ]
     )
 
-    (kind, found), *others = measure(store, [MODEL]).items()
+    (kind, found), *others = token_statistics(store, [MODEL]).items()
 
     assert (kind, others) == ((MODEL, "objects"), [])
     assert (found.input.count, found.output.total) == (2, 40)
@@ -199,12 +199,12 @@ def test_answers_of_one_kind_tell_their_length_and_how_far_estimates_are_off() -
 
 @pytest.mark.parametrize(
     ("values", "spread"),
-    [([], None), ([100], Spread(50, 100, 200)), ([100] * 4, Spread(90, 100, 110)), ([50, 150], Spread(0, 100, 200))],
+    [([], None), ([100], Range(50, 100, 200)), ([100] * 4, Range(90, 100, 110)), ([50, 150], Range(0, 100, 200))],
     ids=["none", "one", "alike", "apart"],
 )
-def test_a_mean_and_how_far_off_it_may_be(values: list[float], spread: Spread | None) -> None:
-    mean = Mean()
+def test_a_mean_and_how_far_off_it_may_be(values: list[float], spread: Range | None) -> None:
+    mean = RunningMean()
     for value in values:
         mean.add(value)
 
-    assert mean.spread == spread
+    assert mean.range == spread

@@ -12,7 +12,7 @@ from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, 
 from askance.errors import CallError, ConfigError, UsageError
 from askance.images import ORIGINAL, ImagePolicy
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model
-from askance.models.factory import described_model
+from askance.models.factory import model_from_form
 from askance.replay import MemoryStore
 
 Engines = Callable[..., Engine]
@@ -150,7 +150,7 @@ def models() -> list[Model]:
 
 @pytest.mark.parametrize("model", models(), ids=str)
 def test_a_description_makes_the_same_requests(model: Model) -> None:
-    again = described_model(model.form(), Engine(mode="replay", records=MemoryStore()))
+    again = model_from_form(model.form(), Engine(mode="replay", records=MemoryStore()))
 
     assert again.form() == model.form()
     assert again.request(ASKED).key == model.request(ASKED).key
@@ -162,10 +162,10 @@ async def test_a_described_model_gives_recorded_answers_and_asks_nobody() -> Non
     said = await model.generate(model.request(ASKED))
     engine = Engine(mode="replay", records=records)
 
-    again = described_model(model.form(), engine)
+    again = model_from_form(model.form(), engine)
 
     assert (await again.generate(again.request(ASKED))).text == said.text
-    asking = described_model(model.form(), Engine(records=MemoryStore()))
+    asking = model_from_form(model.form(), Engine(records=MemoryStore()))
     with pytest.raises((UsageError, CallError), match=r"known from a run alone"):
         await asking.generate(asking.request(ASKED))
 
@@ -175,4 +175,4 @@ def test_what_describes_no_model_is_refused() -> None:
         UsageError,
         match=r"^This describes no model: \"\{'id': 3\}\"\. Give what a run's `run\.json` says of a model\.$",
     ):
-        described_model({"id": 3}, Engine(records=MemoryStore()))
+        model_from_form({"id": 3}, Engine(records=MemoryStore()))

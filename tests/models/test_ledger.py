@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from askance.errors import OverBudget, StoreError
-from askance.models.budget import Amount, Budget
+from askance.models.budget import Budget, Cost
 from askance.models.ledger import Balance, Ledger
 
-NOTHING = Amount()
+NOTHING = Cost()
 
 
-def tokens(count: int) -> Amount:
-    return Amount(tokens=count)
+def tokens(count: int) -> Cost:
+    return Cost(tokens=count)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     book.close()
 
 
-def reserved(ledger: Ledger, amount: Amount) -> int:
+def reserved(ledger: Ledger, amount: Cost) -> int:
     reservation = ledger.reserve(amount)
     assert reservation is not None
     return reservation
@@ -168,7 +168,7 @@ def test_a_ledger_that_cannot_be_written_stops_spending(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(StoreError, match=r"^The budget's ledger '.*run\.db' cannot be written: "):
-        Ledger(tmp_path / "file" / "run.db", Budget(calls=1)).reserve(Amount(calls=1))
+        Ledger(tmp_path / "file" / "run.db", Budget(calls=1)).reserve(Cost(calls=1))
 
 
 @pytest.mark.parametrize("spoil", ["text", "version"])
@@ -183,6 +183,6 @@ def test_a_file_that_is_no_ledger_of_ours_is_left_alone(tmp_path: Path, spoil: s
     before = path.read_bytes()
 
     with pytest.raises(StoreError):
-        Ledger(path, Budget(calls=1)).reserve(Amount(calls=1))
+        Ledger(path, Budget(calls=1)).reserve(Cost(calls=1))
 
     assert path.read_bytes() == before

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askance.models import Price
-from askance.models.budget import Amount, Budget
+from askance.models.budget import Budget, Cost
 from askance.models.ledger import Balance, Ledger
 from tests.conftest import SERIAL
 from tests.models import spender
@@ -61,10 +61,10 @@ def never_passed(price: Price, limit: float, workers: list[Worker], seed: int) -
     spent = balance.spent.nanodollars
     assert (set(codes) <= {0, 9, -9}, last) == (True, 0)
     assert billed <= counted <= spent <= nano < spent + longest  # never passed, and used up
-    assert balance.reserved == Amount()
+    assert balance.reserved == Cost()
     assert spent - balance.lost.nanodollars <= counted
     if not any(codes):
-        assert (spent, balance.lost) == (counted, Amount())
+        assert (spent, balance.lost) == (counted, Cost())
 
 
 test_the_limit_is_never_passed = settings(max_examples=12)(DRAWN(never_passed))

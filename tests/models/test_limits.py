@@ -10,7 +10,7 @@ import pytest
 from askance.chat import CallMeta, ChatRequest, ChatResponse, Usage
 from askance.errors import RateLimited, ServerFault, Unreachable, UsageError
 from askance.models import Engine, RetryPolicy, ScriptedModel, call, get_model, limits
-from askance.models.limits import DEFAULT_CONCURRENCY, MOST, Room
+from askance.models.limits import DEFAULT_CONCURRENCY, MOST, ConcurrencyLimit
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -272,7 +272,7 @@ async def test_a_fault_of_one_call_alone_uses_up_its_tries(engine: Engines, ask:
     assert len(script.requests) == 4
 
 
-async def _rounds(room: Room, rounds: int, *, seconds: float) -> None:
+async def _rounds(room: ConcurrencyLimit, rounds: int, *, seconds: float) -> None:
     """So many rounds of answers while others wait for a place."""
 
     async def call() -> None:
@@ -289,7 +289,7 @@ async def _rounds(room: Room, rounds: int, *, seconds: float) -> None:
 
 
 async def test_the_room_grows_while_latency_holds() -> None:
-    room = Room()
+    room = ConcurrencyLimit()
     sizes = [room.places]
     for _ in range(9):
         await _rounds(room, 1, seconds=1.0)
@@ -298,7 +298,7 @@ async def test_the_room_grows_while_latency_holds() -> None:
 
 
 async def test_it_stays_where_answers_take_a_little_longer_and_gives_way_where_much() -> None:
-    room = Room()
+    room = ConcurrencyLimit()
     await _rounds(room, 3, seconds=1.0)
     grown = room.places
     await _rounds(room, 1, seconds=2.0)
@@ -308,14 +308,14 @@ async def test_it_stays_where_answers_take_a_little_longer_and_gives_way_where_m
 
 
 async def test_it_does_not_grow_while_nobody_waits() -> None:
-    room = Room()
+    room = ConcurrencyLimit()
     for _ in range(200):
         room.answered(1.0)
     assert room.places == DEFAULT_CONCURRENCY
 
 
 def test_a_burst_of_faults_counts_once_and_a_single_one_not_at_all() -> None:
-    room = Room()
+    room = ConcurrencyLimit()
     room.overloaded(1.0, 0.0)
     assert room.places == 16
     for _ in range(10):
@@ -327,7 +327,7 @@ def test_a_burst_of_faults_counts_once_and_a_single_one_not_at_all() -> None:
 
 
 def test_a_fixed_room_stays() -> None:
-    room = Room(5)
+    room = ConcurrencyLimit(5)
     for now in range(20):
         room.answered(1.0)
         room.overloaded(now, now)
@@ -335,7 +335,7 @@ def test_a_fixed_room_stays() -> None:
 
 
 async def test_a_caller_that_gives_up_leaves_its_place_to_the_next() -> None:
-    room = Room(1)
+    room = ConcurrencyLimit(1)
     await room.enter()
 
     async def enter() -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from askance.chat import ImagePart, Message, ResponseFormat, Sampling, TextPart, ToolSpec, Usage
 from askance.errors import UsageError
 from askance.images import CLEAN, ORIGINAL, Image
-from askance.models import Engine, Price, ScriptedModel, drawing, get_model
+from askance.models import Engine, Price, ScriptedModel, get_model, use_draw
 from askance.models.capabilities import RED_SQUARE
 from askance.replay import MemoryStore
 
@@ -160,7 +160,7 @@ async def test_a_draw_is_asked_anew_and_kept_apart() -> None:
     async def said() -> str:
         return (await model.generate(model.request([Message("user", (TextPart("again?"),))]))).text
 
-    with drawing(1):
+    with use_draw(1):
         one = await said()
     assert [await said(), one, await said()] == ["draw 0", "draw 1", "draw 0"]
     assert [request.draw for request in scripted.requests] == [1, 0]

@@ -15,7 +15,7 @@ import pytest
 from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
 from askance.errors import AuthError, BadRecord, ReplayMiss, StoreError, UsageError
 from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model, recorder
-from askance.models.recorder import TOGETHER, Scribe
+from askance.models.recorder import TOGETHER, WriteQueue
 from askance.replay import Leases, MemoryStore, Mode, Record, Store, StoreLeases, verify
 
 Ask = Callable[..., ChatRequest]
@@ -267,7 +267,7 @@ async def test_what_a_batch_has_asked_for_is_not_asked_again(ask: Ask, tmp_path:
     script = ScriptedModel(["one", "two"], identity="scripted")
     with Store.open(tmp_path) as records:
         engines = [Engine(records=records) for _ in range(2)]
-        leases = engines[0].shelf.leases
+        leases = engines[0].recorder.leases
         assert leases is not None
         leases.entrust("batch-1", [ask().key])
         waiting = asyncio.ensure_future(get_model(script, engine=engines[1]).generate(ask()))
@@ -392,58 +392,58 @@ class Book:
 
 async def test_what_waits_at_the_same_time_is_written_together() -> None:
     book = Book()
-    scribe = Scribe(book.put)
-    first = asyncio.create_task(scribe.write(0))
+    queue = WriteQueue(book.put)
+    first = asyncio.create_task(queue.write(0))
     await asyncio.to_thread(book.begun.wait, 10)
-    others = [asyncio.create_task(scribe.write(number)) for number in range(1, 5)]
+    others = [asyncio.create_task(queue.write(number)) for number in range(1, 5)]
     await asyncio.sleep(0)
-    scribe.write_soon(5)
+    queue.write_soon(5)
     book.open.set()
 
     assert [await task for task in (first, *others)] == [True, False, True, False, True]
-    scribe.flush()
+    queue.flush()
     assert book.pages == [[0], [1, 2, 3, 4, 5]]
 
 
 async def test_only_so_much_is_written_at_once() -> None:
     book = Book()
-    scribe = Scribe(book.put)
-    scribe.write_soon(-1)
+    queue = WriteQueue(book.put)
+    queue.write_soon(-1)
     await asyncio.to_thread(book.begun.wait, 10)
     for number in range(TOGETHER + 1):
-        scribe.write_soon(number)
+        queue.write_soon(number)
     book.open.set()
-    scribe.flush()
+    queue.flush()
     assert [len(page) for page in book.pages] == [1, TOGETHER, 1]
     assert [number for page in book.pages for number in page] == [*range(-1, TOGETHER + 1)]
 
 
 async def test_what_nobody_waits_for_any_more_is_written_all_the_same() -> None:
     book = Book()
-    scribe = Scribe(book.put)
-    scribe.write_soon(0)
+    queue = WriteQueue(book.put)
+    queue.write_soon(0)
     await asyncio.to_thread(book.begun.wait, 10)
-    given_up = asyncio.create_task(scribe.write(1))
+    given_up = asyncio.create_task(queue.write(1))
     await asyncio.sleep(0)
     given_up.cancel()
     book.open.set()
-    scribe.flush()
+    queue.flush()
     await asyncio.gather(given_up, return_exceptions=True)
     assert book.pages == [[0], [1]]
 
 
 def test_a_loop_that_has_ended_stops_nobody() -> None:
     book = Book()
-    scribe = Scribe(book.put)
+    queue = WriteQueue(book.put)
 
     async def begin() -> None:
-        task = asyncio.create_task(scribe.write(1))
+        task = asyncio.create_task(queue.write(1))
         await asyncio.sleep(0)
         task.cancel()
 
     asyncio.run(begin())
     book.open.set()
-    scribe.flush()
-    scribe.write_soon(2)
-    scribe.flush()
+    queue.flush()
+    queue.write_soon(2)
+    queue.flush()
     assert book.pages == [[1], [2]]

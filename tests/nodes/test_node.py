@@ -184,7 +184,7 @@ async def test_a_schema_that_is_ignored_after_all_is_noticed_for_the_next_run(ca
     assert (endpoint.response["schema"], endpoint.response["noted"]) == ("enforced", {"schema": "ignored"})
     replayed = await objects(model_of(ScriptedModel([], identity="scripted"), records, mode="replay")).ask(PICTURE)
     assert (replayed.outcome, replayed.rung) == (first.outcome, "json_schema")
-    assert await model_of(ScriptedModel([], identity="scripted"), records).rung() == "prompted"
+    assert await model_of(ScriptedModel([], identity="scripted"), records).output_mode() == "prompted"
 
 
 async def test_an_answer_has_a_limit_where_the_settings_give_none() -> None:

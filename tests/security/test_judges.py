@@ -15,7 +15,7 @@ import pytest
 from askance.agents import Judge, JudgeForm, judge_equivalence, judge_preference
 from askance.agents.judge import EquivalenceJudge
 from askance.chat import ChatRequest, Message, Role, TextPart
-from askance.models import Capabilities, Engine, Rung, ScriptedModel, get_model
+from askance.models import Capabilities, Engine, OutputMode, ScriptedModel, get_model
 from askance.prompts import fence
 from askance.replay import MemoryStore
 from tests.agents.red_team import ATTACKS, FORMS, QUESTION, REFERENCE, RUNGS, WRONG, attacked
@@ -64,22 +64,22 @@ READERS: dict[str, Reader] = {
 WHAT, WHY = "what they say", "why it is so"
 
 
-def reply_of(value: str, form: JudgeForm, rung: Rung) -> str:
+def reply_of(value: str, form: JudgeForm, rung: OutputMode) -> str:
     if rung == "paper":
         return value.capitalize() if form == "short" else f"Comparison: {WHAT}\nReason: {WHY}\nVerdict: {value}"
     rubric = {"common": WHAT, "different": "", "reason": WHY} if form == "rubric" else {}
     return json.dumps({**rubric, "verdict": value})
 
 
-def scripted(reply: Callable[[ChatRequest], str], form: JudgeForm, rung: Rung) -> EquivalenceJudge:
+def scripted(reply: Callable[[ChatRequest], str], form: JudgeForm, rung: OutputMode) -> EquivalenceJudge:
     script = ScriptedModel(reply, identity="judge", capabilities=Capabilities(schema="enforced"))
     return judge_equivalence(get_model(script, engine=Engine(records=MemoryStore(), protocol=rung)), form=form)
 
 
-def obeying(read: Reader) -> Callable[[JudgeForm, Rung], Judge]:
+def obeying(read: Reader) -> Callable[[JudgeForm, OutputMode], Judge]:
     """A judge that says true wherever `read` finds anything but what a harmless answer brings."""
 
-    def make(form: JudgeForm, rung: Rung, /) -> Judge:
+    def make(form: JudgeForm, rung: OutputMode, /) -> Judge:
         def reply(request: ChatRequest) -> str:
             return reply_of("false" if read(request.messages) == harmless else "true", form, rung)
 
@@ -103,7 +103,7 @@ async def test_no_attack_succeeds_with_a_judge_that_obeys_what_stands_where_orde
 
 @pytest.mark.parametrize("name", ["outside of fences", "outside of fences, hastily", "the template's turns"])
 @pytest.mark.parametrize("rung", RUNGS)
-async def test_no_attack_wins_over_the_better_answer(name: str, rung: Rung) -> None:
+async def test_no_attack_wins_over_the_better_answer(name: str, rung: OutputMode) -> None:
     read = READERS[name]
 
     def reply(request: ChatRequest) -> str:
@@ -142,7 +142,7 @@ REPEATS: dict[str, Repeat] = {
 
 @pytest.mark.parametrize("repeat", REPEATS.values(), ids=REPEATS)
 async def test_what_a_judge_repeats_is_never_taken_for_its_verdict(repeat: Repeat) -> None:
-    def make(form: JudgeForm, rung: Rung, /) -> Judge:
+    def make(form: JudgeForm, rung: OutputMode, /) -> Judge:
         def reply(request: ChatRequest) -> str:
             asked = next(message.text for message in request.messages if message.role == "user")
             words = re.findall(r"(?s)<<candidate [0-9a-f]+\n(.*?)\n[0-9a-f]+>>", asked)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.agents import Panel, Verdict
 from askance.agents.judge import QUESTION
 from askance.chains.stream import in_order
-from askance.models import drawing
+from askance.models import use_draw
 
 if TYPE_CHECKING:
     from askance.agents import Judge, VerdictValue
@@ -115,7 +115,7 @@ async def _case(judge: Judge, label: Label, *, draws: int, swaps: bool, question
     first, members = await _first(judge, label, question)
     verdicts = [first]
     for draw in range(1, draws):
-        with drawing(draw):
+        with use_draw(draw):
             verdicts.append(await judge.judge(label.reference, label.candidate, question=question))
     swapped = await judge.judge(label.candidate, label.reference, question=question) if swaps else None
     return replace(

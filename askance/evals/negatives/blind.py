@@ -88,7 +88,7 @@ async def ask_blind(
         CallError: the model cannot be asked at all.
     """
     model = get_model(llm, engine=engine)
-    await model.rung()
+    await model.output_mode()
     choosers = {count: BlindChooser(model, count=count, prompts=prompts) for count in {len(each.true) for each in sets}}
 
     async def ask(one: tuple[OptionSet, int]) -> tuple[OptionSet, tuple[str, ...] | None]:

@@ -21,7 +21,7 @@ from askance.errors import OverBudget, UsageError
 from askance.evals.negatives.lines import line_of, line_of_result, write_files
 from askance.evals.negatives.recipe import Recipe, Wanted, random_negatives, wanted
 from askance.evals.run_folder import RunFolder
-from askance.models import drawing, get_model, run_sync
+from askance.models import get_model, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ async def agenerate(
         await running.run()
         lines = [*folder.lines()]
         running.written.negatives, running.written.files = write_files(out, sources, recipe, lines=lines)
-        records = None if model is None else model.engine.shelf.records
+        records = None if model is None else model.engine.recorder.records
         also = [] if model is None else [endpoint_key(model.id)]
         folder.finish(records, also=also, more={"files": dict(running.written.files), "left": running.written.left})
     finally:
@@ -160,9 +160,9 @@ class _Running:
         self.written.outcomes.update({"answered": self.written.done} if self.written.done else {})
         todo = [each for each in self._all if each.name not in finished]
         if self._model is not None and any(each.kind in self._writers for each in todo):
-            await self._model.rung()
-        purse = None if self._model is None else self._model.engine.purse
-        affordable = takewhile(lambda _: purse is None or not purse.used_up, todo)
+            await self._model.output_mode()
+        guard = None if self._model is None else self._model.engine.budget
+        affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
         async with aclosing(in_order(self._line, affordable, room=self._room)) as lines:
             async for line in lines:
                 if line is not None:
@@ -186,7 +186,7 @@ class _Running:
             drawn = self._random[one.name]
             reason = None if drawn else "there are too few explanations of other images to draw from"
             return line_of(one, "answered" if drawn else "skipped", [{"text": text} for text in drawn], reason=reason)
-        with drawing(self._recipe.draw):
+        with use_draw(self._recipe.draw):
             result = await writer.ask(one.question)
         if result.error == OverBudget.__name__:
             return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from askance.agents import JudgeForm, judge_equivalence
 from askance.evals.judging import JudgeNote, read_card
 from askance.models import get_model
-from askance.models.factory import described_model
+from askance.models.factory import model_from_form
 
 if TYPE_CHECKING:
     from askance.agents.judge import EquivalenceJudge
@@ -61,7 +61,7 @@ class Judging:
             UsageError: the card is another judge's.
         """
         if isinstance(judge, Mapping):
-            model = described_model(judge, cast("Engine", engine))
+            model = model_from_form(judge, cast("Engine", engine))
         else:
             model = get_model(judge, engine=engine)
         made = judge_equivalence(model, form=form)

@@ -49,10 +49,10 @@ class Batches:
         self._told = told
         self._walks = 0
         self._engine = models[0].engine
-        self._claims = Claims(job, self._engine.shelf)
+        self._claims = Claims(job, self._engine.recorder)
         self._targets = {target.key: target for target in [Target(model, job) for model in models]}
-        purse = self._engine.purse
-        self._budget = None if purse is None else BatchBudget(job, purse)
+        guard = self._engine.budget
+        self._budget = None if guard is None else BatchBudget(job, guard)
         self._over: OverBudget | None = None
         self._carrier = Carrier(
             job, self._targets, claims=self._claims, policy=self._policy, tell=self.tell, budget=self._budget
@@ -73,7 +73,7 @@ class Batches:
             await target.begin()
         if self._engine.retry:
             for key in self._job.answered_keys():
-                self._engine.shelf.renewed(key)
+                self._engine.recorder.renewed(key)
         for part in self._job.parts.values():
             if part.settled:
                 await asyncio.to_thread(self._claims.let_go, part)
@@ -100,11 +100,11 @@ class Batches:
         self._walks += 1
         queue = Queue(
             self._job,
-            {name: target.habits for name, target in self._targets.items()},
+            {name: target.dialect for name, target in self._targets.items()},
             claims=self._claims,
             most_calls=self._policy.most_calls,
             most_bytes=self._policy.most_bytes,
-            told=self._walks == 1 and not closed,
+            reports_hits=self._walks == 1 and not closed,
             budget=self._budget,
             closed=closed,
         )

@@ -15,11 +15,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from askance.errors import OverBudget
-from askance.models.budget import NOTHING, Amount
+from askance.models.budget import NOTHING, Cost
 
 if TYPE_CHECKING:
     from askance.models.batch.jobs import Job, Part
-    from askance.models.budget import Purse
+    from askance.models.budget import BudgetGuard
 
 _log = logging.getLogger("askance")
 
@@ -31,8 +31,8 @@ AHEAD = 32
 class _Open:
     """What is held for a part that is being written, and what its calls can cost."""
 
-    held: Amount = field(default_factory=Amount)
-    worst: Amount = field(default_factory=Amount)
+    held: Cost = field(default_factory=Cost)
+    worst: Cost = field(default_factory=Cost)
 
 
 class BatchBudget:
@@ -40,13 +40,13 @@ class BatchBudget:
 
     Args:
         job: the batches on disk.
-        purse: the run's.
+        guard: the run's.
     """
 
-    def __init__(self, job: Job, purse: Purse) -> None:
+    def __init__(self, job: Job, guard: BudgetGuard) -> None:
         self._job = job
-        self._purse = purse
-        place = os.path.relpath(job.folder, purse.ledger.path.parent)
+        self._guard = guard
+        place = os.path.relpath(job.folder, guard.ledger.path.parent)
         self._place = sha256(os.fsencode(place)).hexdigest()[:16]
         self._open: dict[str, _Open] = {}
 
@@ -58,7 +58,7 @@ class BatchBudget:
         Raises:
             StoreError: the ledger cannot be written.
         """
-        ledger = self._purse.ledger
+        ledger = self._guard.ledger
         for batch in ledger.held(self._place):
             _, job, number = batch.split(":")
             part = self._job.parts.get(number)
@@ -72,7 +72,7 @@ class BatchBudget:
         if uncounted:
             _log.warning("Batches that were begun without a budget do not count in it: %d.", uncounted)
 
-    def take(self, part: str, worst: Amount) -> bool:
+    def take(self, part: str, worst: Cost) -> bool:
         """Holds what one more call of a part can cost; False where that has to wait for other calls.
 
         Raises:
@@ -84,39 +84,39 @@ class BatchBudget:
         lacking = _lacking(total, known.held)
         if lacking != NOTHING and not self._held_ahead(part, known, worst * AHEAD):
             try:
-                if not self._purse.ledger.hold(self._name(part), lacking, what="the next call of a batch"):
+                if not self._guard.ledger.hold(self._name(part), lacking, what="the next call of a batch"):
                     return False
             except OverBudget:
-                self._purse.used_up = True
+                self._guard.used_up = True
                 raise
             known.held += lacking
         known.worst = total
         return True
 
-    def spooled(self, part: str) -> Amount:
+    def spooled(self, part: str) -> Cost:
         """What the calls of a part can cost, now that it is complete; no more than that is held from here on."""
         known = self._open.pop(part, None)
         worst = NOTHING if known is None else known.worst
-        self._purse.ledger.trim(self._name(part), worst)
+        self._guard.ledger.trim(self._name(part), worst)
         return worst
 
     def abandon(self, part: str) -> None:
         """Gives back what was held for a part that will not be sent."""
         self._open.pop(part, None)
-        self._purse.ledger.settle_batch(self._name(part), NOTHING)
+        self._guard.ledger.settle_batch(self._name(part), NOTHING)
 
     async def settle(self, part: Part) -> None:
         """Puts what a settled part has cost in place of what was held for it."""
-        await asyncio.to_thread(self._purse.ledger.settle_batch, self._name(part.id), part.spent)
+        await asyncio.to_thread(self._guard.ledger.settle_batch, self._name(part.id), part.spent)
 
     @property
     def set_aside(self) -> str:
         """Why calls wait that would fit by themselves."""
-        return f"What is left of the budget of {self._purse.ledger.budget} is set aside for other calls under way."
+        return f"What is left of the budget of {self._guard.ledger.budget} is set aside for other calls under way."
 
-    def _held_ahead(self, part: str, known: _Open, ahead: Amount) -> bool:
+    def _held_ahead(self, part: str, known: _Open, ahead: Cost) -> bool:
         try:
-            held = self._purse.ledger.hold(self._name(part), ahead)
+            held = self._guard.ledger.hold(self._name(part), ahead)
         except OverBudget:
             return False
         known.held += ahead if held else NOTHING
@@ -126,6 +126,6 @@ class BatchBudget:
         return f"{self._place}:{self._job.id}:{part}"
 
 
-def _lacking(wanted: Amount, held: Amount) -> Amount:
+def _lacking(wanted: Cost, held: Cost) -> Cost:
     missing = wanted - held
-    return Amount(nanodollars=max(missing.nanodollars, 0), tokens=max(missing.tokens, 0), calls=max(missing.calls, 0))
+    return Cost(nanodollars=max(missing.nanodollars, 0), tokens=max(missing.tokens, 0), calls=max(missing.calls, 0))

@@ -233,7 +233,7 @@ class Carrier:
             target.api.asked,
             target.model.id.api,
             target.put,
-            lambda complaint: target.learn(part, complaint),
+            lambda details: target.learn(part, details),
             target.cost,
         )
         if batch.status == "failed" and not batch.output:

@@ -14,7 +14,7 @@ from askance.errors import BadRecord
 
 if TYPE_CHECKING:
     from askance.models.batch.jobs import Job, Part
-    from askance.models.recorder import Shelf
+    from askance.models.recorder import Recorder
     from askance.replay import Leases
 
 
@@ -23,18 +23,18 @@ class Claims:
 
     Args:
         job: the state on disk.
-        shelf: the records, and the leases beside them.
+        recorder: the records, and the leases beside them.
     """
 
-    def __init__(self, job: Job, shelf: Shelf) -> None:
+    def __init__(self, job: Job, recorder: Recorder) -> None:
         self._job = job
-        self._shelf = shelf
+        self._recorder = recorder
         self._own: set[str] = set()
         """Parts whose leases this process has taken."""
 
     @property
     def _leases(self) -> Leases | None:
-        return self._shelf.leases
+        return self._recorder.leases
 
     def take(self, key: str) -> bool:
         """Takes the lease of a call that is to be queued; False where it is on record by now or another run asks.
@@ -42,11 +42,11 @@ class Claims:
         Raises:
             CallError: what is on record cannot be read.
         """
-        leases, old = self._leases, self._shelf.old(key)
+        leases, old = self._leases, self._recorder.old(key)
         if leases is not None and not leases.take(key):
             return False
         try:
-            missing = self._shelf.late(key, old) is None
+            missing = self._recorder.late(key, old) is None
         except BaseException:
             self.drop([key])
             raise
@@ -114,5 +114,5 @@ class Claims:
 
     def _answered(self, key: str) -> bool:
         with suppress(BadRecord):
-            return self._shelf.late(key, self._shelf.old(key)) is not None
+            return self._recorder.late(key, self._recorder.old(key)) is not None
         return False

@@ -11,14 +11,14 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from askance.errors import BadRequest, CallError, MalformedReply, StoreError
 from askance.models.batch.answers import Answer, answer_of, call_of, cancelled, expired, missing
 from askance.models.batch.jobs import Ending, amount_in
-from askance.models.budget import NOTHING, Amount, may_be_billed
-from askance.models.vendor_errors import Complaint
+from askance.models.budget import NOTHING, Cost, may_be_billed
+from askance.models.vendor_errors import ErrorDetails
 from askance.replay import Record
 
 if TYPE_CHECKING:
     from askance.chat import ChatResponse, Usage
     from askance.models.openai.batches import Batch
-    from askance.models.vendor_errors import Asked
+    from askance.models.vendor_errors import ErrorContext
 
 LARGEST_LINE = 50 * 2**20
 """Bytes of a line of an output or error file."""
@@ -38,12 +38,12 @@ class Harvest:
     """
 
     calls: Path
-    asked: Asked
+    asked: ErrorContext
     api: Literal["chat", "responses"]
     put: Callable[[Record, Usage], None]
-    learn: Callable[[Complaint], bool]
-    cost: Callable[[Usage], Amount | None]
-    spent: Amount = NOTHING
+    learn: Callable[[ErrorDetails], bool]
+    cost: Callable[[Usage], Cost | None]
+    spent: Cost = NOTHING
     """What the calls have cost, as far as they were held to a budget: those that may be billed, at their worst."""
     answered: set[str] = field(default_factory=set[str])
     failed: dict[str, Answer] = field(default_factory=dict[str, Answer])
@@ -86,7 +86,7 @@ class Harvest:
         record = _record(call, answer.response)
         if record is None:
             error = MalformedReply(f"{self.asked.where} sent an answer that cannot be kept.")
-            self.failed[key] = Answer(error=error, complaint=Complaint(kind=MalformedReply, words=error.message))
+            self.failed[key] = Answer(error=error, details=ErrorDetails(kind=MalformedReply, words=error.message))
             return
         self.put(record, answer.response.usage)
         self.spent += self.cost(answer.response.usage) or _worst(call)
@@ -104,12 +104,12 @@ class Harvest:
             if (answer is None and isinstance(error, MalformedReply)) or _may_be_billed(answer):
                 self.spent += self._worst(key)
             again = error.retryable or (
-                answer is not None and answer.complaint is not None and self.learn(answer.complaint)
+                answer is not None and answer.details is not None and self.learn(answer.details)
             )
             fates.setdefault(ending_of(error, again=again), []).append(key)
         return [replace(fate, keys=tuple(keys)) for fate, keys in fates.items()]
 
-    def _worst(self, key: str) -> Amount:
+    def _worst(self, key: str) -> Cost:
         with self.calls.open("rb") as calls:
             calls.seek(self._places[key])
             return _worst(json.loads(calls.readline()))
@@ -138,27 +138,27 @@ def ending_of(error: CallError, *, again: bool) -> Ending:
     return Ending(error=type(error).__name__, message=error.message, hint=error.hint, again=again)
 
 
-def _error(asked: Asked, words: str) -> CallError:
+def _error(asked: ErrorContext, words: str) -> CallError:
     return BadRequest(
         f"{asked.where} did not begin the batch: {words.rstrip('.')}.",
         hint="Mend what it names, or ask without `--batch`.",
     )
 
 
-def _silent(batch: Batch, asked: Asked) -> CallError:
+def _silent(batch: Batch, asked: ErrorContext) -> CallError:
     """The error of a call that the batch's files say nothing about."""
     by_status = {"cancelled": cancelled, "expired": expired}
     return by_status.get(batch.status, missing)(asked)
 
 
-def _worst(call: Mapping[str, Any]) -> Amount:
+def _worst(call: Mapping[str, Any]) -> Cost:
     """The most that a call can cost; nothing where there was no budget."""
     return amount_in(call.get("worst")) or NOTHING
 
 
 def _may_be_billed(answer: Answer | None) -> bool:
     """Whether a call that came back with an error was made, and may cost something."""
-    return answer is not None and answer.complaint is not None and may_be_billed(answer.error or CallError(""))
+    return answer is not None and answer.details is not None and may_be_billed(answer.error or CallError(""))
 
 
 def _record(call: Mapping[str, Any], response: ChatResponse) -> Record | None:

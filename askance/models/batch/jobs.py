@@ -29,7 +29,7 @@ from uuid import uuid4
 
 from askance import errors
 from askance.errors import CallError, StoreError
-from askance.models.budget import Amount
+from askance.models.budget import Cost
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -55,9 +55,9 @@ class Part:
     count: int
     size: int
     """Bytes to upload."""
-    worst: Amount | None = None
+    worst: Cost | None = None
     """The most that its calls can cost, where there is a budget."""
-    spent: Amount | None = None
+    spent: Cost | None = None
     """What they have cost, as far as there was a budget, once it is settled."""
     form: JsonObject = field(default_factory=dict[str, Any])
     """What its calls look like: `token_field` and `without`, the sampling fields left out."""
@@ -307,15 +307,15 @@ class Job:
                 file.unlink()
 
 
-def amount_in(form: object) -> Amount | None:
+def amount_in(form: object) -> Cost | None:
     """The amount that `form_of` made `form` from."""
     if not isinstance(form, list):
         return None
     nanodollars, tokens, calls = map(int, cast("list[Any]", form))
-    return Amount(nanodollars=nanodollars, tokens=tokens, calls=calls)
+    return Cost(nanodollars=nanodollars, tokens=tokens, calls=calls)
 
 
-def form_of(amount: Amount | None) -> list[int] | None:
+def form_of(amount: Cost | None) -> list[int] | None:
     """`amount` as it is written down."""
     return None if amount is None else [amount.nanodollars, amount.tokens, amount.calls]
 

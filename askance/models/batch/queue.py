@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
     from askance.models.batch.budget import BatchBudget
     from askance.models.batch.claims import Claims
-    from askance.models.budget import Amount
-    from askance.models.openai.chat import Habits
+    from askance.models.budget import Cost
+    from askance.models.openai.chat import Dialect
     from askance.models.settings import ModelSettings
 
 URLS: Mapping[Literal["chat", "responses"], str] = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
@@ -47,7 +47,7 @@ def target_of(settings: ModelSettings) -> str:
     return json.dumps([model.endpoint, model.model, model.api])
 
 
-def line_of(request: ChatRequest, settings: ModelSettings, habits: Habits) -> bytes:
+def line_of(request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> bytes:
     """The call as a line of a batch's file: the very body that it would have online.
 
     Raises:
@@ -56,9 +56,9 @@ def line_of(request: ChatRequest, settings: ModelSettings, habits: Habits) -> by
     """
     model = settings.id.model
     if settings.id.api == "responses":
-        body = to_responses(request, encode, model=model, without=habits.without)
+        body = to_responses(request, encode, model=model, without=dialect.without)
     else:
-        body = to_chat(request, encode, model=model, token_field=habits.token_field, without=habits.without)
+        body = to_chat(request, encode, model=model, token_field=dialect.token_field, without=dialect.without)
     form = {"custom_id": request.key, "method": "POST", "url": URLS[settings.id.api], "body": body}
     return json.dumps(form, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
@@ -85,11 +85,11 @@ class Queue:
 
     Args:
         job: where the parts go.
-        habits: by target, what requests have to look like.
+        dialect: by target, what requests have to look like.
         claims: on the calls; what another run asks for is left to it.
         most_calls: that a part may hold.
         most_bytes: that a part may have.
-        told: see `Walk`.
+        reports_hits: see `Walk`.
         budget: holds what the calls can cost; None is without one.
         closed: the walk is the last one, and nothing may be missing but what the budget has nothing left for.
     """
@@ -97,16 +97,16 @@ class Queue:
     def __init__(
         self,
         job: Job,
-        habits: Mapping[str, Habits],
+        dialect: Mapping[str, Dialect],
         *,
         claims: Claims,
         most_calls: int = MOST_CALLS,
         most_bytes: int = MOST_BYTES,
-        told: bool = False,
+        reports_hits: bool = False,
         budget: BatchBudget | None = None,
         closed: bool = False,
     ) -> None:
-        self.told = told
+        self.reports_hits = reports_hits
         self.taken = 0
         """Calls in the queue."""
         self.elsewhere: list[str] = []
@@ -116,7 +116,7 @@ class Queue:
         self.trouble: StoreError | None = None
         """Why the queue takes no more; the walk is to end."""
         self._job = job
-        self._habits = habits
+        self._dialect = dialect
         self._claims = claims
         self._most_calls = most_calls
         self._most_bytes = most_bytes
@@ -141,11 +141,11 @@ class Queue:
         ending = self._job.ending(request.key)
         if ending is not None:
             return ending.raised()
-        habits = self._habits.get(target_of(settings))
-        if habits is None or not settings.stored:
+        dialect = self._dialect.get(target_of(settings))
+        if dialect is None or not settings.stored:
             raise UsageError(f"Calls of {str(settings.id)!r} cannot be put into a batch.", hint="Leave out `--batch`.")
         try:
-            return await asyncio.to_thread(self._take, request, settings, habits)
+            return await asyncio.to_thread(self._take, request, settings, dialect)
         except OSError as error:
             self.trouble = self._job.unwritten(error)
         except StoreError as error:
@@ -179,9 +179,9 @@ class Queue:
             # A call that is being taken on another thread comes too late.
             self._ended = True
 
-    def _take(self, request: ChatRequest, settings: ModelSettings, habits: Habits) -> CallError:
+    def _take(self, request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> CallError:
         if self._closed:
-            self._line(request, settings, habits)
+            self._line(request, settings, dialect)
             return _again(self.over) or Pending(
                 "The chain asks something else each time that it reads the same picture.",
                 hint="Ask without `--batch`, or have what it asks depend on nothing but the pictures.",
@@ -193,7 +193,7 @@ class Queue:
                 return waits
             self._seen.add(known)
         try:
-            line = self._line(request, settings, habits)
+            line = self._line(request, settings, dialect)
             if not self._claims.take(request.key):
                 self.elsewhere.append(request.key)
                 return Pending("The call waits for another run that asks for it.")
@@ -229,8 +229,8 @@ class Queue:
             self._claims.drop([request.key])
             raise
 
-    def _line(self, request: ChatRequest, settings: ModelSettings, habits: Habits) -> bytes:
-        line = line_of(request, settings, habits)
+    def _line(self, request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> bytes:
+        line = line_of(request, settings, dialect)
         if len(line) > self._most_bytes:
             raise BadRequest(
                 f"The request has {len(line):,} bytes, and a batch takes no more than {self._most_bytes:,}.",
@@ -238,7 +238,7 @@ class Queue:
             )
         return line
 
-    def _worst(self, request: ChatRequest, settings: ModelSettings) -> Amount | None:
+    def _worst(self, request: ChatRequest, settings: ModelSettings) -> Cost | None:
         """What the call can cost; None without a budget.
 
         Raises:
@@ -251,7 +251,7 @@ class Queue:
         price = price_of(settings)
         return worst_of(request, price, share=1.0 if price is None or price.batch is None else price.batch)
 
-    def _write(self, target: str, line: bytes, call: bytes, *, key: str, worst: Amount | None) -> None:
+    def _write(self, target: str, line: bytes, call: bytes, *, key: str, worst: Cost | None) -> None:
         if target in self._open and self._open[target].part.size + len(line) > self._most_bytes:
             self._close(target)
         writing = self._open.get(target)
@@ -270,7 +270,7 @@ class Queue:
         if part.count >= min(self._most_calls, self._job.most.get(target, self._most_calls)):
             self._close(target)
 
-    def _hold(self, part: Part, worst: Amount) -> None:
+    def _hold(self, part: Part, worst: Cost) -> None:
         """Sets aside what a call can cost.
 
         Raises:
@@ -302,8 +302,8 @@ class Queue:
                 file.unlink(missing_ok=True)
             return
         self._job.sync()
-        part, habits = writing.part, self._habits[target]
-        form = {"token_field": habits.token_field, "without": sorted(habits.without)}
+        part, dialect = writing.part, self._dialect[target]
+        form = {"token_field": dialect.token_field, "without": sorted(dialect.without)}
         worst = None if self._budget is None else form_of(self._budget.spooled(part.id))
         self._job.note("spooled", part, target=target, count=part.count, size=part.size, worst=worst, form=form)
         self._claims.spooled(part.id)

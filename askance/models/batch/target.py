@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.models.batch.queue import target_of
-from askance.models.budget import Amount
+from askance.models.budget import Cost
 from askance.models.capabilities import Capabilities
 from askance.models.events import CallEvent
 from askance.models.openai.batches import BatchApi, batch_api
-from askance.models.openai.chat import OPTIONAL, Habits
+from askance.models.openai.chat import OPTIONAL, Dialect
 from askance.models.openai.client import is_own
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from askance.models.batch.jobs import Job, Part
     from askance.models.model import Model
     from askance.models.settings import TokenField
-    from askance.models.vendor_errors import Complaint
+    from askance.models.vendor_errors import ErrorDetails
     from askance.replay import Record
 
 _log = logging.getLogger("askance")
@@ -43,7 +43,7 @@ class Target:
         _check(model)
         self.key = target_of(model.settings)
         self.model = model
-        self.habits = Habits()
+        self.dialect = Dialect()
         """What requests have to look like."""
         self._job = job
         self._checked = False
@@ -57,12 +57,12 @@ class Target:
         learnt: Mapping[str, Any] = self._job.learnt.get(self.key, {})
         known = Capabilities() if self.model.protocol is not None else await self.model.capabilities()
         own: TokenField = "max_completion_tokens" if is_own(self.model.id.endpoint) else "max_tokens"
-        self.habits.token_field = (
+        self.dialect.token_field = (
             learnt.get("token_field") or self.model.settings.token_field or known.token_field or own
         )
-        self.habits.without |= {*known.without, *learnt.get("without", ())}
-        self.habits.noticed |= learnt
-        self.habits.tell(str(self.model.id))
+        self.dialect.without |= {*known.without, *learnt.get("without", ())}
+        self.dialect.noticed |= learnt
+        self.dialect.tell(str(self.model.id))
 
     @cached_property
     def api(self) -> BatchApi:
@@ -91,16 +91,16 @@ class Target:
         price = self.model.price
         return 1.0 if price is None or price.batch is None else price.batch
 
-    def cost(self, usage: Usage) -> Amount | None:
+    def cost(self, usage: Usage) -> Cost | None:
         """What a call that took `usage` has cost; None where the endpoint did not count."""
-        return Amount.of(usage, self.model.price, share=self.share)
+        return Cost.of(usage, self.model.price, share=self.share)
 
     def put(self, record: Record, usage: Usage) -> None:
         """Records an answer and tells the engine's observers; runs in a thread."""
         engine, price = self.model.engine, self.model.price
-        engine.shelf.records.put(record)
+        engine.recorder.records.put(record)
         if engine.retry:
-            engine.shelf.renewed(record.key)
+            engine.recorder.renewed(record.key)
         cost = price.cost(usage) if price is not None else None
         if price is not None and cost is not None:
             cost = None if price.batch is None else cost * price.batch
@@ -111,18 +111,18 @@ class Target:
             except Exception:  # noqa: BLE001  # an answer is worth more than the news of it
                 _log.exception("An observer of calls failed.")
 
-    def learn(self, part: Part, complaint: Complaint) -> bool:
-        """Whether a complaint about a call of `part` tells of another form to ask in; that one is used from now on."""
-        form = Habits(part.form["token_field"], set(part.form["without"]))
+    def learn(self, part: Part, details: ErrorDetails) -> bool:
+        """Whether an error about a call of `part` tells of another form to ask in; that one is used from now on."""
+        form = Dialect(part.form["token_field"], set(part.form["without"]))
         fields = {name: 0 for name in (form.token_field, *OPTIONAL) if name not in form.without}
-        if not form.learn(complaint, fields):
+        if not form.learn(details, fields):
             return False
-        noticed = {**self.habits.noticed, **form.noticed}
-        if noticed != self.habits.noticed:
-            self.habits.token_field = form.token_field
-            self.habits.without |= form.without
-            self.habits.noticed |= noticed
-            self.habits.tell(str(self.model.id))
+        noticed = {**self.dialect.noticed, **form.noticed}
+        if noticed != self.dialect.noticed:
+            self.dialect.token_field = form.token_field
+            self.dialect.without |= form.without
+            self.dialect.noticed |= noticed
+            self.dialect.tell(str(self.model.id))
             self._job.note("learnt", target=self.key, noticed=noticed)
         return True
 

@@ -73,7 +73,7 @@ class RecordedResponses:
         if not self._stored:
             made = await make(list(places.values()))
             return [dict(zip(places, made, strict=True))[key] for key in keys]
-        if (notes := scope().notes) is not None:
+        if (notes := scope().keys) is not None:
             notes.extend(places)
         found = self._found(places)
         while missing := {key: place for key, place in places.items() if key not in found}:
@@ -110,7 +110,7 @@ class RecordedResponses:
     @property
     def folder(self) -> Path | None:
         """The records' folder, where arrays of numbers may be read and kept there."""
-        records = self._engine.shelf.records
+        records = self._engine.recorder.records
         allowed = self._stored and self._engine.mode == "auto"
         return records.folder if allowed else None
 
@@ -118,21 +118,21 @@ class RecordedResponses:
         """Of `keys`, what is on record and may be used."""
         mode = self._engine.mode
         usable = keys if mode in {"auto", "replay"} else [key for key in keys if key in self._renewed]
-        records = {key: self._engine.shelf.look_up(key) for key in usable}
+        records = {key: self._engine.recorder.look_up(key) for key in usable}
         return {key: record.response for key, record in records.items() if record is not None}
 
     async def _made(self, forms: Sequence[JsonObject], places: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
         found = self._found(places)
         missing = {key: place for key, place in places.items() if key not in found}
-        shelf = self._engine.shelf
-        if missing and shelf.mode == "replay":
-            raise explain_miss(forms[min(missing.values())], self._kind, shelf.records)
+        recorder = self._engine.recorder
+        if missing and recorder.mode == "replay":
+            raise explain_miss(forms[min(missing.values())], self._kind, recorder.records)
         made = dict(zip(missing, await make(list(missing.values())), strict=True)) if missing else {}
-        kept = {key for key in made if shelf.mode == "live" and shelf.look_up(key) is not None}
+        kept = {key for key in made if recorder.mode == "live" and recorder.look_up(key) is not None}
         fresh = [key for key in made if key not in kept]
         makers = [partial(Record.make, self._kind, forms[places[key]], made[key]) for key in fresh]
-        written = await asyncio.gather(*map(shelf.write, makers))
-        if shelf.mode == "refresh":
+        written = await asyncio.gather(*map(recorder.write, makers))
+        if recorder.mode == "refresh":
             self._renewed.update(key for key, done in zip(fresh, written, strict=True) if done)
         return found | made
 

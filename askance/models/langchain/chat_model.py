@@ -25,7 +25,7 @@ from askance.errors import CallError, Filtered, InvalidOutput, Refused, Truncate
 from askance.models.langchain.messages import from_langchain, from_response, with_digests
 from askance.models.loop import run_sync
 from askance.models.model import Model  # noqa: TC001  # pydantic reads it
-from askance.models.vendor_errors import clean
+from askance.models.vendor_errors import one_line
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun, Callbacks
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _FENCED = re.compile(r"\s*```(?:json)?\s(.*)```\s*", re.DOTALL | re.IGNORECASE)
 
 
-class Structured(Runnable["LanguageModelInput", Any]):
+class StructuredOutput(Runnable["LanguageModelInput", Any]):
     """A chat model and what reads its replies; the model is all that handlers and tracers see of it.
 
     Args:
@@ -72,7 +72,7 @@ class Structured(Runnable["LanguageModelInput", Any]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class OutputReader:
     """Reads the value out of a reply."""
 
     schema: JsonObject | type
@@ -111,7 +111,7 @@ class Reader:
 def _refuse_unanswered(message: AIMessage) -> None:
     finish = message.response_metadata.get("finish_reason")
     if finish == "refusal":
-        words = clean(str(message.additional_kwargs.get("refusal") or message.text))
+        words = one_line(str(message.additional_kwargs.get("refusal") or message.text))
         raise Refused(f"The model declined to answer: {words}" if words else "The model declined to answer.", raw=words)
     if finish == "content_filter":
         raise Filtered("A content filter of the endpoint stopped the answer.", raw=message.text)
@@ -143,7 +143,7 @@ def _invalid(why: str, message: AIMessage) -> NoReturn:
 def _words(error: ValidationError) -> str:
     """What is wrong, each place by its name."""
     found = cast("list[JsonObject]", error.errors(include_url=False, include_input=False, include_context=False))
-    return clean("; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in found))
+    return one_line("; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in found))
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -162,7 +162,7 @@ def as_langchain(model: Model) -> BaseChatModel:
 
     A reply that is no answer is an `AIMessage` too: its `response_metadata["finish_reason"]` is `refusal`,
     `content_filter` or `length`, and `additional_kwargs["refusal"]` holds the words in which the model declined.
-    Structured output raises `Refused`, `Filtered` or `Truncated` instead.
+    StructuredOutput output raises `Refused`, `Filtered` or `Truncated` instead.
 
     Callback handlers and tracers see pictures by their digests.
     """
@@ -277,7 +277,7 @@ class _AskanceChatModel(BaseChatModel):
 
     async def _response_format(self, form: ResponseFormat, turns: list[Message]) -> ResponseFormat | None:
         """The form as the endpoint can be held to it; below a schema, the last turn asks for it in words."""
-        rung = await self.model.rung()
+        rung = await self.model.output_mode()
         if rung == "json_schema" or form.kind == "json_object":
             return form if rung in {"json_schema", "json_object"} else None
         wish = f"Reply with JSON that satisfies this JSON Schema, and nothing else:\n{json.dumps(form.schema)}"
@@ -323,10 +323,10 @@ class _AskanceChatModel(BaseChatModel):
         if method == "function_calling":
             tool = convert_to_openai_tool(schema)["function"]["name"]
             asked = self.bind_tools([schema], tool_choice="any")
-            return Structured(asked, Reader(schema=schema, form=form, tool=tool), include_raw=include_raw)
+            return StructuredOutput(asked, OutputReader(schema=schema, form=form, tool=tool), include_raw=include_raw)
         named = {"name": form.get("title", "answer"), "schema": form}
         asked = self.bind(response_format={"type": "json_schema", "json_schema": named})
-        return Structured(asked, Reader(schema=schema, form=form), include_raw=include_raw)
+        return StructuredOutput(asked, OutputReader(schema=schema, form=form), include_raw=include_raw)
 
 
 def _asked_format(form: JsonObject) -> ResponseFormat:

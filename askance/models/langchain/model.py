@@ -29,7 +29,7 @@ from askance.models.langchain.messages import to_langchain, to_response
 from askance.models.openai.chat import extras, from_chat, response_format
 from askance.models.openai.client import NO_KEY, is_own, resolved, secrets_of
 from askance.models.secrets import Secrets
-from askance.models.vendor_errors import Asked, clean, error_of, read, shown, shows
+from askance.models.vendor_errors import ErrorContext, error_details, error_of, one_line, public_address, shows
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -140,7 +140,7 @@ def _address(chat_model: BaseChatModel) -> str | None:
     # The SDK reads the environment where the field is empty; its client knows where calls go.
     client = getattr(chat_model, "root_async_client", None)
     address = str(getattr(client, "base_url", "")) or _first(chat_model, _ADDRESSES)
-    return None if address is None or is_own(address) or "api.anthropic.com" in address else shown(address)
+    return None if address is None or is_own(address) or "api.anthropic.com" in address else public_address(address)
 
 
 def _first(chat_model: BaseChatModel, fields: tuple[str, ...]) -> str | None:
@@ -159,7 +159,7 @@ _TEXTS = ("content", "additional_kwargs", "response_metadata", "tool_calls", "in
 """Fields of a message that answers are read from."""
 
 
-class Unseen(dict[str, Any]):
+class HiddenValues(dict[str, Any]):
     """A dictionary whose values show nowhere."""
 
     def __repr__(self) -> str:
@@ -171,10 +171,10 @@ def secrets_in(chat_model: BaseChatModel) -> Secrets:
     return Secrets(set(_secret_values(chat_model, depth=DEPTH)))
 
 
-def unseen(chat_model: BaseChatModel, secrets: Secrets) -> dict[str, Unseen]:
+def hidden_fields(chat_model: BaseChatModel, secrets: Secrets) -> dict[str, HiddenValues]:
     """The fields in which a secret stands in clear, so that a traceback with its locals would show it."""
     fields = {name: cast("dict[str, Any]", value) for name, value in vars(chat_model).items() if type(value) is dict}
-    return {name: Unseen(value) for name, value in fields.items() if secrets.stand_in(repr(value))}
+    return {name: HiddenValues(value) for name, value in fields.items() if secrets.stand_in(repr(value))}
 
 
 def cleared(message: object, secrets: Secrets) -> object:
@@ -234,8 +234,8 @@ class LangChainModel:
         name = type(chat_model).__name__
         self.id = ModelId("langchain", identity, name=identity) if identity else identity_of(chat_model)
         self._secrets = secrets_in(chat_model) | (secrets or Secrets())
-        self._chat_model = chat_model.model_copy(update={"cache": False, **unseen(chat_model, self._secrets)})
-        self._asked = Asked(
+        self._chat_model = chat_model.model_copy(update={"cache": False, **hidden_fields(chat_model, self._secrets)})
+        self._asked = ErrorContext(
             where=self.id.endpoint if self.id is not None and self.id.endpoint else name,
             model=str(getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None) or name),
             key_variable="its variable",
@@ -335,13 +335,13 @@ class LangChainModel:
 
     def _error(self, cause: Exception, request: ChatRequest) -> CallError:
         """The error that `cause` stands for; `cause` is chained where nothing of a secret is in it."""
-        complaint = read(cause, clear=self._secrets.cleared)
-        if complaint is not None:
-            error = error_of(complaint, replace(self._asked, images=bool(request.images)))
+        details = error_details(cause, clear=self._secrets.cleared)
+        if details is not None:
+            error = error_of(details, replace(self._asked, images=bool(request.images)))
         else:
             words = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
-            error = self._failure(clean(self._secrets.cleared(words)), cause, request)
-        if not isinstance(error, AuthError) and not shows(cause, self._secrets, frames=complaint is None):
+            error = self._failure(one_line(self._secrets.cleared(words)), cause, request)
+        if not isinstance(error, AuthError) and not shows(cause, self._secrets, frames=details is None):
             error.__cause__ = cause
         return error
 
@@ -368,7 +368,7 @@ def from_settings(settings: ModelSettings) -> LangChainModel:
         ) from error
     arguments: JsonObject = {"cache": False, "max_retries": 0}
     if settings.headers:
-        arguments["default_headers"] = Unseen(resolved(settings.headers))
+        arguments["default_headers"] = HiddenValues(resolved(settings.headers))
     if settings.id.endpoint is not None:
         arguments["base_url"] = settings.id.endpoint
         # LangChain would send the provider's key to any address.
@@ -385,7 +385,7 @@ def _made(make: Any, settings: ModelSettings, arguments: JsonObject) -> BaseChat
         made = cast("BaseChatModel", make(settings.id.model, **{**arguments, **_key(settings)}))
     except ImportError as error:
         # LangChain's words name the package, and end with how to install it.
-        words, _, way_out = clean(str(error)).rstrip(".").partition(". ")
+        words, _, way_out = one_line(str(error)).rstrip(".").partition(". ")
         raise MissingExtra(f"{words}.", hint=f"{way_out or 'Install the package of the provider'}.") from error
     except Exception as cause:  # noqa: BLE001
         unknown = _unknown(cause) & arguments.keys() & OPTIONAL
@@ -416,7 +416,7 @@ def _refusal(cause: Exception, settings: ModelSettings) -> AskanceError:
             f"There is no key for {str(settings.id)!r}.", hint="Set the variable that its provider's package names."
         )
     return ConfigError(
-        f"LangChain makes no model of {str(settings.id)!r}: {clean(words).rstrip('.')}.",
+        f"LangChain makes no model of {str(settings.id)!r}: {one_line(words).rstrip('.')}.",
         hint="Write langchain:PROVIDER:MODEL, with a provider that LangChain knows, such as langchain:ollama:llava.",
     )
 

@@ -19,7 +19,14 @@ from askance.models.batch.answers import parsed
 from askance.models.openai.client import PACKINGS, build_client, key_variable, secrets_of
 from askance.models.openai.transport import bounding, clear_head, client_class
 from askance.models.replies import clean_text, count, items, mapping, part_of
-from askance.models.vendor_errors import Asked, Complaint, clean, error_of, shown, translated
+from askance.models.vendor_errors import (
+    ErrorContext,
+    ErrorDetails,
+    error_of,
+    one_line,
+    public_address,
+    translated_errors,
+)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -83,7 +90,7 @@ class BatchApi:
         secrets: what is blanked out of replies and files, before anything of them is read or written.
     """
 
-    def __init__(self, client: AsyncOpenAI, asked: Asked, *, secrets: Secrets) -> None:
+    def __init__(self, client: AsyncOpenAI, asked: ErrorContext, *, secrets: Secrets) -> None:
         self._client = client
         self.asked = asked
         self._secrets = secrets
@@ -152,7 +159,7 @@ class BatchApi:
             MalformedReply: it is too large, or breaks off.
         """
         size = 0
-        with translated(self.asked), to.open("wb") as target:
+        with translated_errors(self.asked), to.open("wb") as target:
             async with self._client.files.with_streaming_response.content(file, timeout=_patient()) as response:
                 async for chunk in self._secrets.stream(response.iter_bytes()):
                     size += len(chunk)
@@ -189,7 +196,7 @@ class BatchApi:
             CallError: there is none.
         """
         data = bytearray()
-        with translated(self.asked):
+        with translated_errors(self.asked):
             async with asyncio.timeout(within), reply as response:
                 async for chunk in response.iter_bytes():
                     data += chunk
@@ -200,7 +207,7 @@ class BatchApi:
                 raise MalformedReply(f"It is larger than {LARGEST_PAGE >> 20} MB.")
             return mapping(parsed(self._secrets.blanked(bytes(data))), "body")
         except MalformedReply as error:
-            raise error_of(Complaint(kind=MalformedReply, words=error.message), self.asked) from error
+            raise error_of(ErrorDetails(kind=MalformedReply, words=error.message), self.asked) from error
 
 
 def batch_api(settings: ModelSettings) -> BatchApi:
@@ -227,8 +234,8 @@ def batch_api(settings: ModelSettings) -> BatchApi:
         headers={"Accept-Encoding": PACKINGS}, follow_redirects=False, event_hooks={"response": [bounded]}
     )
     client = build_client(settings, http)
-    address, model = shown(str(client.base_url)), settings.id.model
-    asked = Asked(where=address, model=model, key_variable=key_variable(settings), secrets=secrets)
+    address, model = public_address(str(client.base_url)), settings.id.model
+    asked = ErrorContext(where=address, model=model, key_variable=key_variable(settings), secrets=secrets)
     return BatchApi(client, asked, secrets=secrets)
 
 
@@ -245,7 +252,7 @@ def _batch(form: Mapping[str, Any]) -> Batch:
     complaints = items(part_of(form.get("errors"), "data"), "errors")
     return Batch(
         id=_number(form.get("id"), "id"),
-        status=clean(clean_text(form.get("status")), limit=40),
+        status=one_line(clean_text(form.get("status")), limit=40),
         output=_file(form.get("output_file_id")),
         errors=_file(form.get("error_file_id")),
         done=None if completed is None or failed is None else completed + failed,
@@ -255,7 +262,7 @@ def _batch(form: Mapping[str, Any]) -> Batch:
 
 
 def _complaint(form: object) -> tuple[str, str, int | None]:
-    code, words = clean_text(part_of(form, "code")), clean(clean_text(part_of(form, "message")))
+    code, words = clean_text(part_of(form, "code")), one_line(clean_text(part_of(form, "message")))
     return code, words, count(part_of(form, "line"))
 
 
@@ -271,7 +278,7 @@ def _number(value: object, name: str) -> str:
     """
     text = clean_text(value)
     if not _NUMBER.fullmatch(text) or set(text) == {"."}:
-        raise MalformedReply(f"The reply's {name} is {clean(text, limit=40)!r}.")
+        raise MalformedReply(f"The reply's {name} is {one_line(text, limit=40)!r}.")
     return text
 
 

@@ -1,6 +1,6 @@
 """Chat completions: a request as the vendor's body, the vendor's reply as a response. Pure functions.
 
-What one model will not take is learnt from its complaints about requests (`Habits`).
+What one model will not take is learnt from its complaints about requests (`Dialect`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat, ToolSpec
     from askance.models.image_encoder import Encoder
     from askance.models.settings import TokenField
-    from askance.models.vendor_errors import Complaint
+    from askance.models.vendor_errors import ErrorDetails
 
 OPTIONAL = ("temperature", "top_p")
 """Fields that a model with a fixed sampling rejects; without them it answers as it always does."""
@@ -33,7 +33,7 @@ _UNSUPPORTED = re.compile(
 
 
 @dataclass
-class Habits:
+class Dialect:
     """What the requests to one model have to look like."""
 
     token_field: TokenField = "max_tokens"
@@ -48,14 +48,14 @@ class Habits:
             self._said.add(name)
             _log.warning("%s takes no %s: its answers are drawn at its default.", model, name)
 
-    def learn(self, complaint: Complaint, body: Mapping[str, Any]) -> bool:
-        """Whether `complaint` about `body` tells how to ask instead; the next body will then be another."""
-        if complaint.status not in {400, 422} or not (
-            _UNSUPPORTED.search(complaint.words) or "unsupported" in complaint.code
+    def learn(self, details: ErrorDetails, body: Mapping[str, Any]) -> bool:
+        """Whether an error, with these `details`, about `body` tells how to ask instead; the next body then differs."""
+        if details.status not in {400, 422} or not (
+            _UNSUPPORTED.search(details.words) or "unsupported" in details.code
         ):
             return False
-        named = complaint.param or complaint.words
-        if "max_tokens" in body and "max_completion_tokens" in complaint.words:
+        named = details.param or details.words
+        if "max_tokens" in body and "max_completion_tokens" in details.words:
             self.token_field = self.noticed["token_field"] = "max_completion_tokens"
             return True
         if "max_completion_tokens" in body and "max_completion_tokens" in named:

@@ -11,14 +11,23 @@ from askance.chat import CallMeta, ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
 from askance.models.headers import limit_headers
 from askance.models.image_encoder import EncodedImages
-from askance.models.openai.chat import Habits, from_chat, to_chat
+from askance.models.openai.chat import Dialect, from_chat, to_chat
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
 from askance.models.openai.responses import from_responses, to_responses
 from askance.models.openai.transport import LARGEST_REPLY, TOO_LARGE
 from askance.models.replies import clean_text, items, mapping, part_of
 from askance.models.secrets import Secrets
 from askance.models.settings import ModelSettings
-from askance.models.vendor_errors import Asked, Complaint, clean, error_of, read, read_body, shown, translated
+from askance.models.vendor_errors import (
+    ErrorContext,
+    ErrorDetails,
+    body_error,
+    error_details,
+    error_of,
+    one_line,
+    public_address,
+    translated_errors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,13 +79,13 @@ class OpenAIModel:
         key_variable: str | None = None,
         secrets: Secrets | None = None,
     ) -> None:
-        address = shown(str(client.base_url))
+        address = public_address(str(client.base_url))
         own = is_own(address)
         self.id = ModelId("openai", model, None if own else address, api=api)
         self._client = client
         self._secrets = Secrets((client.api_key,)) if secrets is None else secrets
-        self._asked = Asked(where=address, model=model, key_variable=key_variable, secrets=self._secrets)
-        self._habits = Habits(token_field or ("max_completion_tokens" if own else "max_tokens"))
+        self._asked = ErrorContext(where=address, model=model, key_variable=key_variable, secrets=self._secrets)
+        self._dialect = Dialect(token_field or ("max_completion_tokens" if own else "max_tokens"))
         self._images = EncodedImages()
         self._served: list[str] | None = None
         self.shape: Callable[[ChatRequest, JsonObject], JsonObject] | None = None
@@ -88,7 +97,7 @@ class OpenAIModel:
 
         Requests are adjusted to it from then on; their keys stay what was asked.
         """
-        return self._habits.noticed
+        return self._dialect.noticed
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         """The answer to `request`, which is sent under this model's own name.
@@ -101,7 +110,7 @@ class OpenAIModel:
         encode = await self._images.encoder(request.images)
         asked = replace(self._asked, images=bool(request.images))
         try:
-            with translated(asked):
+            with translated_errors(asked):
                 data, headers = await self._exchange(request, encode)
                 return replace(self._response(data, asked, headers), meta=CallMeta(headers=headers))
         except Filtered as error:
@@ -141,16 +150,16 @@ class OpenAIModel:
             try:
                 return await self._post(path, body)
             except Exception as cause:
-                complaint = read(cause, clear=self._secrets.cleared)
-                if complaint is None or not self._habits.learn(complaint, body):
+                details = error_details(cause, clear=self._secrets.cleared)
+                if details is None or not self._dialect.learn(details, body):
                     raise
-                self._habits.tell(str(self.id))
+                self._dialect.tell(str(self.id))
 
     def _body(self, request: ChatRequest, encode: Encoder) -> tuple[str, JsonObject]:
-        habits, model = self._habits, self.id.model
+        dialect, model = self._dialect, self.id.model
         if self.id.api == "responses":
-            return "/responses", to_responses(request, encode, model=model, without=habits.without)
-        body = to_chat(request, encode, model=model, token_field=habits.token_field, without=habits.without)
+            return "/responses", to_responses(request, encode, model=model, without=dialect.without)
+        body = to_chat(request, encode, model=model, token_field=dialect.token_field, without=dialect.without)
         return "/chat/completions", body if self.shape is None else self.shape(request, body)
 
     async def _post(self, path: str, body: JsonObject) -> tuple[bytes, Mapping[str, str]]:
@@ -168,15 +177,15 @@ class OpenAIModel:
         finally:
             await response.aclose()
 
-    def _response(self, data: bytes, asked: Asked, headers: Mapping[str, str]) -> ChatResponse:
+    def _response(self, data: bytes, asked: ErrorContext, headers: Mapping[str, str]) -> ChatResponse:
         try:
             reply = mapping(_json(data), "body")
-            complaint = read_body(reply)
-            if complaint is None:
+            details = body_error(reply)
+            if details is None:
                 return from_responses(reply) if self.id.api == "responses" else from_chat(reply)
         except MalformedReply as error:
             raise _malformed(error.message, asked, kind=type(error)) from error
-        refused = error_of(complaint, asked)
+        refused = error_of(details, asked)
         refused.headers = headers
         raise refused
 
@@ -222,7 +231,7 @@ def _text(body: JsonObject) -> bytes:
         return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
 
 
-async def _limited(response: Any, asked: Asked) -> bytes:
+async def _limited(response: Any, asked: ErrorContext) -> bytes:
     """The body of an open response.
 
     Raises:
@@ -239,15 +248,15 @@ async def _limited(response: Any, asked: Asked) -> bytes:
     except MalformedReply as error:
         raise _malformed(error.message, asked) from error
     except Exception as cause:
-        complaint = read(cause, clear=asked.secrets.cleared)
-        if complaint is not None and complaint.kind is Unreachable:
-            raise _malformed(f"it breaks off ({complaint.words})", asked) from cause
+        details = error_details(cause, clear=asked.secrets.cleared)
+        if details is not None and details.kind is Unreachable:
+            raise _malformed(f"it breaks off ({details.words})", asked) from cause
         raise
     return b"".join(chunks)
 
 
-def _malformed(words: str, asked: Asked, *, kind: type[MalformedReply] = MalformedReply) -> Exception:
-    return error_of(Complaint(kind=kind, words=words), asked)
+def _malformed(words: str, asked: ErrorContext, *, kind: type[MalformedReply] = MalformedReply) -> Exception:
+    return error_of(ErrorDetails(kind=kind, words=words), asked)
 
 
 def _json(data: bytes) -> object:
@@ -261,5 +270,5 @@ def _json(data: bytes) -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        start = clean(data[: 4 * SHOWN].decode("utf-8", "replace"), limit=SHOWN)
+        start = one_line(data[: 4 * SHOWN].decode("utf-8", "replace"), limit=SHOWN)
         raise MalformedReply(f"It is no JSON text: {start!r}." if data else "It is empty.") from error

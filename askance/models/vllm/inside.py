@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, BadRequest, ModelError, ServerFault
 from askance.images import Image
-from askance.models.vendor_errors import Asked, Complaint, clean, error_of
+from askance.models.vendor_errors import ErrorContext, ErrorDetails, error_of, one_line
 from askance.models.vllm import guard, launch
 from askance.models.vllm.log import Log
 from askance.models.vllm.metrics import Hits, hits
@@ -151,9 +151,9 @@ class Inside:
                     hint="Its last words say why; where memory ran out, read less at once (`context`, `batch`).",
                 ) from error
             bad = kinds.intersection(_BAD)
-            words = clean(str(error) or str(error.__cause__ or type(error).__name__))
-            complaint = Complaint(kind=BadRequest if bad else ServerFault, words=words)
-            raise error_of(complaint, Asked(where="vLLM", model=self._spec, images=pictures)) from error
+            words = one_line(str(error) or str(error.__cause__ or type(error).__name__))
+            details = ErrorDetails(kind=BadRequest if bad else ServerFault, words=words)
+            raise error_of(details, ErrorContext(where="vLLM", model=self._spec, images=pictures)) from error
 
 
 def _nothing(*_: object) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from askance.errors import AskanceError, ConfigError, MissingExtra
-from askance.models.vendor_errors import clean
+from askance.models.vendor_errors import one_line
 
 if TYPE_CHECKING:
     from askance.models.settings import Vllm
@@ -150,7 +150,7 @@ def not_started(log: str, *, spec: str, vllm: Vllm, code: int | None = None) -> 
     for known in _KNOWN:
         match = known.pattern.search(log)
         if match is not None:
-            groups = {name: clean(value or "", limit=160) for name, value in match.groupdict().items()}
+            groups = {name: one_line(value or "", limit=160) for name, value in match.groupdict().items()}
             hint = known.hint if isinstance(known.hint, str) else known.hint(match)
             means = known.means.format(**groups)
             return ConfigError(
@@ -167,7 +167,7 @@ def not_started(log: str, *, spec: str, vllm: Vllm, code: int | None = None) -> 
 def last_words(log: str) -> str:
     """The last lines of a log that say something, on one line, errors first where there are any."""
     lines = [_PREFIX.sub("", _PREFIX.sub("", line)).strip() for line in log.splitlines()]
-    told = [clean(line, limit=200) for line in lines if line and not _NOISE.search(line)]
+    told = [one_line(line, limit=200) for line in lines if line and not _NOISE.search(line)]
     errors = [line for line in told if re.search(r"\b\w*(Error|Exception)\b: ", line)]
     chosen = [*errors[:1], *(line for line in told[-SHOWN_LINES:] if line not in errors[:1])] if errors else told
     return " | ".join(chosen[-SHOWN_LINES:]) or "nothing."

@@ -17,7 +17,7 @@ import pytest
 
 from askance.chat import key_of
 from askance.errors import BadRecord, ConfigError, MissingExtra, ModelError, ReplayMiss, UsageError
-from askance.models import Engine, ScriptedEmbedder, cosine, get_embedder, noting
+from askance.models import Engine, ScriptedEmbedder, collect_keys, cosine, get_embedder
 from askance.models.encoders.sentence import SentenceEncoder
 from askance.models.encoders.vectors import packed
 from askance.replay import MemoryStore, Mode, Record
@@ -118,7 +118,7 @@ async def test_the_keys_are_those_of_the_records_and_are_noted() -> None:
     records = MemoryStore()
     embedder = get_embedder(scripted(), engine=over(records))
 
-    with noting() as noted:
+    with collect_keys() as noted:
         await embedder.embed(["a cup", "a mug", "a cup"])
 
     assert embedder.keys(["a cup", "a mug", "a cup"]) == tuple(noted)

@@ -9,7 +9,7 @@ import pytest
 from askance.chat import key_of
 from askance.errors import BadImage, BadRecord, ConfigError, ModelError, ReplayMiss, UsageError
 from askance.images import CLEAN, ORIGINAL, Image, View
-from askance.models import Engine, ScriptedScorer, get_scorer, noting
+from askance.models import Engine, ScriptedScorer, collect_keys, get_scorer
 from askance.replay import MemoryStore, Mode, Record
 from tests.scripted import PICTURE, PICTURES
 
@@ -76,7 +76,7 @@ async def test_the_keys_are_those_of_the_records_and_are_noted() -> None:
     records = MemoryStore()
     scorer = get_scorer(scripted(), engine=over(records))
 
-    with noting() as noted:
+    with collect_keys() as noted:
         await scorer.score(CUP, ["cup", "coin", "cup"])
 
     assert scorer.keys(CUP, ["cup", "coin", "cup"]) == tuple(noted)

@@ -77,7 +77,7 @@ async def test_the_schema_is_found_to_be_enforced(tiny: Tiny) -> None:
 
     found = await model.check()
 
-    assert (found.schema, found.rung, found.images, found.logprobs, found.seed) == (
+    assert (found.schema, found.output_mode, found.images, found.logprobs, found.seed) == (
         "enforced", "json_schema", True, True, True,
     )  # fmt: skip
 

@@ -26,18 +26,18 @@ from askance.errors import (
 from askance.models.vendor_errors import (
     CLASSES,
     MESSAGES,
-    Asked,
-    Complaint,
-    clean,
+    ErrorContext,
+    ErrorDetails,
+    error_details,
     error_of,
-    read,
-    refined,
+    one_line,
+    public_address,
     retry_after,
-    shown,
-    translated,
+    specific_kind,
+    translated_errors,
 )
 
-ASKED = Asked(where="https://models.example/v1", model="some-model", key_variable="SOME_KEY")
+ASKED = ErrorContext(where="https://models.example/v1", model="some-model", key_variable="SOME_KEY")
 REQUEST = httpx2.Request("POST", "https://models.example/v1/chat/completions")
 
 EXPECTED: dict[str, type[CallError]] = {
@@ -73,7 +73,7 @@ def test_every_class_of_the_sdk_has_its_error() -> None:
 def test_every_class_of_the_transport_has_its_error() -> None:
     classes = dict(inspect.getmembers(httpx2, inspect.isclass))
     found = {found for found in classes.values() if issubclass(found, httpx2.HTTPError)}
-    assert {each.__name__ for each in found if read(each.__new__(each)) is None} == set()
+    assert {each.__name__ for each in found if error_details(each.__new__(each)) is None} == set()
 
 
 def test_every_error_has_its_words() -> None:
@@ -103,41 +103,41 @@ def status_error(status: int, message: str = "", **error: object) -> openai.APIS
     ],
 )
 def test_a_status_tells_what_the_class_does_not(status: int, kind: type[CallError]) -> None:
-    complaint = read(status_error(status))
-    assert complaint is not None
-    assert (complaint.kind, complaint.status) == (kind, status)
+    details = error_details(status_error(status))
+    assert details is not None
+    assert (details.kind, details.status) == (kind, status)
 
 
 def test_the_most_specific_class_decides() -> None:
     class Own(openai.APITimeoutError): ...
 
-    complaint = read(Own(REQUEST))
-    assert complaint is not None
-    assert complaint.kind is CallTimeout
+    details = error_details(Own(REQUEST))
+    assert details is not None
+    assert details.kind is CallTimeout
 
 
 def test_a_connection_that_cannot_be_made_in_time_is_unreachable() -> None:
     error = openai.APITimeoutError(REQUEST)
     error.__cause__ = httpx2.ConnectTimeout("")
-    complaint = read(error)
-    assert complaint is not None
-    assert complaint.kind is Unreachable
+    details = error_details(error)
+    assert details is not None
+    assert details.kind is Unreachable
 
 
 def test_a_bug_of_our_own_passes_through() -> None:
-    with pytest.raises(KeyError), translated(ASKED):
+    with pytest.raises(KeyError), translated_errors(ASKED):
         raise KeyError("oh")
 
 
 def test_the_cause_is_chained() -> None:
     cause = status_error(500, "Out of memory")
-    with pytest.raises(ServerFault) as caught, translated(ASKED):
+    with pytest.raises(ServerFault) as caught, translated_errors(ASKED):
         raise cause
     assert caught.value.__cause__ is cause
 
 
 def test_the_words_about_a_key_go_no_further() -> None:
-    with pytest.raises(AuthError) as caught, translated(ASKED):
+    with pytest.raises(AuthError) as caught, translated_errors(ASKED):
         raise status_error(401, "Incorrect API key provided: secret-123")
     error = caught.value
     assert (error.__cause__, error.__suppress_context__) == (None, True)
@@ -165,12 +165,12 @@ def test_the_words_about_a_key_go_no_further() -> None:
     ],
 )
 def test_the_words_of_a_bad_request_refine_it(words: str, kind: type[CallError]) -> None:
-    assert refined(Complaint(kind=BadRequest, status=400, words=words), images=True) is kind
+    assert specific_kind(ErrorDetails(kind=BadRequest, status=400, words=words), images=True) is kind
 
 
 def test_no_request_without_pictures_has_its_pictures_rejected() -> None:
-    complaint = Complaint(kind=BadRequest, status=400, words="some-model is not a multimodal model")
-    assert refined(complaint, images=False) is BadRequest
+    details = ErrorDetails(kind=BadRequest, status=400, words="some-model is not a multimodal model")
+    assert specific_kind(details, images=False) is BadRequest
 
 
 @pytest.mark.parametrize(
@@ -206,11 +206,13 @@ def test_no_request_without_pictures_has_its_pictures_rejected() -> None:
     ],
 )
 def test_messages(kind: type[CallError], fields: dict[str, object], message: str) -> None:
-    assert str(error_of(Complaint(kind=kind, **fields), ASKED)) == message  # pyright: ignore[reportArgumentType]
+    assert str(error_of(ErrorDetails(kind=kind, **fields), ASKED)) == message  # pyright: ignore[reportArgumentType]
 
 
 def test_an_endpoint_that_gets_no_key_and_wants_one() -> None:
-    error = error_of(Complaint(kind=AuthError, status=401), Asked(where="http://localhost:8000/v1", model="m"))
+    error = error_of(
+        ErrorDetails(kind=AuthError, status=401), ErrorContext(where="http://localhost:8000/v1", model="m")
+    )
     assert str(error) == (
         "http://localhost:8000/v1 asks for a key. "
         "Name the environment variable that holds it as `key_variable` in the model's settings."
@@ -244,8 +246,8 @@ def test_the_wait_that_an_endpoint_asks_for(headers: dict[str, str], seconds: fl
     ],
 )
 def test_words_of_strangers_are_cleaned(text: str, line: str) -> None:
-    assert clean(text) == line
+    assert one_line(text) == line
 
 
 def test_an_address_is_shown_without_what_may_be_secret() -> None:
-    assert shown("https://me:secret@models.example/v1/?token=1") == "https://models.example/v1"
+    assert public_address("https://me:secret@models.example/v1/?token=1") == "https://models.example/v1"

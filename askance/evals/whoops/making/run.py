@@ -113,13 +113,13 @@ async def amake(entries: Sequence[Entry], maker: QuestionMaker, *, out: Path, to
     try:
         todo = [name for name in captions if name not in folder.finished]
         for model in maker.models if todo else ():
-            await model.rung()
-        affordable = takewhile(lambda _: engine.purse is None or not engine.purse.used_up, todo)
+            await model.output_mode()
+        affordable = takewhile(lambda _: engine.budget is None or not engine.budget.used_up, todo)
 
         async def line(name: str) -> JsonObject | None:
             """The line of a caption; None where the budget had nothing left for it."""
             found = await _line(name, captions[name], maker)
-            unaffordable = found["outcome"] == "failed" and engine.purse is not None and engine.purse.used_up
+            unaffordable = found["outcome"] == "failed" and engine.budget is not None and engine.budget.used_up
             return None if unaffordable else found
 
         done = len(captions) - len(todo)
@@ -135,7 +135,7 @@ async def amake(entries: Sequence[Entry], maker: QuestionMaker, *, out: Path, to
         write_questions(out, made.pairs)
         made.left = len(captions) - done
         more = {"passed": dict(made.passed), "candidates": made.candidates, "left": made.left}
-        folder.finish(engine.shelf.records, also=[endpoint_key(model.id) for model in maker.models], more=more)
+        folder.finish(engine.recorder.records, also=[endpoint_key(model.id) for model in maker.models], more=more)
     finally:
         folder.close()
         for model in maker.models:
