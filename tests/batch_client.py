@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from askance.chains import Chain, Reading, action_reason
-from askance.chains.batches import read_in_batches
+from askance.chains.batch import read_in_batches
 from askance.chains.line import line_of
 from askance.images import prepare
 from askance.models import Budget, BudgetGuard, Engine, Ledger, get_model

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from askance.agents.answers import Alternatives, choices, names_one
-from askance.agents.combine import Description
+from askance.agents.replying import Reply
 from askance.errors import UsageError
 from askance.nodes import Unreadable
 from askance.nodes.reply import body, plain
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SEPARATORS = re.compile(r"[,;\n]")
 
 
-class PictureAsker(ImageTool[Description]):
+class PictureAsker(ImageTool[Reply]):
     """Asks a question about the image.
 
     Args:
@@ -40,7 +40,7 @@ class PictureAsker(ImageTool[Description]):
     """
 
     prompt = "ask_about_picture"
-    gives = Description
+    gives = Reply
 
     def __init__(
         self,
@@ -94,18 +94,18 @@ class PictureAsker(ImageTool[Description]):
         }
 
     @override
-    def read_json(self, data: Mapping[str, Any], subject: Image) -> Description:
+    def read_json(self, data: Mapping[str, Any], subject: Image) -> Reply:
         answer: Any = data.get("answer")
         if isinstance(answer, list) and self.several and self.labels:
-            return Description(text=self._chosen([str(each) for each in answer]))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            return Reply(text=self._chosen([str(each) for each in answer]))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         if not isinstance(answer, str) or not answer.strip():
             raise Unreadable("`answer` must be a text that is not empty")
         return self.read_text(answer, subject)
 
     @override
-    def read_text(self, text: str, subject: Image) -> Description:
+    def read_text(self, text: str, subject: Image) -> Reply:
         if not self.labels:
-            return Description(text=text.strip())
+            return Reply(text=text.strip())
         parts = self._parts(plain(text))
         if any(_folded(part) not in self.labels for part in parts):
             with suppress(Unreadable):
@@ -114,7 +114,7 @@ class PictureAsker(ImageTool[Description]):
                 labels = [*self.labels.values()]
                 places = choices(text, self._alternatives, single=not self.several, apart=False)
                 parts = [labels[place - 1] for place in places if place <= len(labels)] or parts
-        return Description(text=self._chosen(parts))
+        return Reply(text=self._chosen(parts))
 
     def _parts(self, text: str) -> list[str]:
         return [part for part in (_SEPARATORS.split(text) if self.several else [text]) if _folded(part)]

@@ -5,30 +5,58 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from askance.chains.catalog import (
+    about_picture,
+    action_reason,
+    atypicality,
+    end_to_end,
+    explain,
+    identify,
+    verbalize,
+)
 from askance.chains.chain import Chain, Step
-from askance.chains.factories import Context, action_reason, atypicality, concatenate, end_to_end, verbalize
-from askance.chains.reading import LINKS, Given, Link, Reading
+from askance.chains.context import Context, SeenContext, concatenate
+from askance.chains.state import (
+    ANSWERS,
+    DESCRIPTION,
+    LINKS,
+    NARRATION,
+    OBJECTS,
+    REPLY,
+    SCENE_TEXT,
+    STATEMENT,
+    UNUSUAL,
+    Given,
+    Link,
+    Reading,
+    optional,
+    picture,
+    required,
+)
 
 if TYPE_CHECKING:
-    from askance.chains.batches import read_in_batches
-    from askance.chains.oddities import SeenContext, about_picture, explain, identify
+    from askance.chains.batch import read_in_batches
     from askance.chains.planner import LinkPlan, Plan, Planner, plan
 
 _LAZY = {
     "LinkPlan": "askance.chains.planner",
     "Plan": "askance.chains.planner",
     "Planner": "askance.chains.planner",
-    "SeenContext": "askance.chains.oddities",
-    "about_picture": "askance.chains.oddities",
-    "explain": "askance.chains.oddities",
-    "identify": "askance.chains.oddities",
     "plan": "askance.chains.planner",
-    "read_in_batches": "askance.chains.batches",
+    "read_in_batches": "askance.chains.batch",
 }
 """Names that a reading does not need, and with which much else is loaded."""
 
 __all__ = [
+    "ANSWERS",
+    "DESCRIPTION",
     "LINKS",
+    "NARRATION",
+    "OBJECTS",
+    "REPLY",
+    "SCENE_TEXT",
+    "STATEMENT",
+    "UNUSUAL",
     "Chain",
     "Context",
     "Given",
@@ -46,8 +74,11 @@ __all__ = [
     "end_to_end",
     "explain",
     "identify",
+    "optional",
+    "picture",
     "plan",
     "read_in_batches",
+    "required",
     "verbalize",
 ]
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from typing_extensions import override
 
-from askance.chains.reading import LINKS, Given, Link, Reading, as_value, reading_of
+from askance.chains.state import BY_NAME, LINKS, Given, Link, Reading, reading_of
 from askance.chains.stream import in_order
 from askance.errors import BadImage, CallError, Skipped, UsageError
 from askance.models import run_sync
-from askance.nodes import Node, Result, no_answer, skipped
+from askance.nodes import Call, Node, Result, no_answer, skipped
 from askance.nodes.listening import listened
 from askance.nodes.runnable import Runnable
 from askance.nodes.telling import told
@@ -51,9 +51,9 @@ class Ask(Protocol):
 class Step:
     """One link of a chain and the node that fills it in."""
 
-    link: Link
+    link: Link[Any]
     node: NodeLike
-    needs: tuple[Link, ...] = ()
+    needs: tuple[Link[Any], ...] = ()
     """Links that must have an answer first, as far as the chain has them."""
     subject: Callable[[Reading], Any]
     """The node's input; raises `Skipped` where something that it cannot do without is not there."""
@@ -61,12 +61,12 @@ class Step:
     @property
     def name(self) -> str:
         """How the step shows up in traces and graphs."""
-        return self.node.get_name() if is_runnable(self.node) else getattr(self.node, "__name__", self.link)
+        return self.node.get_name() if is_runnable(self.node) else getattr(self.node, "__name__", self.link.name)
 
     async def run(self, reading: Reading, config: RunnableConfig | None) -> Result[Any]:
         """The link's result, given what `reading` holds so far."""
         for need in self.needs:
-            result: Result[Any] | None = getattr(reading, need)
+            result = reading.get(need)
             if result is not None and not result.answered and not result.absent:
                 why = f"skipped: {result.reason}" if result.outcome == "skipped" else result.outcome
                 return skipped(f"{need} has no answer ({why})")
@@ -77,17 +77,29 @@ class Step:
         except BadImage as error:
             return no_answer(error)
         ask: Ask | None = getattr(self.node, "ask", None)
-        return await (self._own(subject, config) if ask is None else ask(subject, config))
+        return self._held(await (self._own(subject, config) if ask is None else ask(subject, config)))
 
     async def _own(self, subject: Any, config: RunnableConfig | None) -> Result[Any]:
         """The result of a caller's own node: whatever goes wrong in it never stops the other pictures."""
         try:
-            return Result(outcome="answered", value=as_value(self.link, await _call(self.node, subject, config)))
+            return Result(outcome="answered", value=await _call(self.node, subject, config))
         except CallError as error:
             return no_answer(error)
         except Exception as error:  # noqa: BLE001
-            reason = f"{self.name} raised {type(error).__name__}: {error}"
-            return Result(outcome="failed", reason=reason, error=type(error).__name__)
+            return self._failed(error)
+
+    def _held(self, result: Result[Any]) -> Result[Any]:
+        """`result` with a value of the link's type."""
+        if not result.answered or isinstance(result.value, self.link.kind):
+            return result
+        try:
+            return replace(result, value=self.link.value(result.value))
+        except UsageError as error:
+            return self._failed(error, result.calls)
+
+    def _failed(self, error: Exception, calls: tuple[Call, ...] = ()) -> Result[Any]:
+        reason = f"{self.name} raised {type(error).__name__}: {error}"
+        return Result(outcome="failed", reason=reason, error=type(error).__name__, calls=calls)
 
 
 def is_runnable(node: NodeLike) -> TypeIs[Runnable[Any, Any]]:
@@ -112,15 +124,22 @@ class Chain(Runnable["Given", Reading]):
     Args:
         name: how the chain shows up in traces.
         target: the link that it is after.
-        steps: one for each link that it fills in.
+        steps: one for each link that it fills in. Each is asked after those that it needs; beyond that the links of
+            the papers keep their own order, and others come in the order given.
         mode: the replay mode of its models, which decides what tracers may do.
+
+    Raises:
+        UsageError: links that need each other, two links of one name, or a name that cannot be one.
     """
 
-    def __init__(self, name: str, *, target: Link, steps: Iterable[Step], mode: str = "auto") -> None:
+    def __init__(self, name: str, *, target: Link[Any], steps: Iterable[Step], mode: str = "auto") -> None:
         self.name = name
-        self.target: Link = target
-        self.steps = tuple(sorted(steps, key=lambda step: LINKS.index(step.link)))
+        self.target = target
         self.mode = mode
+        by_link = {step.link.name: step for step in steps}
+        self.links = _links(target, by_link)
+        """By name, every link that the chain can fill in or be given, in the order in which a picture travels."""
+        self.steps = tuple(by_link[link] for link in self.links if link in by_link)
 
     @property
     @override
@@ -139,15 +158,16 @@ class Chain(Runnable["Given", Reading]):
         return tuple(cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node))
 
     @property
-    def above(self) -> Mapping[Link, tuple[Link, ...]]:
+    def above(self) -> Mapping[str, tuple[str, ...]]:
         """By link, all links that it depends on, near or far; given ones too."""
-        found: dict[Link, tuple[Link, ...]] = {}
+        found: dict[str, tuple[str, ...]] = {}
         for step in self.steps:
-            far: list[Link] = [each for need in step.needs for each in found.get(need, ())]
-            found[step.link] = tuple(dict.fromkeys((*step.needs, *far)))
+            near = [need.name for need in step.needs]
+            far = [each for need in near for each in found.get(need, ())]
+            found[step.link.name] = tuple(dict.fromkeys((*near, *far)))
         return found
 
-    def __getitem__(self, link: Link) -> NodeLike:
+    def __getitem__(self, link: str) -> NodeLike:
         """The node that fills in `link`."""
         return self._step(link).node
 
@@ -160,26 +180,26 @@ class Chain(Runnable["Given", Reading]):
         Raises:
             UsageError: a name that is no link of this chain.
         """
-        kept = {step.link: step for step in self.steps}
+        kept = {step.link.name: step for step in self.steps}
         for link, node in nodes.items():
             step = self._step(link)
             if node is None:
-                del kept[step.link]
+                del kept[link]
             else:
-                kept[step.link] = replace(step, node=node)
+                kept[link] = replace(step, node=node)
         return Chain(self.get_name(), target=self.target, steps=kept.values(), mode=self.mode)
 
     def _step(self, link: str) -> Step:
         for step in self.steps:
-            if step.link == link:
+            if step.link.name == link:
                 return step
-        known = ", ".join(step.link for step in self.steps)
+        known = ", ".join(step.link.name for step in self.steps)
         raise UsageError(f"The chain {self.name!r} has no link {link!r}.", hint=f"It has {known}.")
 
     async def read(self, source: Given, config: RunnableConfig | None = None) -> Reading:
         """The reading of one input; with `config` None on the straight path, which calls no handler."""
-        reading = reading_of(source, self.target)
-        if self.target == "answers" and reading.options is None and reading.answers is None:
+        reading = reading_of(source, self.target, self.links)
+        if self.target.chooses and reading.options is None and self.target.name not in reading.links:
             raise UsageError(
                 "There are no options to choose from.", hint="Give `options`, a list of texts, with the image."
             )
@@ -274,24 +294,24 @@ class Chain(Runnable["Given", Reading]):
     async def _in_turn(self, reading: Reading, config: RunnableConfig | None) -> Reading:
         known = dict(reading.links)
         for step in self.steps:
-            if step.link not in known:
-                known[step.link] = await step.run(reading.with_links(known) if step.needs else reading, config)
+            if (link := step.link.name) not in known:
+                known[link] = await step.run(reading.with_links(known) if step.needs else reading, config)
         return reading.with_links(known)
 
     async def _side_by_side(self, reading: Reading, config: RunnableConfig | None) -> Reading:
         """Each link as soon as its needs are there."""
         known = dict(reading.links)
-        tasks: dict[Link, asyncio.Task[Result[Any]]] = {}
+        tasks: dict[str, asyncio.Task[Result[Any]]] = {}
 
         async def fill(step: Step) -> Result[Any]:
             for need in step.needs:
-                if need in tasks:
-                    known[need] = await tasks[need]
+                if need.name in tasks:
+                    known[need.name] = await tasks[need.name]
             return await step.run(reading.with_links(known), config)
 
         for step in self.steps:
-            if step.link not in known:
-                tasks[step.link] = asyncio.ensure_future(fill(step))
+            if (link := step.link.name) not in known:
+                tasks[link] = asyncio.ensure_future(fill(step))
         try:
             for link, task in tasks.items():
                 known[link] = await task
@@ -320,14 +340,14 @@ class Chain(Runnable["Given", Reading]):
 
         graph = Graph()
         start, end = graph.add_node(RunnableLambda(_start), id="image"), None
-        places: dict[Link, Any] = {}
+        places: dict[str, Any] = {}
         for step in self.steps:
             data: Any = step.node if is_runnable(step.node) else RunnableLambda(step.node)
-            places[step.link] = graph.add_node(data, id=step.name)
-            sources = [places[need] for need in step.needs if need in places]
+            place = places[step.link.name] = graph.add_node(data, id=step.name)
+            sources = [places[need.name] for need in step.needs if need.name in places]
             for source in sources or [start]:
-                graph.add_edge(source, places[step.link])
-            end = places[step.link] if step.link == self.target else end
+                graph.add_edge(source, place)
+            end = place if step.link.name == self.target.name else end
         return graph
 
 
@@ -335,33 +355,45 @@ def _start(source: Any) -> Any:
     return source
 
 
-def required(reading: Reading, link: Link) -> Any:
-    """The value of `link`.
+_RESERVED = frozenset({"image", "name", "options", "question", "id", "target", "group", "tags", "solver", "scores"})
+"""Names that stand for something else: in what a chain is given, in rows of a task, in lines of a run."""
+
+
+def _links(target: Link[Any], steps: Mapping[str, Step]) -> Mapping[str, Link[Any]]:
+    """By name, the links of the papers, those of `steps` and those that they need, each after the ones it needs.
 
     Raises:
-        Skipped: the chain has no such link, or it has no answer.
+        UsageError: links that need each other, two links of one name, or a name that cannot be one.
     """
-    result: Result[Any] | None = getattr(reading, link)
-    if result is None:
-        raise Skipped(f"{link} is neither asked nor given")
-    return result.unwrap()
+    there = dict(BY_NAME)
+    for step in steps.values():
+        for link in (*step.needs, step.link):
+            _check(link, there.setdefault(link.name, link))
+    _check(target, there.setdefault(target.name, target))
+    ordered: dict[str, Link[Any]] = {}
+    while left := [link for link in there.values() if link.name not in ordered]:
+        free = (link for link in left if link.name not in steps or _is_after(steps[link.name].needs, ordered))
+        link = next(free, None)
+        if link is None:
+            names = " and ".join(repr(link.name) for link in left)
+            raise UsageError(f"The links {names} need each other.", hint="Take one out of the `needs` of a step.")
+        ordered[link.name] = link
+    return ordered
 
 
-def optional(reading: Reading, link: Link) -> Any:
-    """The value of `link`, None where there is none."""
-    result: Result[Any] | None = getattr(reading, link)
-    return result.value if result is not None else None
+def _is_after(needs: Iterable[Link[Any]], ordered: Mapping[str, Link[Any]]) -> bool:
+    return all(need.name in ordered for need in needs)
 
 
-def picture(reading: Reading) -> Any:
-    """The picture of `reading`.
-
-    Raises:
-        BadImage: it cannot be used, or there is none.
-    """
-    if reading.image is None:
-        raise BadImage(
-            reading.problem or f"There is no image for {reading.name!r}.",
-            hint=None if reading.problem else "Give `image`.",
+def _check(link: Link[Any], known: Link[Any]) -> None:
+    """Raises where a link has a name that cannot be one, or the name of another."""
+    if not link.name.isidentifier() or link.name in _RESERVED:
+        raise UsageError(
+            f"{link.name!r} cannot be the name of a link.",
+            hint=f"Use letters, digits and underscores; these names are taken: {', '.join(sorted(_RESERVED))}.",
         )
-    return reading.image
+    if link is not known and link != known:
+        raise UsageError(
+            f"There are two links {link.name!r} that are declared otherwise.",
+            hint=f"Give one another name; {', '.join(each.name for each in LINKS)} are declared already.",
+        )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from askance.chains.state import BY_NAME
 
-    from askance.chains.reading import Reading
-    from askance.chat import JsonObject, Try
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from askance.chains.state import Reading
+    from askance.chat import Json, JsonObject, Try
     from askance.nodes import Call, Failure, Result
 
 SCHEMA = "line.schema.json"
@@ -18,49 +20,61 @@ _PARTS = ("cached", "image")
 """Of the tokens of input: those that were found computed, and those that stand for pictures."""
 
 
+VERBALIZED = ("objects", "scene_text", "narration", "unusual", "description")
+"""Links that stand under `verbalization` in a line; null where they say nothing."""
+
+
 def line_of(reading: Reading) -> JsonObject:
-    """The line for `reading`; replaying the same calls gives the same line but for `meta`."""
-    statement = reading.statement.value if reading.statement is not None else None
-    answers = reading.answers.value if reading.answers is not None else None
+    """The line for `reading`; replaying the same calls gives the same line but for `meta`.
+
+    The links of the papers have places of their own; the value of any other link stands with its outcome.
+    """
+    said = {link: reading.known[link].write(result.value) for link, result in reading.links.items() if _says(result)}
+    statement = reading.statement
     return {
         "image": reading.name,
         "sha256": reading.digest,
         "outcome": reading.outcome,
         "reason": reading.reason,
-        "verbalization": _verbalization(reading),
-        "statement": None
-        if statement is None
-        else {
-            "relation": statement.relation,
-            "primary": statement.primary,
-            "secondary": statement.secondary,
-            "text": statement.text,
-        },
-        "statement_reason": reading.statement.reason if reading.statement is not None else "not asked",
-        "answers": None if answers is None else list(answers.numbers),
-        **({} if reading.reply is None else {"reply": reading.reply.value and reading.reply.value.text}),
-        "links": {link: _link(result) for link, result in reading.links.items()},
+        "verbalization": {link: said.get(link) for link in VERBALIZED},
+        "statement": said.get("statement"),
+        "statement_reason": statement.reason if statement is not None else "not asked",
+        "answers": said.get("answers"),
+        **({} if reading.reply is None else {"reply": said.get("reply")}),
+        "links": {link: _link(link, result, said.get(link)) for link, result in reading.links.items()},
         "meta": meta_of(reading),
     }
 
 
-def _verbalization(reading: Reading) -> JsonObject:
-    return {
-        "objects": list(reading.objects.value.names) if reading.objects and reading.objects.value else None,
-        "scene_text": list(reading.scene_text.value.lines) if reading.scene_text and reading.scene_text.value else None,
-        "narration": reading.narration.value.text if reading.narration and reading.narration.value else None,
-        "unusual": reading.unusual.value.text if reading.unusual and reading.unusual.value else None,
-        "description": reading.description.value.text if reading.description and reading.description.value else None,
+def said_in(line: Mapping[str, Any]) -> dict[str, Json]:
+    """By name, what the links of a line say, as their `write` has it; what says nothing is left out.
+
+    Args:
+        line: as `line_of` gives it, or the `trace` of a prediction with its `links`.
+    """
+    links: dict[str, Any] = line.get("links") or {}
+    said: dict[str, Json] = {
+        **(line.get("verbalization") or {}),
+        **{link: line.get(link) for link in ("statement", "answers", "reply")},
+        **{link: form["value"] for link, form in links.items() if "value" in form},
     }
+    names = dict.fromkeys([*links, *said])
+    return {link: said[link] for link in names if said.get(link) is not None}
 
 
-def _link(result: Result[Any]) -> JsonObject:
+def _says(result: Result[Any]) -> bool:
+    return result.value is not None
+
+
+def _link(link: str, result: Result[Any], value: Json) -> JsonObject:
     form: JsonObject = {"outcome": result.outcome, "calls": [call.key for call in result.calls]}
     for name in ("reason", "error", "raw", "rung"):
-        if (value := getattr(result, name)) is not None:
-            form[name] = value
+        if (found := getattr(result, name)) is not None:
+            form[name] = found
     if result.given:
         form["given"] = True
+    if value is not None and link not in BY_NAME:
+        form["value"] = value
     return form
 
 

@@ -15,8 +15,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from askance.chains.factories import concatenate
-from askance.chains.reading import LINKS
+from askance.chains.context import concatenate
+from askance.chains.state import BY_NAME, UNSEEN_TEXT
 from askance.chat import canonical_json
 from askance.errors import BadImage, UsageError
 from askance.images import Image
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
     from askance.chains.chain import Chain, NodeLike, Step
-    from askance.chains.reading import Given, Link, Reading
+    from askance.chains.state import Given, Link, Reading
     from askance.chat import ChatRequest, ModelId
     from askance.errors import CallError
     from askance.models import Model, ModelSettings
@@ -100,7 +100,7 @@ class Plan:
     links: tuple[LinkPlan, ...]
     probes: int
     """Endpoints that are asked first what they can do, with a few small calls each."""
-    elsewhere: Mapping[Link, int] = field(default_factory=dict["Link", int])
+    elsewhere: Mapping[str, int] = field(default_factory=dict[str, int])
     """Work that asks no model here, such as OCR or a node of the caller's own."""
     unit: str = "image"
     """What `images` counts."""
@@ -180,12 +180,6 @@ class Plan:
         )
 
 
-UNSEEN_TEXT = 300
-"""Bytes of the texts of a call that cannot be known yet, where nothing like it is on record."""
-_UNSEEN_TEXT: Mapping[str, int] = {"description": 1500, "statement": 8000, "answers": 1200}
-"""The same for links that get more of the links before them: four verbalizations; a description and 80 statements; a
-description and a statement."""
-
 _HERE = frozenset({"scripted", *embedder.PROVIDERS, *scorer.PROVIDERS})
 """Providers whose scores and vectors are worked out on this machine, at no price."""
 
@@ -223,6 +217,8 @@ class Role:
     """Whether its calls may go by the batch interface."""
     counted: set[str]
     """Keys of what the planner has counted, for whatever role."""
+    unseen: int = UNSEEN_TEXT
+    """Bytes of the texts of a call that cannot be known yet, where nothing like it is on record."""
     hits: int = 0
     input: RunningMean = field(default_factory=RunningMean)
     output: RunningMean = field(default_factory=RunningMean)
@@ -321,7 +317,7 @@ class Role:
         form = "text" if node.model.protocol == "paper" else "json"
         prompt = node.prompts.find(node.prompt_name, form=form, family=node.model.family)
         known = prompt.path.stat().st_size + self.below_text / max(self.below, 1)
-        return Range.around(text_tokens(round(known + _UNSEEN_TEXT.get(self.name, UNSEEN_TEXT))).expected)
+        return Range.around(text_tokens(round(known + self.unseen)).expected)
 
 
 def _limit(node: Node[Any, Any]) -> int:
@@ -355,16 +351,17 @@ class Planner:
         self.waiting: set[int] = set()
         """Calls of chains that depend on others: which node, of which picture and draw, and what it is given."""
 
-    def role(self, name: str, node: Node[Any, Any], *, batched: bool = False) -> Role:
+    def role(self, name: str, node: Node[Any, Any], *, batched: bool = False, unseen: int = UNSEEN_TEXT) -> Role:
         """The role of a node; the same for nodes that ask one model by one prompt under one name.
 
         Args:
             name: of the line in the plan, together with other nodes of that name that ask the same model.
             node: that asks.
             batched: whether its calls may go by the batch interface.
+            unseen: bytes of the texts of a call that cannot be known yet, where nothing like it is on record.
         """
         self._models[node.model] = None
-        role = Role(name=name, node=node, batched=batched, counted=self._counted)
+        role = Role(name=name, node=node, batched=batched, counted=self._counted, unseen=unseen)
         return self._roles.setdefault((name, node.model.id, node.prompt_name), role)
 
     def chain(self, chain: Chain) -> ChainWalk:
@@ -449,8 +446,8 @@ class Planner:
             lines[role.name, model.id] = line if before is None else _sum(before, line)
         links = [*lines.values(), *self._computed.values()]
         if len(self.walks) > 1:
-            links.sort(key=lambda line: (str(line.model), _places.get(line.link, len(LINKS))))
-        elsewhere: Counter[Link] = Counter()
+            links.sort(key=lambda line: (str(line.model), _PLACES.get(line.link, len(_PLACES))))
+        elsewhere: Counter[str] = Counter()
         for walk in self.walks:
             elsewhere.update(walk.elsewhere)
         return Plan(
@@ -479,7 +476,7 @@ def _is_new(key: str, counted: set[str]) -> bool:
     return new
 
 
-_places: Mapping[str, int] = {link: place for place, link in enumerate(LINKS)}
+_PLACES: Mapping[str, int] = {link: place for place, link in enumerate(BY_NAME)}
 
 
 def _sum(one: LinkPlan, other: LinkPlan) -> LinkPlan:
@@ -517,13 +514,13 @@ class ChainWalk:
         self._chain = chain
         self._signatures = _signatures(chain)
         self._above = chain.above
-        self._roles: dict[Link, Role] = {}
+        self._roles: dict[str, Role] = {}
         self._draw = 0
         self.readings = self.unusable = 0
         """Pictures, and those of them that cannot be used."""
-        self.elsewhere: Counter[Link] = Counter()
+        self.elsewhere: Counter[str] = Counter()
         """Work that asks no model."""
-        self._walked = chain.with_nodes(**{step.link: self._stand_in(step) for step in chain.steps})
+        self._walked = chain.with_nodes(**{step.link.name: self._stand_in(step) for step in chain.steps})
 
     async def read(self, source: Given, *, draw: int = 0) -> Reading:
         """Counts what the chain asks for `source`; the reading as far as the records carry it.
@@ -537,30 +534,30 @@ class ChainWalk:
             reading = await self._walked.read(source)
         self.readings += 1
         self.unusable += any(result.error == BadImage.__name__ for result in reading.links.values())
-        waiting: set[Link] = set()
+        waiting: set[str] = set()
         for step in self._chain.steps:
-            result = cast("Result[Any]", getattr(reading, step.link))
+            result = reading[step.link.name]
             if result.error == Pending.__name__:
-                waiting.add(step.link)
+                waiting.add(step.link.name)
             elif (
                 result.outcome == "skipped"
-                and waiting.intersection(step.needs)
+                and any(need.name in waiting for need in step.needs)
                 and not _stopped(step, reading, waiting)
             ):
-                waiting.add(step.link)
+                waiting.add(step.link.name)
                 if isinstance(step.node, Node):
                     self._add_below(step.link, reading, draw)
         return reading
 
-    def _add_below(self, link: Link, reading: Reading, draw: int) -> None:
-        links, options = reading.links, reading.options if link == "answers" else None
+    def _add_below(self, link: Link[Any], reading: Reading, draw: int) -> None:
+        links, options = reading.links, reading.options if link.chooses else None
         given = tuple(
-            (each, str(links[each].value)) for each in self._above[link] if each in links and links[each].given
+            (each, str(links[each].value)) for each in self._above[link.name] if each in links and links[each].given
         )
-        call = hash((self._signatures[link], reading.digest or reading.name, options, given, draw))
+        call = hash((self._signatures[link.name], reading.digest or reading.name, options, given, draw))
         if call not in self._planner.waiting:
             self._planner.waiting.add(call)
-            self._roles[link].behind(1, text=sum(len(option.encode()) for option in options or ()))
+            self._roles[link.name].behind(1, text=sum(len(option.encode()) for option in options or ()))
 
     def _stand_in(self, step: Step) -> NodeLike:
         """What fills in the link on the walk."""
@@ -570,11 +567,12 @@ class ChainWalk:
         if not isinstance(own, Node):
             return cast("NodeLike", _Elsewhere(step, self.elsewhere))
         node = cast("Node[Any, Any]", own)
-        role = self._roles[step.link] = self._planner.role(step.link, node, batched=True)
+        link = step.link.name
+        role = self._roles[link] = self._planner.role(link, node, batched=True, unseen=step.link.unseen)
         twin = role.stand_in(node)
-        return self._looking(step.link, twin) if isinstance(node, ImageTool) else twin
+        return self._looking(link, twin) if isinstance(node, ImageTool) else twin
 
-    def _looking(self, link: Link, twin: Node[Any, Any]) -> NodeLike:
+    def _looking(self, link: str, twin: Node[Any, Any]) -> NodeLike:
         """A tool that looks once at each picture, whatever chains look at it."""
         looks, signature, ask = self._planner.looks, self._signatures[link], twin.ask
 
@@ -593,7 +591,7 @@ class ChainWalk:
 class _Elsewhere:
     """Stands for a node that asks no model: what it has on record is taken, and the rest counted."""
 
-    def __init__(self, step: Step, counts: Counter[Link]) -> None:
+    def __init__(self, step: Step, counts: Counter[str]) -> None:
         self._step = step
         self._counts = counts
 
@@ -601,23 +599,23 @@ class _Elsewhere:
         node: Any = self._step.node
         recorded = node.on_record(given) if isinstance(node, RapidOcr) else None
         if recorded is None:
-            self._counts[self._step.link] += 1
+            self._counts[self._step.link.name] += 1
             return Result(outcome="skipped", error=Pending.__name__)
         return recorded
 
 
-def _stopped(step: Step, reading: Reading, waiting: set[Link]) -> bool:
+def _stopped(step: Step, reading: Reading, waiting: set[str]) -> bool:
     """Whether a link that `step` needs has ended without an answer for good."""
-    needs = [cast("Result[Any] | None", getattr(reading, need)) for need in step.needs if need not in waiting]
+    needs = [reading.get(need) for need in step.needs if need.name not in waiting]
     return any(result is not None and not result.answered and not result.absent for result in needs)
 
 
-def _signatures(chain: Chain) -> dict[Link, int]:
+def _signatures(chain: Chain) -> dict[str, int]:
     """By link, what its node asks: of which model, with which prompts, and what of that of the links it needs."""
-    found: dict[Link, int] = {}
+    found: dict[str, int] = {}
     for step in chain.steps:
-        needs = tuple((need, found[need]) for need in step.needs if need in found)
-        found[step.link] = hash((step.link, needs, _asks(step.node)))
+        needs = tuple((need.name, found[need.name]) for need in step.needs if need.name in found)
+        found[step.link.name] = hash((step.link.name, needs, _asks(step.node)))
     return found
 
 

@@ -121,7 +121,7 @@ class Running:
         if self._batches is None:
             stream = self._chain.read_all(begun)
         else:
-            from askance.chains.batches import read_in_batches
+            from askance.chains.batch import read_in_batches
             from askance.cli.output import Status
 
             stream = read_in_batches(self._chain, [*inputs_of(unread)], folder=self._batches, told=Status())

@@ -8,15 +8,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
-from askance.chains import LINKS
+from askance.chains import STATEMENT
 from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.progress import Progress, calls_state
 from askance.errors import ConfigError, UsageError
 from askance.evals.blame_files import LEDGER
-from askance.evals.blamed import SHORT
 from askance.evals.blaming import Blaming
 from askance.evals.catalog import definition_of
 from askance.evals.replacing import from_run, from_truth
@@ -26,7 +25,6 @@ from askance.models import Counters
 from askance.terminal import printable
 
 if TYPE_CHECKING:
-    from askance.chains import Link
     from askance.cli.options import ModelCalls
     from askance.cli.tally import Tally
     from askance.evals.blamed import Blame, Blamed
@@ -38,6 +36,9 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Answers that are listed at most."""
+
+_TYPED = {"s": STATEMENT.short}
+"""Short names of links as they are typed."""
 
 
 def blame_text(blame: Blame) -> Iterator[str]:
@@ -55,29 +56,28 @@ def blame_text(blame: Blame) -> Iterator[str]:
         return
     yield f"Each link {blame.words}, and what follows from it asked again:"
     yield ""
-    yield from _table(blame.sums, percent=blame.percent)
+    yield from _table(blame)
     yield ""
     for answer in blame.wrong[:SHOWN]:
         flips, guilty = blame.flips(answer), blame.guilty(answer)
-        others = [SHORT[link] for link in flips if link not in guilty]
+        others = [blame.short(link) for link in flips if link not in guilty]
         also = f" (flipped by {', '.join(others)} too)" if others else ""
         epoch = f" (epoch {answer.epoch})" if answer.epoch else ""
-        yield f"{answer.sample.id}{epoch}: {', '.join(SHORT[link] for link in guilty) or 'no single link'}{also}"
+        yield f"{answer.sample.id}{epoch}: {', '.join(map(blame.short, guilty)) or 'no single link'}{also}"
     if len(blame.wrong) > SHOWN:
         yield f"… and {len(blame.wrong) - SHOWN:,} more; `--json` has them all"
 
 
-def _table(sums: Sequence[Blamed], *, percent: bool) -> Iterator[str]:
+def _table(blame: Blame) -> Iterator[str]:
     head = ("link", "tried", "flips", "95 % interval", "to blame", "95 % interval", "change")
-    rows = [head, *(_row(each, percent=percent) for each in sums)]
+    rows = [head, *(_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
     for row in rows:
         cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
         yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
 
 
-def _row(each: Blamed, *, percent: bool) -> tuple[str, ...]:
-    name = SHORT[cast("Link", each.link)] if each.link in SHORT else each.link
+def _row(each: Blamed, name: str, *, percent: bool) -> tuple[str, ...]:
     change = NONE if each.change.value is None else f"{each.change.value * (100 if percent else 1):+.2f}"
     return (name, f"{each.flips.samples:,}", *_share(each.flips), *_share(each.guilty), change)
 
@@ -116,7 +116,7 @@ def blame_by(asked: Asked, calls: ModelCalls) -> int:
         StoreError: the records or the run folder cannot be opened.
         CallError: no call can succeed.
     """
-    replacement, links = _replacement(asked, calls), [_link(name) for name in asked.links] or None
+    replacement, links = _replacement(asked, calls), [_TYPED.get(name, name) for name in asked.links] or None
     with calls.open(ledger=(asked.out or asked.folder) / LEDGER) as work:
         _ = work.config  # settings that cannot be used are told of before the run is
         run = _with_images(Run.open(asked.folder), asked.images)
@@ -198,7 +198,7 @@ def _told(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             continue
         try:
             form: Any = json.loads(line)
-            said: Mapping[str, Any] = {link: form[link] for link in LINKS if link in form}
+            said: Mapping[str, Any] = {link: form[link] for link in form if link != "id"}
             yield str(form["id"]), said
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
@@ -209,15 +209,6 @@ def _told(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _true_of(sample: Sample, told: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     return told.get(sample.id) or told.get(sample.cluster) or {}
-
-
-def _link(name: str) -> Link:
-    names: dict[str, Link] = {"s": "statement"}
-    names.update((short, link) for link, short in SHORT.items())
-    names.update((link, link) for link in LINKS)
-    if name not in names:
-        raise UsageError(f"There is no link {name!r}.", hint="Links: V, T, IN, UH, T_V, s.")
-    return names[name]
 
 
 def _models(asked: Asked, run: Run, work: Workspace) -> Iterator[tuple[str, Model]]:

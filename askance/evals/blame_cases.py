@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from askance.chains import LINKS
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.blamed import Blame, Place, Trial
@@ -20,7 +19,7 @@ from askance.models.factory import model_from_form
 from askance.prompts import overlaid
 
 if TYPE_CHECKING:
-    from askance.chains import Link
+    from askance.chains import Chain, Link
     from askance.chat import JsonObject
     from askance.evals.figures import Metric
     from askance.evals.replacing import Replacement
@@ -39,7 +38,7 @@ class Case:
     """A trial to be made: one answer, and what stands in the place of one of its links."""
 
     answer: Answer
-    link: Link
+    link: Link[Any]
     put: Result[Any]
     given: Mapping[str, Any]
     """What the chain is given: the sample, and every link that does not lie downstream."""
@@ -57,7 +56,7 @@ class Cases:
         models: by role, those that are asked; for a role that is not named it is the model that the run describes,
             whose recorded answers can be had and whom nobody can ask.
         replacement: what is put in the links' places; by default they are dropped.
-        links: those that are tried; None is all.
+        links: those that are tried, by name or short name; None is all.
         metric: what tells right from wrong; by default the one that stands for the task.
 
     Raises:
@@ -73,7 +72,7 @@ class Cases:
         engine: Engine,
         models: Mapping[str, Model] | None = None,
         replacement: Replacement | None = None,
-        links: Collection[Link] | None = None,
+        links: Collection[str] | None = None,
         metric: str | None = None,
     ) -> None:
         self.run = run
@@ -83,7 +82,7 @@ class Cases:
         self._metric = _metric(self.scoring, metric)
         self.replacement = replacement or dropping(self.chain)
         self._above = self.chain.above
-        self._links = _links(self._above.get(self.chain.target, ()), links, chain=self.chain.get_name())
+        self._links = _links(self.chain, links)
         self._solver_form = self.solver.form()
         self._answers = {(answer.sample.id, answer.epoch): answer for answer in run.answers}
         _check_scored(run)
@@ -112,37 +111,39 @@ class Cases:
     def unmoved(self) -> Iterator[Place]:
         """Wrong answers that there is no trial of, since what would be put in the place of links is there already."""
         for answer in self.wrong:
-            put: list[Link] = [link for link in self._links if self.replacement.put(answer, link) is not None]
+            put = [link for link in self._links if self.replacement.put(answer, link) is not None]
             if put and all(self._case(answer, link) is None for link in put):
                 yield answer.sample.id, answer.epoch
 
-    def _case(self, answer: Answer, link: Link) -> Case | None:
+    def _case(self, answer: Answer, link: Link[Any]) -> Case | None:
         """The trial of one link; None where there is nothing to put in its place, or what is there already."""
-        put, there = self.replacement.put(answer, link), were(answer)
-        if put is None or (link in there and (put.outcome, put.value) == (there[link].outcome, there[link].value)):
+        put, there = self.replacement.put(answer, link), were(answer, self.chain.links.values())
+        was = there.get(link.name)
+        if put is None or (was is not None and (put.outcome, put.value) == (was.outcome, was.value)):
             return None
-        kept = {each: result for each, result in there.items() if link not in self._above.get(each, ())}
-        kept.pop(self.chain.target, None)
+        kept = {each: result for each, result in there.items() if link.name not in self._above.get(each, ())}
+        kept.pop(self.chain.target.name, None)
         return Case(
             answer=answer,
             link=link,
             put=put,
-            given={**self.solver.given(answer.sample), **kept, link: put},
+            given={**self.solver.given(answer.sample), **kept, link.name: put},
             key=self._key(answer, link, put),
         )
 
-    def _key(self, answer: Answer, link: Link, put: Result[Any]) -> str:
+    def _key(self, answer: Answer, link: Link[Any], put: Result[Any]) -> str:
         was = answer.prediction.form()
         del was["meta"]
-        form = {"sample": answer.sample.form(), "epoch": answer.epoch, "was": was, "link": link}
-        return key_of("blame", {**form, "put": form_of_link(put), "solver": self._solver_form})
+        form = {"sample": answer.sample.form(), "epoch": answer.epoch, "was": was, "link": link.name}
+        return key_of("blame", {**form, "put": form_of_link(link, put), "solver": self._solver_form})
 
     def still_true(self, lines: Iterable[JsonObject]) -> Iterator[JsonObject]:
         """Of the lines of an earlier call those that are answered, and about the run as it is."""
         for line in lines:
             answer = self._answers.get((line["id"], line["epoch"]))
             if line["how"] == self.replacement.name and line["outcome"] == "answered" and answer is not None:
-                case = self._case(answer, line["link"])
+                link = self.chain.links.get(line["link"])
+                case = None if link is None else self._case(answer, link)
                 if case is not None and case.key == line["key"]:
                     yield line
 
@@ -151,8 +152,8 @@ class Cases:
             "how": self.replacement.name,
             "id": case.answer.sample.id,
             "epoch": case.answer.epoch,
-            "link": case.link,
-            "put": form_of_link(case.put),
+            "link": case.link.name,
+            "put": form_of_link(case.link, case.put),
             "key": case.key,
             **now.form(),
         }
@@ -171,7 +172,8 @@ class Cases:
         )
 
     def summed(self, trials: Sequence[Trial], *, left: int, seed: int) -> Blame:
-        ordered = sorted(trials, key=lambda each: (each.answer.sample.id, each.answer.epoch, LINKS.index(each.link)))
+        places = {link: place for place, link in enumerate(self.chain.links)}
+        ordered = sorted(trials, key=lambda each: (each.answer.sample.id, each.answer.epoch, places[each.link]))
         return Blame(
             how=self.replacement.name,
             words=self.replacement.words,
@@ -181,6 +183,7 @@ class Cases:
             wrong=self.wrong,
             trials=tuple(each for each in ordered if (each.answer.sample.id, each.answer.epoch) in self.worth),
             above=self._above,
+            known=self.chain.links,
             worth=self.worth,
             unmoved=frozenset(self.unmoved),
             percent=self._metric.percent,
@@ -221,18 +224,19 @@ def _metric(scoring: Scoring, name: str | None) -> Metric:
     return found
 
 
-def _links(upstream: Sequence[Link], wanted: Collection[Link] | None, *, chain: str) -> tuple[Link, ...]:
-    there: tuple[Link, ...] = tuple(link for link in LINKS if link in upstream)
-    unknown = [link for link in wanted or () if link not in there]
+def _links(chain: Chain, wanted: Collection[str] | None) -> tuple[Link[Any], ...]:
+    upstream, name = chain.above.get(chain.target.name, ()), chain.get_name()
+    there = [link for link in chain.links.values() if link.name in upstream]
+    unknown = {*(wanted or ())} - {name for link in there for name in (link.name, link.short)}
     if unknown:
-        known = f"It has {', '.join(there)}." if there else "It has none."
-        raise UsageError(f"The chain {chain!r} has no link {unknown[0]!r} before its answer.", hint=known)
+        known = f"It has {', '.join(link.name for link in there)}." if there else "It has none."
+        raise UsageError(f"The chain {name!r} has no link {min(unknown)!r} before its answer.", hint=known)
     if not there:
         raise UsageError(
-            f"The chain {chain!r} answers in one step, so that there are no links to blame.",
+            f"The chain {name!r} answers in one step, so that there are no links to blame.",
             hint="Blame a run whose chain verbalizes first.",
         )
-    return there if wanted is None else tuple(link for link in there if link in wanted)
+    return tuple(link for link in there if wanted is None or {link.name, link.short} & {*wanted})
 
 
 def _check_scored(run: Run) -> None:

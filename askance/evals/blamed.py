@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from askance.chains import LINKS
 from askance.evals.figures import Figure, figure, mean
 from askance.evals.figures import Scored as Counted
 from askance.evals.values import Score
@@ -32,16 +31,6 @@ Place = tuple[str, int]
 NONE = "none"
 """Stands for the wrong answers that no single link flips: several did it together, or what answers did."""
 
-SHORT: Mapping[Link, str] = {
-    "objects": "V",
-    "scene_text": "T",
-    "narration": "IN",
-    "unusual": "UH",
-    "description": "T_V",
-    "statement": "ŝ",
-}
-"""The paper's names of the links."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
@@ -49,7 +38,7 @@ class Trial:
 
     answer: Answer
     """As it was."""
-    link: Link
+    link: str
     put: Json
     """What stood in the link's place, as JSON; None where the link was dropped."""
     now: Prediction
@@ -59,18 +48,18 @@ class Trial:
     """Whether the new answer is right."""
 
     @property
-    def gone(self) -> tuple[Link, ...]:
+    def gone(self) -> tuple[str, ...]:
         """Other links that had a value and lost it with this one."""
         before, after = self.answer.prediction.links, self.now.links
         return tuple(
             link
-            for link in LINKS
-            if link != self.link and _answered(before.get(link)) and link in after and not _answered(after[link])
+            for link in before
+            if link != self.link and _answered(before[link]) and link in after and not _answered(after[link])
         )
 
 
-def _answered(form: Mapping[str, Any] | None) -> bool:
-    return form is not None and form["outcome"] == "answered"
+def _answered(form: Mapping[str, Any]) -> bool:
+    return form["outcome"] == "answered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +106,10 @@ class Blame:
     wrong: tuple[Answer, ...]
     """Those that are worth less than a right answer."""
     trials: tuple[Trial, ...]
-    above: Mapping[Link, tuple[Link, ...]]
+    above: Mapping[str, tuple[str, ...]]
     """By link, those that it depends on."""
+    known: Mapping[str, Link[Any]]
+    """By name, the links of the chain in the order in which a picture travels."""
     worth: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict[Any, Any])
     """By sample and epoch, what a wrong answer was worth, and what a right one is."""
     unmoved: frozenset[Place] = frozenset()
@@ -132,32 +123,34 @@ class Blame:
     """What models computed for the trials, all starts added up: by model, as a run has it in `run.json`."""
 
     @cached_property
-    def by_answer(self) -> Mapping[tuple[str, int], Mapping[Link, Trial]]:
+    def by_answer(self) -> Mapping[tuple[str, int], Mapping[str, Trial]]:
         """The trials of each wrong answer, by sample and epoch."""
-        found: dict[tuple[str, int], dict[Link, Trial]] = {
-            (answer.sample.id, answer.epoch): {} for answer in self.wrong
-        }
+        found: dict[tuple[str, int], dict[str, Trial]] = {(answer.sample.id, answer.epoch): {} for answer in self.wrong}
         for trial in self.trials:
             found[trial.answer.sample.id, trial.answer.epoch][trial.link] = trial
         return found
 
-    def flips(self, answer: Answer) -> tuple[Link, ...]:
+    def flips(self, answer: Answer) -> tuple[str, ...]:
         """The links that flip an answer."""
         trials = self.by_answer.get((answer.sample.id, answer.epoch), {})
-        return tuple(link for link in LINKS if link in trials and trials[link].flips)
+        return tuple(link for link in self.known if link in trials and trials[link].flips)
 
-    def guilty(self, answer: Answer) -> tuple[Link, ...]:
+    def guilty(self, answer: Answer) -> tuple[str, ...]:
         """The links that are to blame for an answer; several where each of them alone would have made it right."""
         trials = self.by_answer.get((answer.sample.id, answer.epoch), {})
         flips = self.flips(answer)
-        own: list[Link] = [link for link in flips if not any(each in flips for each in trials[link].gone)]
+        own = [link for link in flips if not any(each in flips for each in trials[link].gone)]
         return tuple(link for link in own if not any(before in own for before in self.above.get(link, ())))
 
+    def short(self, link: str) -> str:
+        """The short name of a link, such as T_V; any other name as it is."""
+        return self.known[link].short if link in self.known else link
+
     @property
-    def links(self) -> tuple[Link, ...]:
+    def links(self) -> tuple[str, ...]:
         """The links that were tried on at least one answer."""
         tried = {trial.link for trial in self.trials}
-        return tuple(link for link in LINKS if link in tried)
+        return tuple(link for link in self.known if link in tried)
 
     @cached_property
     def sums(self) -> tuple[Blamed, ...]:
@@ -169,7 +162,7 @@ class Blame:
         place = (answer.sample.id, answer.epoch)
         return place in self.unmoved or bool(self.by_answer[place])
 
-    def _sum(self, link: Link) -> Blamed:
+    def _sum(self, link: str) -> Blamed:
         rows: list[Counted] = []
         for trial in self.trials:
             if trial.link == link:
@@ -210,7 +203,7 @@ class Blame:
             "id": answer.sample.id,
             "epoch": answer.epoch,
             "worth": self.worth[answer.sample.id, answer.epoch][0],
-            "tried": {link: trials[link].worth for link in LINKS if link in trials},
+            "tried": {link: trials[link].worth for link in self.known if link in trials},
             "flips": list(self.flips(answer)),
             "guilty": list(self.guilty(answer)),
             **({"unmoved": True} if (answer.sample.id, answer.epoch) in self.unmoved else {}),

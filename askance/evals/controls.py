@@ -5,13 +5,14 @@ What a model gets right on a swapped picture it did not get from the picture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from askance.amounts import many
-from askance.chains import LINKS
+from askance.chains import STATEMENT
+from askance.chains.state import BY_NAME
 from askance.errors import BadImage, UsageError
 from askance.evals.solving import ChainSolver
 
@@ -68,9 +69,10 @@ def swapped_images(task: Task, *, seed: int = 0) -> Task:
             hint="Give the task at least two pictures.",
         )
     after = next_of(list(pictures), seed=seed)
+    links = task.solver.chain.links if isinstance(task.solver, ChainSolver) else BY_NAME
     return replace(
         task,
-        samples=[_shown(sample, pictures[after[_digest(sample)]]) for sample in task.samples],
+        samples=[_shown(sample, pictures[after[_digest(sample)]], links) for sample in task.samples],
         label=f"{task.label}, swapped image" if task.label else "",
         options={**task.options, "control": "swapped-image", "control_seed": seed},
         notes=(*task.notes, SWAPPED_NOTE),
@@ -87,9 +89,9 @@ def _check_links(task: Task) -> None:
     """Raises where a link that is given is not asked for when it is dropped; a statement may be missing."""
     if not isinstance(task.solver, ChainSolver):
         return
-    asked = {"statement", *(step.link for step in task.solver.chain.steps)}
-    dropped = {name for sample in task.samples for name in sample.inputs if name in LINKS}
-    for link in LINKS:
+    asked = {STATEMENT.name, *(step.link.name for step in task.solver.chain.steps)}
+    dropped = {name for sample in task.samples for name in sample.inputs}
+    for link in task.solver.chain.links:
         if link in dropped - asked:
             raise UsageError(
                 f"The pictures of {task.name!r} cannot be swapped: {link!r} is given with every sample.",
@@ -97,9 +99,9 @@ def _check_links(task: Task) -> None:
             )
 
 
-def _shown(sample: Sample, image: Image | None) -> Sample:
+def _shown(sample: Sample, image: Image | None, links: Collection[str]) -> Sample:
     return replace(
-        sample, image=image, inputs={name: value for name, value in sample.inputs.items() if name not in LINKS}
+        sample, image=image, inputs={name: value for name, value in sample.inputs.items() if name not in links}
     )
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.agents.ask import ask_about_picture
-from askance.chains import Chain, Context, Step, action_reason, end_to_end, verbalize
-from askance.chains.chain import picture
+from askance.chains import REPLY, Chain, Context, Step, action_reason, end_to_end, picture, verbalize
 from askance.errors import UsageError
 from askance.evals.declaration import TAKES, Declaration, declaration_of
 from askance.evals.declared_data import Rows
@@ -63,9 +62,10 @@ def _definition(declaration: Declaration, path: Path | None) -> Definition:
         context: Context | None = None,
         prompts: PromptLibrary | None = None,
     ) -> Task:
+        answering = solver(vlm, llm, context=context, prompts=prompts)
         return Task(
-            samples=Rows(declaration).read(_place(declaration, path, data)),
-            solver=solver(vlm, llm, context=context, prompts=prompts),
+            samples=Rows(declaration, answering.chain).read(_place(declaration, path, data)),
+            solver=answering,
             options={} if context is None else {"context": context},
         )
 
@@ -157,5 +157,5 @@ def _asking(told: Declaration, vlm: Any, prompts: PromptLibrary | None) -> Chain
         prompt=told.prompt,
         prompts=prompts,
     )
-    step = Step(link="description", node=node, subject=picture)
-    return Chain("ask", target="description", steps=[step], mode=node.model.mode)
+    step = Step(link=REPLY, node=node, subject=picture)
+    return Chain("ask", target=REPLY, steps=[step], mode=node.model.mode)

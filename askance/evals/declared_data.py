@@ -8,32 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from askance.agents import check_options
-from askance.chains import LINKS
-from askance.chains.reading import as_value
 from askance.errors import BadData, BadOptions, UsageError
 from askance.evals.declared_scoring import folded
 from askance.evals.values import Sample
 from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:
+    from askance.chains import Chain, Link
     from askance.evals.declared_scoring import ScoreName
 
 MOST_LINE = 1_000_000
 """Most characters of a line."""
 MOST_ROWS = 1_000_000
 
-GIVEN = tuple(link for link in LINKS if link != "answers")
-"""Links that a row may bring, so that they are not asked."""
-KEYS = ("id", "image", "options", "target", "group", "tags", *GIVEN)
+KEYS = ("id", "image", "options", "target", "group", "tags")
+"""What a row may say beside the links of the chain."""
 
 
 class Wanted(Protocol):
     """What of a declaration says how rows are read."""
-
-    @property
-    def chain(self) -> str:
-        """Name of the chain."""
-        ...
 
     @property
     def score(self) -> ScoreName:
@@ -52,10 +45,17 @@ class Wanted(Protocol):
 
 
 class Rows:
-    """Reads the samples that a declaration speaks of."""
+    """Reads the samples that a declaration speaks of.
 
-    def __init__(self, wanted: Wanted) -> None:
+    Args:
+        wanted: the declaration.
+        chain: that answers; a row may bring its links, so that they are not asked.
+    """
+
+    def __init__(self, wanted: Wanted, chain: Chain) -> None:
         self._wanted = wanted
+        self._chain = chain
+        self._links = [link for link in chain.links.values() if not link.chooses]
 
     def read(self, place: Path) -> list[Sample]:
         """The samples of a JSONL file, or of a folder of pictures.
@@ -65,7 +65,8 @@ class Rows:
         """
         if place.is_dir():
             return self._of_folder(place)
-        return [self._sample(row, where, place.parent) for where, row in _rows(place)]
+        keys = (*KEYS, *(link.name for link in self._links))
+        return [self._sample(row, where, place.parent) for where, row in _rows(place, keys)]
 
     def _of_folder(self, place: Path) -> list[Sample]:
         images = sorted(each for each in place.iterdir() if each.suffix.lower() in SUFFIXES and each.is_file())
@@ -84,7 +85,7 @@ class Rows:
             if name in row and not isinstance(row[name], kind):
                 raise BadData(f"{where}: `{name}` is {row[name]!r}.", hint=f"It is {_WORDS[kind]}.")
         options = self._options(row, where)
-        given = {link: _given(link, row[link], where) for link in GIVEN if link in row}
+        given = {link.name: _given(link, row[link.name], where) for link in self._links if link.name in row}
         if "image" not in row and not given:
             raise BadData(f"{where} names no `image`, and nothing that stands for it.", hint="Give `image`, or a link.")
         if not row.keys() & {"id", "image"}:
@@ -99,9 +100,9 @@ class Rows:
         )
 
     def _options(self, row: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
-        if self._wanted.chain not in {"action-reason", "end-to-end"}:
+        if not self._chain.target.chooses:
             if "options" in row:
-                raise BadData(f"{where}: the chain `{self._wanted.chain}` takes no `options`.", hint="Leave them out.")
+                raise BadData(f"{where}: the chain `{self._chain.name}` takes no `options`.", hint="Leave them out.")
             return None
         options = row.get("options", self._wanted.options or None)
         if not isinstance(options, (list, tuple)):
@@ -140,7 +141,7 @@ _TYPES: Mapping[str, type] = {"id": str, "image": str, "group": str, "tags": dic
 _WORDS: Mapping[type, str] = {str: "a text", dict: "a map"}
 
 
-def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _rows(path: Path, keys: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Each row with the place where it stands."""
     count = 0
     try:
@@ -153,7 +154,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                     raise BadData(f"{where} is longer than {MOST_LINE:,} characters.", hint="Give a row a line.")
                 if text.strip():
                     count += 1
-                    yield where, _row(text, where)
+                    yield where, _row(text, where, keys)
                 if count > MOST_ROWS:
                     raise BadData(
                         f"{str(path)!r} has more than {MOST_ROWS:,} rows.", hint="Give the data in several files."
@@ -169,7 +170,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 _LIKE = 'A row reads like {"image": "a.jpg", "target": 1}.'
 
 
-def _row(text: str, where: str) -> Mapping[str, Any]:
+def _row(text: str, where: str, keys: Sequence[str]) -> Mapping[str, Any]:
     try:
         row: Any = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -179,9 +180,9 @@ def _row(text: str, where: str) -> Mapping[str, Any]:
     if not isinstance(row, dict):
         raise BadData(f"{where} is no JSON object.", hint=_LIKE)
     found = cast("dict[str, Any]", row)
-    unknown = [name for name in found if name not in KEYS]
+    unknown = [name for name in found if name not in keys]
     if unknown:
-        raise BadData(f"{where}: `{unknown[0]}` is not known.", hint=f"A row has {', '.join(KEYS)}.")
+        raise BadData(f"{where}: `{unknown[0]}` is not known.", hint=f"A row has {', '.join(keys)}.")
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -199,9 +200,9 @@ def _image(name: str, home: Path, where: str) -> Image:
     return Image.from_path(place, name=name)
 
 
-def _given(link: str, value: Any, where: str) -> Any:
+def _given(link: Link[Any], value: Any, where: str) -> Any:
     try:
-        as_value(link, value)
+        link.value(value)
     except UsageError as error:
         raise BadData(f"{where}: {error.message}", hint=error.hint) from error
     return value

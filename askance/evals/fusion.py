@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from askance.chains import Chain, Link
+from askance.chains import DESCRIPTION, Chain
 from askance.chains.line import line_of
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
@@ -38,7 +38,7 @@ combined description."""
 Texts = Literal["apart", "joined"]
 """Whether each text is compared with the options, or all of them as one."""
 
-PARTS: Mapping[str, tuple[Link, ...]] = {
+PARTS: Mapping[str, tuple[str, ...]] = {
     "I": (),
     "I+T": ("scene_text",),
     "I+T+V": ("scene_text", "objects"),
@@ -90,7 +90,7 @@ class FusionSolver:
         self.scorer = get_scorer(scorer, engine=engine)
         self.embedder = None if embedder is None else get_embedder(embedder, engine=engine or self.scorer.engine)
         self.context = context
-        self.chain = chain or Chain("given", target="description", steps=())
+        self.chain = chain or Chain("given", target=DESCRIPTION, steps=())
         self.texts: Texts = texts
         self.weight = weight
         self.count = count
@@ -141,7 +141,7 @@ class FusionSolver:
         planner.compute("scores", scorer.id, keys=keys, lacking=lacking)
         if self.embedder is None:
             return
-        waiting: list[Link] = [part for part in self.parts if _is_missing(reading, part)]
+        waiting = [part for part in self.parts if _is_missing(reading, part)]
         joined = self.texts == "joined"
         known = [] if waiting and joined else self._texts(reading, without=waiting)
         texts = [*known, *options] if known or waiting else []
@@ -175,7 +175,7 @@ class FusionSolver:
             meta=line["meta"],
         )
 
-    def _texts(self, reading: Reading, *, without: Sequence[Link] = ()) -> list[str]:
+    def _texts(self, reading: Reading, *, without: Sequence[str] = ()) -> list[str]:
         """What is said of the picture, without what says nothing."""
         said = [_said(reading, part).strip() for part in self.parts if part not in without]
         texts = [text for text in said if text]
@@ -195,7 +195,7 @@ class FusionSolver:
         return (1 - self.weight) * fit + self.weight * similarity
 
 
-def parts_of(context: str) -> tuple[Link, ...]:
+def parts_of(context: str) -> tuple[str, ...]:
     """The links whose texts a context has.
 
     Raises:
@@ -211,7 +211,7 @@ def ranked(scores: Sequence[float]) -> list[int]:
     return sorted(range(1, len(scores) + 1), key=lambda number: -scores[number - 1])
 
 
-def _missing(reading: Reading, parts: Sequence[Link]) -> str | None:
+def _missing(reading: Reading, parts: Sequence[str]) -> str | None:
     """Why a text is not there; None where all are."""
     for part in parts:
         if not _is_missing(reading, part):
@@ -223,12 +223,12 @@ def _missing(reading: Reading, parts: Sequence[Link]) -> str | None:
     return None
 
 
-def _is_missing(reading: Reading, part: Link) -> bool:
+def _is_missing(reading: Reading, part: str) -> bool:
     found = reading.links.get(part)
     return found is None or not found.answered
 
 
-def _said(reading: Reading, part: Link) -> str:
+def _said(reading: Reading, part: str) -> str:
     """The text of a link; scene text that is not there is no text."""
     value: Any = reading.links[part].value
     return "\n".join(value.lines) if part == "scene_text" else str(value)

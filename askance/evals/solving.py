@@ -41,7 +41,7 @@ class ChainSolver:
         chain: what reads the sample's picture.
         given: from a sample to the chain's input; by default the picture, and what the sample says beside it.
         value: from a reading and its sample to the answer, as JSON; by default the numbers of the chosen options, or
-            the text that the chain is after.
+            whatever the chain is after.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ChainSolver:
         nodes = self.chain.nodes
         return {
             "chain": self.chain.get_name(),
-            "links": [step.link for step in self.chain.steps],
+            "links": [step.link.name for step in self.chain.steps],
             "models": {node.name: node.model.form() for node in nodes},
             "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
         }
@@ -86,11 +86,9 @@ def given_of(sample: Sample) -> Mapping[str, Any]:
 
 
 def said(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
-    """What the chain was after: the numbers of the chosen options, best first and counted from 1; or a text."""
-    if reading.target == "answers":
-        return list(reading.answers.value.numbers) if reading.answers and reading.answers.value else None
-    found = reading.links.get(reading.target)
-    return None if found is None or found.value is None else str(found.value)
+    """What the chain was after: the numbers of the chosen options, best first and counted from 1; a text; or JSON."""
+    link, found = reading.target, reading.get(reading.target)
+    return None if found is None or found.value is None else (link.answer or link.write)(found.value)
 
 
 def _of_reading(reading: Reading, value: Callable[[], Json]) -> Prediction:

@@ -17,7 +17,7 @@ def test_a_shared_call_is_counted_by_itself_and_paid_for_where_it_was_made() -> 
     calls = (call(), call(shared=True), call(shared=True), call(replayed=True), call(replayed=True, shared=True))
     told = Result(outcome="answered", value=Narration(text="A cup."), calls=calls)
 
-    assert meta_of(Reading(name="cup.jpg", narration=told)) == {
+    assert meta_of(Reading(name="cup.jpg", links={"narration": told})) == {
         "calls": 1,
         "replayed": 2,
         "shared": 2,
@@ -34,9 +34,11 @@ def test_the_tries_of_a_call_that_failed_are_told_under_its_link() -> None:
     broken.key, broken.tries = "b", (Try(10.0, 0.5, said), Try(12.0, 1.25, said))
     reading = Reading(
         name="cup.jpg",
-        objects=no_answer(late),
-        scene_text=no_answer(BadImage("No picture.")),
-        narration=no_answer(broken, calls=(call(),)),
+        links={
+            "objects": no_answer(late),
+            "scene_text": no_answer(BadImage("No picture.")),
+            "narration": no_answer(broken, calls=(call(),)),
+        },
     )
 
     meta = meta_of(reading)

@@ -194,7 +194,7 @@ REFUSED = {
         "--with and --truth both say what is put in a link's place.\n  → Leave one out.",
     ),
     "a plan of a replay": (("--plan", "--replay"), "`--replay` asks nothing, so there is nothing to plan."),
-    "no such link": (("--link", "W"), "There is no link 'W'.\n  → Links: V, T, IN, UH, T_V, s."),
+    "no such link": (("--link", "W"), "The chain 'action_reason' has no link 'W' before its answer."),
     "no such metric": (("--metric", "bleu"), "No metric 'bleu' tells right from wrong.\n  → Use accuracy."),
     "no such role": (("--llm", "openai:other"), "The run 'run' has no 'llm'.\n  → It has vlm."),
     "no such run": (("--with", "nowhere"), "The folder 'nowhere' holds no evaluation."),

@@ -31,7 +31,7 @@ from tests.evals.guilty import guilty, liar, run_of
 from tests.evals.odd import chooser, odd, write_pictures
 from tests.scripted import ENFORCED
 
-LINKS: tuple[Link, ...] = ("objects", "scene_text", "narration", "unusual", "description", "statement")
+LINKS = ("objects", "scene_text", "narration", "unusual", "description", "statement")
 LIED = ("01", "03")
 """Pictures that the liar lies about."""
 

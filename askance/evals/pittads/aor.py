@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance.agents import FillQuestion, PictureFillQuestion, fill_from_picture, fill_statement
 from askance.agents.fill import EXAMPLES, PLACES
 from askance.atypicality import RELATIONS, TEMPLATES, Relation, Statement
-from askance.chains import Chain, Step, verbalize
-from askance.chains.chain import picture, required
+from askance.chains import DESCRIPTION, STATEMENT, Chain, Step, picture, required, verbalize
 from askance.errors import UsageError
 from askance.evals.pittads.ads import Source, image_of, statement_form, taken
 from askance.evals.pittads.contexts import TOOLS, plain_view
@@ -73,7 +72,7 @@ def solver(
         raise UsageError(f"The context {context!r} shows the picture.", hint="Give a `vlm`.")
     steps = [*_told(view, roles, given), _fill_step(view, roles)]
     return ChainSolver(
-        Chain(f"aor {view.name}", target="statement", steps=steps, mode=roles.see.mode), given=_given, value=_filled
+        Chain(f"aor {view.name}", target=STATEMENT, steps=steps, mode=roles.see.mode), given=_given, value=_filled
     )
 
 
@@ -82,13 +81,14 @@ def _told(view: View, roles: Roles, given: Sequence[str]) -> list[Step]:
     if view.picture or view.description is None or "description" in given:
         return []
     steps = verbalize(roles.see, roles.combine, context=view.description).steps
-    return [step for step in steps if step.link not in given and (roles.vlm is not None or step.link not in TOOLS)]
+    there = {*given} if roles.vlm is not None else {*given, *TOOLS}
+    return [step for step in steps if step.link.name not in there]
 
 
 def _fill_step(view: View, roles: Roles) -> Step:
     if view.picture:
-        return Step(link="statement", node=fill_from_picture(roles.see), subject=_seen)
-    return Step(link="statement", node=fill_statement(roles.think), needs=("description",), subject=_described)
+        return Step(link=STATEMENT, node=fill_from_picture(roles.see), subject=_seen)
+    return Step(link=STATEMENT, node=fill_statement(roles.think), needs=(DESCRIPTION,), subject=_described)
 
 
 def _seen(reading: Reading) -> PictureFillQuestion:
@@ -96,7 +96,7 @@ def _seen(reading: Reading) -> PictureFillQuestion:
 
 
 def _described(reading: Reading) -> FillQuestion:
-    return FillQuestion(relation=_relation_in(reading), description=required(reading, "description").text)
+    return FillQuestion(relation=_relation_in(reading), description=required(reading, DESCRIPTION).text)
 
 
 def _given(sample: Sample) -> Mapping[str, Any]:

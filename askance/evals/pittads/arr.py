@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from askance.agents import choose_action_reasons, choose_from_picture, choose_step_by_step
-from askance.chains.factories import options_question
+from askance.chains.catalog import options_question
 from askance.errors import UsageError
 from askance.evals.pittads.ads import Source, image_of, taken
 from askance.evals.pittads.contexts import chain_of, picture_question, view_of

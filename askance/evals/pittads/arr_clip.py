@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from askance.chains import Chain, verbalize
+from askance.chains import DESCRIPTION, Chain, verbalize
 from askance.evals.fusion import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.pittads.ads import Source
 from askance.evals.pittads.arr_baselines import count_of, samples_from, scoring
@@ -16,7 +16,6 @@ from askance.evals.tasks import Task, task
 
 if TYPE_CHECKING:
     from askance.agents import Mode
-    from askance.chains import Link
     from askance.evals.pittads.arr import TrueShown
     from askance.evals.pittads.dataset import Negatives
     from askance.evals.pittads.selection import Which
@@ -71,7 +70,7 @@ def fusion_solver(  # noqa: PLR0913  # each is part of what decides the answers
     """
     roles = Roles(vlm=vlm, llm=llm, combiner=combiner)
     missing = [part for part in parts_of(context) if part not in given]
-    chain = _chain(context, cast("list[Link]", missing), roles, given=given) if missing and (vlm or llm) else None
+    chain = _chain(context, missing, roles, given=given) if missing and (vlm or llm) else None
     return FusionSolver(
         scorer,
         embedder,
@@ -84,12 +83,13 @@ def fusion_solver(  # noqa: PLR0913  # each is part of what decides the answers
     )
 
 
-def _chain(context: FusionContext, missing: Sequence[Link], roles: Roles, *, given: Sequence[str]) -> Chain:
+def _chain(context: FusionContext, missing: Sequence[str], roles: Roles, *, given: Sequence[str]) -> Chain:
     """Makes the texts that are missing, as far as there is a model to make them."""
     whole = verbalize(roles.see, roles.combine, context="T_V" if context == "I+T_V" else "V+T+IN+UH")
     wanted = {*missing, *(TOOLS if "description" in missing else ())} - {*given}
-    steps = [step for step in whole.steps if step.link in wanted and (roles.vlm is not None or step.link not in TOOLS)]
-    return Chain(f"texts of {context}", target="description", steps=steps, mode=whole.mode)
+    there = wanted if roles.vlm is not None else wanted - {*TOOLS}
+    steps = [step for step in whole.steps if step.link.name in there]
+    return Chain(f"texts of {context}", target=DESCRIPTION, steps=steps, mode=whole.mode)
 
 
 @task("pittads/arr-clip", scoring=scoring, solver=fusion_solver)

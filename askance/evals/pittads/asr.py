@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.agents import choose_statement, choose_statement_from_picture
 from askance.atypicality import Statement
-from askance.chains.factories import options_question
+from askance.chains.catalog import options_question
 from askance.evals.pittads.ads import Source, image_of, taken, wrong_relations
 from askance.evals.pittads.contexts import chain_of, picture_question, plain_view
 from askance.evals.solving import ChainSolver

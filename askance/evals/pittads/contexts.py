@@ -16,26 +16,42 @@ A detected statement is chosen by the LLM over the objects V, as in section 3.2 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.agents import PictureQuestion, StatementQuestion
-from askance.chains import Chain, Context, Link, Step, atypicality, verbalize
-from askance.chains.chain import NodeLike, optional, picture, required
+from askance.chains import (
+    ANSWERS,
+    DESCRIPTION,
+    NARRATION,
+    OBJECTS,
+    SCENE_TEXT,
+    STATEMENT,
+    UNUSUAL,
+    Chain,
+    Context,
+    Link,
+    Step,
+    optional,
+    picture,
+    required,
+)
+from askance.chains.catalog import atypicality, verbalize
 from askance.errors import UsageError
 from askance.evals.suite.context import TEXT_ONLY
 
 if TYPE_CHECKING:
     from askance.chains import Reading
+    from askance.chains.chain import NodeLike
     from askance.evals.suite.roles import Roles
     from askance.models import Model
 
 StatementSource: TypeAlias = Literal["s_IN", "s_TV", "s_true", "s_wrong"]
 """Where an atypicality statement comes from: detected in the narration or in T_V, or given, true or wrong."""
 
-_SAID: Mapping[str, Link] = {"V": "objects", "T": "scene_text", "IN": "narration", "UH": "unusual"}
-TOOLS: tuple[Link, ...] = tuple(_SAID.values())
+_SAID: Mapping[str, str] = {link.short: link.name for link in (OBJECTS, SCENE_TEXT, NARRATION, UNUSUAL)}
+TOOLS: tuple[str, ...] = tuple(_SAID.values())
 """Links that tools fill in."""
 
 Make: TypeAlias = "Callable[[Model], NodeLike]"
@@ -116,6 +132,7 @@ def chain_of(
     given: Collection[str] = (),
     described: tuple[Make, Callable[[Reading], Any]],
     seen: tuple[Make, Callable[[Reading], Any]],
+    target: Link[Any] = ANSWERS,
 ) -> Chain:
     """The chain of a context.
 
@@ -125,6 +142,7 @@ def chain_of(
         given: links that every sample brings; what only they would need is not asked.
         described: makes what answers from words, and its input.
         seen: makes what answers from the picture, and its input.
+        target: the link that the answer fills in.
 
     Raises:
         UsageError: a picture has to be looked at and there is no VLM.
@@ -133,16 +151,16 @@ def chain_of(
         raise UsageError(f"The context {view.name!r} shows the picture.", hint="Give a `vlm`.")
     make, subject = seen if view.picture else described
     node = make(roles.answering(picture=view.picture))
-    answer = Step(link="answers", node=node, needs=("description", "statement"), subject=subject)
-    steps = pruned([*_told(view, roles), answer], given)
+    answer = Step(link=target, node=node, needs=(DESCRIPTION, STATEMENT), subject=subject)
+    steps = _pruned([*_told(view, roles), answer], given)
     if roles.vlm is None:
-        steps = [step for step in steps if step.link not in TOOLS]
-    return Chain(view.name, target="answers", steps=steps, mode=roles.see.mode)
+        steps = [step for step in steps if step.link.name not in TOOLS]
+    return Chain(view.name, target=target, steps=steps, mode=roles.see.mode)
 
 
 def _told(view: View, roles: Roles) -> list[Step]:
     """The steps before the answer."""
-    steps: dict[Link, Step] = {}
+    steps: dict[Link[Any], Step] = {}
     context: Context | None = "T_V" if view.combined else view.description
     if context is not None:
         steps |= {step.link: step for step in verbalize(roles.see, roles.combine, context=context).steps}
@@ -150,29 +168,27 @@ def _told(view: View, roles: Roles) -> list[Step]:
         for step in atypicality(roles.see, roles.think).steps:
             steps.setdefault(step.link, step)
     if view.statement == "s_TV":
-        steps["statement"] = replace(steps["statement"], needs=("objects", "description"), subject=_in_t_v)
+        steps[STATEMENT] = replace(steps[STATEMENT], needs=(OBJECTS, DESCRIPTION), subject=_in_t_v)
     return list(steps.values())
 
 
 def _in_t_v(reading: Reading) -> StatementQuestion:
-    return StatementQuestion(
-        description=required(reading, "description").text, objects=required(reading, "objects").names
-    )
+    return StatementQuestion(description=required(reading, DESCRIPTION).text, objects=required(reading, OBJECTS).names)
 
 
-def pruned(steps: Iterable[Step], given: Collection[str]) -> list[Step]:
-    """The steps that the answer needs, where `given` are there already."""
+def _pruned(steps: Sequence[Step], given: Collection[str]) -> list[Step]:
+    """The steps that the last one needs, and itself, where `given` are there already."""
     by_link = {step.link: step for step in steps}
-    kept, waiting = set[Link](), ["answers"]
+    kept, waiting = set[Link[Any]](), [steps[-1].link]
     while waiting:
-        link = cast("Link", waiting.pop())
-        if link in by_link and link not in given and link not in kept:
+        link = waiting.pop()
+        if link in by_link and link.name not in given and link not in kept:
             kept.add(link)
             waiting.extend(by_link[link].needs)
     return [step for step in by_link.values() if step.link in kept]
 
 
-def tools_of(view: View, *, described: bool = False) -> tuple[Link, ...]:
+def tools_of(view: View, *, described: bool = False) -> tuple[str, ...]:
     """What the tools have to say for a context, in the order of the links.
 
     Args:
@@ -181,7 +197,7 @@ def tools_of(view: View, *, described: bool = False) -> tuple[Link, ...]:
     """
     context = "T_V" if view.combined else view.description or ""
     said = {"T_V": TOOLS, "T_V-UH": TOOLS[:3]}.get(context) or tuple(_SAID[part] for part in context.split("+") if part)
-    needed = set[Link]() if described and view.combined else {*said}
+    needed = set[str]() if described and view.combined else {*said}
     needed |= {"s_IN": {"objects", "narration"}, "s_TV": {"objects"}}.get(view.statement or "", set())
     return tuple(link for link in TOOLS if link in needed)
 
@@ -190,8 +206,8 @@ def picture_question(view: View) -> Callable[[Reading], PictureQuestion]:
     """Gives the options, the picture, and what the context shows beside it."""
 
     def question(reading: Reading) -> PictureQuestion:
-        statement = optional(reading, "statement")
-        shown = optional(reading, "description") if view.description is not None else None
+        statement = optional(reading, STATEMENT)
+        shown = optional(reading, DESCRIPTION) if view.description is not None else None
         return PictureQuestion(
             image=picture(reading),
             options=reading.options or (),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.agents import LABELS, Atypicalities, classify_atypicality, classify_from_picture
-from askance.chains.chain import picture, required
+from askance.chains import DESCRIPTION, picture, required
 from askance.evals.pittads.ads import Source, image_of, taken
 from askance.evals.pittads.contexts import chain_of, plain_view
 from askance.evals.pittads.labelling import label_scoring
@@ -61,7 +61,7 @@ def solver(
         plain_view(context, NAME),
         Roles(vlm=vlm, llm=llm, combiner=combiner),
         given=given,
-        described=(reader, lambda reading: required(reading, "description").text),
+        described=(reader, lambda reading: required(reading, DESCRIPTION).text),
         seen=(viewer, picture),
     )
     return ChainSolver(chain, value=labels_of)

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.amounts import many
 from askance.atypicality import Statement
+from askance.chains.line import said_in
+from askance.chains.state import link_named
 from askance.errors import UsageError
 from askance.evals.blame_files import LINES, SUMMARY, Kept, mark_of, read_lines, read_summary
 from askance.evals.blamed import NONE as UNBLAMED
-from askance.evals.blamed import SHORT, Blamed, Place
+from askance.evals.blamed import Blamed, Place
 from askance.evals.report.plots import SHARES, Dot, Doubles
 from askance.evals.report.row import options_of, places_in, plain
 from askance.evals.report.tables import Field, Link, Sortable, interval_field, interval_text
@@ -31,17 +33,6 @@ if TYPE_CHECKING:
 UNEXPLAINED = "no single link"
 """What a wrong answer is laid at that no link alone flips."""
 
-LINKS: Mapping[str, str] = {
-    "objects": "V · objects",
-    "scene_text": "T · scene text",
-    "narration": "IN · narration",
-    "unusual": "UH · what is unusual",
-    "description": "T_V · description",
-    "statement": "ŝ · statement",
-    UNBLAMED: UNEXPLAINED,
-}
-"""How links are called on the page."""
-
 SHOWN = 12
 """Wrong answers that are listed at once; the others unfold."""
 MOST = 1000
@@ -49,8 +40,6 @@ MOST = 1000
 
 _LONGEST = 4000
 """Characters of a text that stood in a link's place, or that followed from it."""
-
-_SHORT: Mapping[str, str] = {str(link): name for link, name in SHORT.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +110,12 @@ class Blames:
 
 def short(link: str) -> str:
     """What the paper calls a link; `none` and what is no link as it is."""
-    return _SHORT.get(link, link)
+    return link_named(link).short
+
+
+def called(link: str) -> str:
+    """How a link is called on the page."""
+    return UNEXPLAINED if link == UNBLAMED else link_named(link).title
 
 
 def blames_of(run: Run, folders: Sequence[Path] = ()) -> Blames:
@@ -307,7 +301,7 @@ def blame_tables(parts: Sequence[RunPart]) -> Iterator[Sortable]:
             links = dict.fromkeys(link for each in sums for link in each)
             yield Sortable(
                 heads=("link", *(name for name, _ in several)),
-                rows=[[LINKS.get(link, link), *(_cell(each.get(link)) for each in sums)] for link in links],
+                rows=[[called(link), *(_cell(each.get(link)) for each in sums)] for link in links],
                 caption=f"To blame, in % of the wrong answers that a link was tried on; each link {words}",
             )
 
@@ -365,10 +359,9 @@ def _row(number: int, blame: BlamePart, each: Blamed, *, several: int) -> list[F
     flips = Counter(link for culprits in tried for link in culprits.flips or (UNBLAMED,))
     guilty = Counter(link for culprits in tried for link in culprits.guilty or (UNBLAMED,))
     name = UNEXPLAINED if each.link == UNBLAMED else short(each.link)
-    called = LINKS.get(each.link, each.link)
-    link = Link(text=called, to={"blame": _filter(blame, name, of=several), "run": number})
+    link = Link(text=called(each.link), to={"blame": _filter(blame, name, of=several), "run": number})
     return [
-        link if guilty[each.link] else called,
+        link if guilty[each.link] else link.text,
         (each.flips.samples, f"{each.flips.samples:,}"),
         *_fields(flips[each.link], each.flips),
         *_fields(guilty[each.link], each.guilty),
@@ -393,8 +386,7 @@ def _change(figure: Figure) -> str:
 
 
 def _dot(each: Blamed, figure: Figure) -> Dot:
-    name = LINKS.get(each.link, each.link)
-    return Dot(name=name, value=figure.value, interval=figure.interval)
+    return Dot(name=called(each.link), value=figure.value, interval=figure.interval)
 
 
 def _answers(number: int, part: RunPart, blame: BlamePart) -> Sortable:
@@ -449,7 +441,8 @@ def _trial(line: Mapping[str, Any], answer: Answer, *, link: str, options: Seque
         return {}
     value = line.get("value")
     chosen = places_in(value, options) if value is not None else None
-    now, before = _said(line.get("trace")), _said(answer.prediction.trace)
+    was = answer.prediction
+    now, before = _said(line.get("trace"), line.get("links")), _said(was.trace, was.links)
     became = {name: said for name, said in now.items() if name != link and said != before.get(name)}
     form: JsonObject = {
         "outcome": str(line.get("outcome")),
@@ -458,17 +451,17 @@ def _trial(line: Mapping[str, Any], answer: Answer, *, link: str, options: Seque
         "chosen": chosen,
         "value": value if chosen is None else None,
         "became": became,
-        "calls": sum(len(each.get("calls", ())) for each in _maps(line.get("links"))),
+        "calls": sum(len(_map(each).get("calls", ())) for each in _map(line.get("links")).values()),
     }
     return {name: each for name, each in form.items() if each not in (None, {}, [])}
 
 
-def _said(trace: Any) -> dict[str, str]:
-    """What each link of a trace says, as text."""
-    there = cast("dict[str, Any]", trace) if isinstance(trace, dict) else {}
-    verbalized = there.get("verbalization")
-    said = cast("dict[str, Any]", verbalized) if isinstance(verbalized, dict) else {}
-    texts = {name: _text(name, value) for name, value in {**said, "statement": there.get("statement")}.items()}
+def _said(trace: Any, links: Any) -> dict[str, str]:
+    """What each link of a prediction says, as text."""
+    there = _map(trace)
+    form = {"verbalization": _map(there.get("verbalization")), "statement": there.get("statement")}
+    forms = {name: _map(each) for name, each in _map(links).items()}
+    texts = {name: _text(name, value) for name, value in said_in({**form, "links": forms}).items()}
     return {name: text for name, text in texts.items() if text is not None}
 
 
@@ -490,6 +483,6 @@ def _statement(form: Mapping[str, Any]) -> Any:
         return form.get("text", dict(form))
 
 
-def _maps(links: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(links, dict):
-        yield from (each for each in cast("dict[str, Any]", links).values() if isinstance(each, dict))
+def _map(value: Any) -> dict[str, Any]:
+    """`value` where it is a map; an empty one where somebody spoilt it."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.agents import caption_from_description
-from askance.chains.chain import picture
-from askance.chains.oddities import about_described
+from askance.chains import picture
+from askance.chains.catalog import about_described
 from askance.evals.solving import ChainSolver
 from askance.evals.suite.roles import Roles
 from askance.evals.tasks import Scoring, Task, task

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from askance.agents import PictureQuestion
-from askance.chains.chain import picture
+from askance.chains import picture
 
 if TYPE_CHECKING:
     from askance.chains import Reading

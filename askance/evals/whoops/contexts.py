@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
-from askance.chains import Chain, SeenContext, about_picture
+from askance.chains import REPLY, Chain, Link, SeenContext, about_picture
 from askance.errors import UsageError
 from askance.evals.suite.context import NOTHING, TEXT_ONLY
 
 if TYPE_CHECKING:
-    from askance.chains import Link
-    from askance.chains.oddities import Asker
+    from askance.chains.catalog import Asker
     from askance.evals.suite.roles import Roles
     from askance.evals.whoops.entries import Entry
     from askance.images import Image
@@ -77,7 +76,7 @@ def view_of(name: str, task: str, *, but: Collection[str] = ()) -> View:
     return View(name=name)
 
 
-def chain_of(name: str, view: View, roles: Roles, *, target: Link = "reply", seen: Asker, described: Asker) -> Chain:
+def chain_of(name: str, view: View, roles: Roles, *, target: Link[Any] = REPLY, seen: Asker, described: Asker) -> Chain:
     """The chain of a task in a context.
 
     Args:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.agents import explain_from_description, explain_from_picture
-from askance.chains.oddities import about_described, about_seen
+from askance.chains.catalog import about_described, about_seen
 from askance.errors import BadData
 from askance.evals.figures import mean
 from askance.evals.judging import JUDGED, PER_REFERENCE, judged_score, read_labels

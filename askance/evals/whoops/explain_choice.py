@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.agents import KINDS, choose_explanation, choose_explanation_from_picture
 from askance.agents.negatives import normal
-from askance.chains.factories import options_question
+from askance.chains import ANSWERS
+from askance.chains.catalog import options_question
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import Source as Statements
 from askance.evals.negatives import read_negatives
@@ -74,7 +75,7 @@ def solver(
         "explain-choice",
         view_of(context, NAME),
         Roles(vlm=vlm, llm=llm, combiner=combiner),
-        target="answers",
+        target=ANSWERS,
         seen=(viewer, seen_question),
         described=(reader, options_question),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.agents import ODDNESS, identify_from_description, identify_from_picture
 from askance.amounts import many
-from askance.chains.oddities import about_described, about_seen
+from askance.chains.catalog import about_described, about_seen
 from askance.errors import BadData, UsageError
 from askance.evals.choosing import read_ids
 from askance.evals.figures import Metric, mean

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.agents import choose_caption, choose_caption_from_picture
-from askance.chains.factories import options_question
+from askance.chains import ANSWERS
+from askance.chains.catalog import options_question
 from askance.errors import BadData, UsageError
 from askance.evals.figures import Metric, mean
 from askance.evals.solving import ChainSolver
@@ -89,7 +90,7 @@ def solver(
         "matching",
         view_of(context, NAME, but=(GOLD,)),
         Roles(vlm=vlm, llm=llm, combiner=combiner),
-        target="answers",
+        target=ANSWERS,
         seen=(viewer, seen_question),
         described=(reader, options_question),
     )

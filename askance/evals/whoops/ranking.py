@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from askance.chains import Chain
+from askance.chains import DESCRIPTION, Chain
 from askance.evals.baselines import options_of
 from askance.evals.solving import given_of
 from askance.evals.values import Prediction
@@ -28,7 +28,7 @@ class PairRanker:
 
     def __init__(self, scorer: ScorerLike, *, engine: Engine | None = None) -> None:
         self.scorer = get_scorer(scorer, engine=engine)
-        self.chain = Chain("given", target="description", steps=(), mode=self.scorer.engine.mode)
+        self.chain = Chain("given", target=DESCRIPTION, steps=(), mode=self.scorer.engine.mode)
         """Asks nothing, for nothing is said of a picture: what is made is scores alone."""
 
     @property

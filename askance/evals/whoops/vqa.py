@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.agents import answer_from_description, answer_from_picture
 from askance.amounts import many
-from askance.chains.oddities import about_described, about_seen
+from askance.chains.catalog import about_described, about_seen
 from askance.evals.figures import mean
 from askance.evals.judging import JUDGED, judged_score
 from askance.evals.solving import ChainSolver

@@ -22,7 +22,7 @@ from askance.models.scope import on_miss
 
 if TYPE_CHECKING:
     from askance.chains.chain import Chain
-    from askance.chains.reading import Given, Reading
+    from askance.chains.state import Given, Reading
     from askance.chat import JsonObject
     from askance.models import Model
     from askance.models.batch.policy import BatchNews, BatchPolicy
@@ -122,7 +122,7 @@ def place_of(chain: Chain) -> Path:
         raise UsageError("The records are in no folder that could keep the batches as well.", hint="Give `folder`.")
     asked: JsonObject = {
         "chain": chain.get_name(),
-        "links": [step.link for step in chain.steps],
+        "links": [step.link.name for step in chain.steps],
         "models": [model.id.canonical() for model in models],
         "prompts": {prompt.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
     }

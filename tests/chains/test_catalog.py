@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from askance.agents import Reply, answer_from_description, answer_from_picture
-from askance.chains import LINKS, Chain, about_picture, explain, identify
+from askance.chains import LINKS, REPLY, Chain, about_picture, explain, identify
+from askance.chains.catalog import about_described, about_seen
 from askance.chains.line import line_of
-from askance.chains.oddities import about_described, about_seen
 from askance.chat import ChatRequest
 from askance.errors import UsageError
 from askance.models import Model
@@ -65,7 +65,7 @@ def test_t_v_is_made_by_the_model_that_reasons() -> None:
     reading = explain(model_of(scripted()), asked_of(thinking, combine={"description": "T_V."}), context="T_V")(PICTURE)
 
     assert thinking == ["combine", "explain_from_description"]
-    assert reading.links.keys() == {*LINKS} - {"statement", "answers"}
+    assert reading.links.keys() == {link.name for link in LINKS} - {"statement", "answers"}
 
 
 @pytest.mark.parametrize("said", ["not weird", "both weird and normal", "", "weird normal"])
@@ -105,7 +105,7 @@ def test_each_picture_may_have_a_question_of_its_own(context: Any, reply: str) -
 def chain(model: Model, context: Any, **more: Any) -> Chain:
     return about_picture(
         "answer",
-        target="reply",
+        target=REPLY,
         context=context,
         vlm=model,
         seen=(answer_from_picture, about_seen),
@@ -136,7 +136,7 @@ def test_what_cannot_be_asked_is_said(options: dict[str, Any], message: str) -> 
     with pytest.raises(UsageError, match=message):
         about_picture(
             "answer",
-            target="reply",
+            target=REPLY,
             seen=(answer_from_picture, about_seen),
             described=(answer_from_description, about_described),
             **options,
