@@ -29,7 +29,7 @@ from askance.models.config import Config
 from askance.models.image_encoder import encode
 from askance.models.loop import live
 from askance.models.openai.chat import to_chat
-from askance.models.vllm.wording import shaped
+from askance.models.vllm.payload import with_extensions
 from askance.replay import MemoryStore
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def by_posts(url: str, key: str, name: str) -> Way:
     from openai import AsyncOpenAI
 
     async def ask(requests: Sequence[ChatRequest]) -> int:
-        bodies = [shaped(request, to_chat(request, encode, model=name)) for request in requests]
+        bodies = [with_extensions(request, to_chat(request, encode, model=name)) for request in requests]
         async with AsyncOpenAI(base_url=url, api_key=key, max_retries=0, timeout=3600) as client:
 
             async def one(body: Mapping[str, Any]) -> int:

@@ -47,7 +47,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "datasets": ("askance.evals.exports.frames",),
     "diskcache": ("askance.replay*",),
     "filelock": ("askance.evals.run_folder", "askance.models.batch.jobs", "askance.models.encoders.vectors"),
-    "huggingface_hub": ("askance.models.local.fetching",),
+    "huggingface_hub": ("askance.models.local.hub",),
     "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.evals.report.document", "askance.prompts*"),
     "langchain": ("askance.models.*langchain*",),
@@ -58,7 +58,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "langchain_openai": ("askance.models.*langchain*",),
     "langsmith": ("askance.models.*langchain*", "askance.nodes*"),
     "llama_index": (),
-    "llguidance": ("askance.models.local.grammar",),
+    "llguidance": ("askance.models.local.sampler",),
     "mlflow": ("askance.evals.exports.tracking",),
     "numpy": (
         "askance.evals.figures",

@@ -6,10 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from askance.errors import ConfigError, UsageError
-from askance.models.local.candidates import Candidate, Machine, candidate_for
-from askance.models.local.fetching import bring, fetch, is_here
-from askance.models.local.folders import hub_cache
-from askance.models.local.opening import packages
+from askance.models.local.folder import hub_cache
+from askance.models.local.hub import Machine, OpenModel, download_model, how_to_bring, is_downloaded, open_model_for
+from askance.models.local.runtime import packages
 from askance.terminal import confirm, has_terminal, printable
 
 if TYPE_CHECKING:
@@ -32,8 +31,8 @@ def local_model(config: Config, *, yes: bool) -> str:
     if config.local is not None:
         return f"hf:{config.local}"
     machine = Machine.here()
-    found = candidate_for(machine)
-    if is_here(found.name):
+    found = open_model_for(machine)
+    if is_downloaded(found.name):
         print(f"askance: {found}, on this machine.", file=sys.stderr)
         return f"hf:{found.name}"
     if not config.asks:
@@ -43,11 +42,11 @@ def local_model(config: Config, *, yes: bool) -> str:
         )
     packages(f"hf:{found.name}")  # nobody downloads what could not be run
     _agreed(found, machine, yes=yes)
-    print(f"askance: The model is in {printable(str(fetch(found.name)))}.", file=sys.stderr)
+    print(f"askance: The model is in {printable(str(download_model(found.name)))}.", file=sys.stderr)
     return f"hf:{found.name}"
 
 
-def _agreed(found: Candidate, machine: Machine, *, yes: bool) -> None:
+def _agreed(found: OpenModel, machine: Machine, *, yes: bool) -> None:
     """Says what would be downloaded, and lets nobody be surprised by it.
 
     Raises:
@@ -61,6 +60,8 @@ def _agreed(found: Candidate, machine: Machine, *, yes: bool) -> None:
     if yes:
         return
     if not has_terminal():
-        raise UsageError(f"Nobody agreed to the download of {found.name!r}.", hint=f"Add `--yes`. {bring(found.name)}")
+        raise UsageError(
+            f"Nobody agreed to the download of {found.name!r}.", hint=f"Add `--yes`. {how_to_bring(found.name)}"
+        )
     if not confirm("Download it?"):
-        raise UsageError(f"{found.name!r} is not downloaded.", hint=bring(found.name))
+        raise UsageError(f"{found.name!r} is not downloaded.", hint=how_to_bring(found.name))

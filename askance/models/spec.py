@@ -29,8 +29,8 @@ BUILT_IN: dict[str, dict[str, Any]] = {
 """Models that need no spec and no table in the settings file, by name."""
 
 SETTLED: dict[str, str] = {
-    "hf": "askance.models.local.identity:settled",
-    "vllm": "askance.models.vllm.identity:settled",
+    "hf": "askance.models.local.folder:with_identity",
+    "vllm": "askance.models.vllm.engine_args:with_identity",
 }
 """For models on this machine: what fills their settings in, an identity by their weights above all."""
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.local.folders import find_folder
-from askance.models.local.identity import identity_of
+from askance.models.local.folder import find_folder, identity_of
 from askance.models.settings import Local
 from tests.cli.command import Command
 from tests.evals.whoops import files

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.vllm import leash
+from askance.models.vllm import process as vllm_process
 from tests.slow import wording
 from tests.slow.conftest import KEY
 from tests.slow.servers import Server
@@ -41,11 +41,11 @@ def test_the_language_model_is_a_real_one(vllm: Server) -> None:
         assert "Paris" in json.load(reply)["choices"][0]["message"]["content"]
 
 
-def test_what_is_on_a_leash_ends_with_its_starter(tmp_path: Path) -> None:
+def test_a_command_ends_with_its_starter(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     endless = f"import pathlib, time\nwhile True: pathlib.Path({str(mark)!r}).write_text('alive'); time.sleep(0.1)"
-    leashed = [sys.executable, leash.__file__, sys.executable, "-c", endless]
-    starter = f"import subprocess, time\nsubprocess.Popen({leashed!r}, stdin=subprocess.PIPE)\ntime.sleep(60)"
+    command = [sys.executable, vllm_process.__file__, "run", sys.executable, "-c", endless]
+    starter = f"import subprocess, time\nsubprocess.Popen({command!r}, stdin=subprocess.PIPE)\ntime.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", starter])
     wait_for(mark)
     process.kill()

@@ -21,10 +21,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ModelId
 from askance.errors import ConfigError, UsageError
-from askance.models.encoders.runtime import BATCH, BatchRunner, one_of, plain, settings_in
-from askance.models.local.folders import Folder, find_folder
-from askance.models.local.identity import identity_of, is_identity
-from askance.models.local.opening import check_report, device_of, packages, quietly, told
+from askance.models.encoders.records import BATCH, one_of, settings_in
+from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity
+from askance.models.local.runtime import (
+    BatchRunner,
+    device_of,
+    load_errors,
+    load_weights,
+    no_progress_bars,
+    offline,
+    packages,
+    tokenizable,
+)
 from askance.models.settings import Local
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ class AnswerClassifier:
         self.parameters: JsonObject = {"reads": ["candidate", "reference", "question"], "label": label}
         self._local = local or Local(batch=BATCH)
         self._label = label
-        self._folder: Folder | None = None
+        self._folder: ModelFolder | None = None
         name = source
         if not is_identity(source):
             self._folder = _classifier_in(source, self._local, self.spec)
@@ -85,36 +93,28 @@ class AnswerClassifier:
         return self._loaded.run([(text, about["reference"], about["question"]) for text in texts])
 
     @cached_property
-    def _loaded(self) -> _Loaded:
+    def _loaded(self) -> _LoadedClassifier:
         if self._folder is None:
             raise UsageError(
                 f"The classifier {self.spec!r} is known by the digest of its files alone.",
                 hint="Name its folder: `bem:FOLDER`.",
             )
-        return _Loaded(self._folder, self._local, spec=self.spec, label=self._label)
+        return _LoadedClassifier(self._folder, self._local, spec=self.spec, label=self._label)
 
 
-class _Loaded:
+class _LoadedClassifier:
     """A classifier's weights, used by one thread."""
 
-    def __init__(self, folder: Folder, local: Local, *, spec: str, label: int) -> None:
+    def __init__(self, folder: ModelFolder, local: Local, *, spec: str, label: int) -> None:
         torch, transformers = packages(spec)
-        dtype = folder.dtype if local.dtype == "auto" else local.dtype
+        dtype = folder.dtype_in(local.dtype)
         device = device_of(torch, local, dtype=dtype, spec=spec)
-        how: dict[str, Any] = {"trust_remote_code": local.remote_code, "local_files_only": True}
-        with quietly(transformers), told(spec):
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder.path), **how)
-            model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
-                str(folder.path),
-                dtype=getattr(torch, dtype),
-                use_safetensors=None if local.pickled else True,
-                output_loading_info=True,
-                **how,
-            )
-            check_report(report)
-            self._model = model.to(device).eval()
-        self._torch, self._label, self._spec = torch, label, spec
-        self._batches = BatchRunner(torch, spec=spec, most=local.batch)
+        with load_errors(spec), no_progress_bars(transformers):
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, **offline(local))
+            kind = transformers.AutoModelForSequenceClassification
+            self._model = load_weights(kind, folder, local, dtype=getattr(torch, dtype)).to(device).eval()
+        self._torch, self._label = torch, label
+        self._batches: BatchRunner[tuple[str, str, str]] = BatchRunner(torch, spec=spec, most=local.batch)
         self._longest = min(
             int(folder.config.get("max_position_embeddings", 512)), int(self._tokenizer.model_max_length)
         )
@@ -126,12 +126,13 @@ class _Loaded:
         Raises:
             ModelError: one of them does not fit into memory.
         """
-        return self._batches.run(triples, self._batch, what="its texts", length=lambda triple: sum(map(len, triple)))
+        return self._batches.run(triples, self._batch, length=lambda triple: sum(map(len, triple)))
 
     def _tokens(self, triple: Sequence[str]) -> tuple[list[int], list[int]]:
         """Numbers of the tokens, and of the segments that they stand in."""
         parts = [
-            cast("list[int]", self._tokenizer(plain(text), add_special_tokens=False)["input_ids"]) for text in triple
+            cast("list[int]", self._tokenizer(tokenizable(text), add_special_tokens=False)["input_ids"])
+            for text in triple
         ]
         while sum(map(len, parts)) > max(self._longest - 1 - len(parts), 0):
             max(parts, key=len).pop()
@@ -160,7 +161,7 @@ class _Loaded:
         return logits.softmax(dim=-1)[:, self._label].tolist()
 
 
-def _classifier_in(source: str, local: Local, spec: str) -> Folder:
+def _classifier_in(source: str, local: Local, spec: str) -> ModelFolder:
     """The folder of a classifier of two classes.
 
     Raises:

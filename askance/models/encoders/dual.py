@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from askance.chat import ModelId, key_of
-from askance.errors import AskanceError, ConfigError, ModelError, UsageError
+from askance.errors import AskanceError, ConfigError, UsageError
 from askance.images import ORIGINAL, WHOLE, Image, View, drawing
-from askance.models.encoders.runtime import BATCH, one_of, settings_in
+from askance.models.encoders.records import BATCH, one_of, settings_in
 from askance.models.encoders.towers import Towers, no_towers, parts_of
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, mean_of
-from askance.models.local.folders import Folder, find_folder
-from askance.models.local.identity import identity_of, is_identity
+from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity
 from askance.models.loop import PerLoop
 from askance.models.settings import Local
 
@@ -286,7 +285,7 @@ class SharedEncoder:
     def __init__(self, source: str, local: Local) -> None:
         self.spec = f"clip:{source}"
         self.local = local
-        self._folder: Folder | None = None
+        self._folder: ModelFolder | None = None
         if is_identity(source):
             self.kind, self._name = source.partition(":")[0], source
         else:
@@ -406,7 +405,7 @@ class SharedEncoder:
         if not jobs:
             return {}
         texts = [job for job in jobs if job.draw is None]
-        made = dict(zip([job.key for job in texts], _each(texts, self._read), strict=True))
+        made = dict(zip([job.key for job in texts], self._ready().texts([job.text for job in texts]), strict=True))
         pictures = [job for job in jobs if job.draw is not None]
         for start in range(0, len(pictures), PICTURES):
             some = pictures[start : start + PICTURES]
@@ -416,26 +415,21 @@ class SharedEncoder:
         # Another process may have been quicker, and its vectors are those that are kept.
         return made | store.find(list(vectors))
 
-    def _read(self, jobs: Sequence[EncodeJob]) -> list[Half]:
-        return self._ready().texts([job.text for job in jobs])
-
     def _seen(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
         """The vectors of pictures; one that cannot be used spoils no other."""
-        drawn: dict[int, tuple[Picture, ...]] = {}
-        came: dict[int, Encoded] = {}
+        drawn: dict[EncodeJob, tuple[Picture, ...]] = {}
+        came: dict[EncodeJob, Encoded] = {}
         for job in jobs:
             try:
-                drawn[id(job)] = job.draw() if job.draw is not None else ()
+                drawn[job] = job.draw() if job.draw is not None else ()
             except AskanceError as error:
-                came[id(job)] = error
-        sound = [job for job in jobs if id(job) in drawn]
-
-        def see(some: Sequence[EncodeJob]) -> list[Half]:
-            shown = iter(self._ready().pictures([picture for job in some for picture in drawn[id(job)]]))
-            return [mean_of([next(shown) for _ in drawn[id(job)]]) for job in some]
-
-        came.update(zip(map(id, sound), _each(sound, see), strict=True))
-        return [came[id(job)] for job in jobs]
+                came[job] = error
+        shown = iter(self._ready().pictures([picture for pictures in drawn.values() for picture in pictures]))
+        for job, pictures in drawn.items():
+            vectors = [next(shown) for _ in pictures]
+            error = next((each for each in vectors if isinstance(each, AskanceError)), None)
+            came[job] = error or mean_of(cast("list[Half]", vectors))
+        return [came[job] for job in jobs]
 
     def _ready(self) -> Towers:
         if self._folder is None:
@@ -443,8 +437,7 @@ class SharedEncoder:
                 f"The model {self.spec!r} is known by its identity alone.", hint="Name its folder: `clip:FOLDER`."
             )
         if self._towers is None:
-            dtype = self._folder.dtype if self.local.dtype == "auto" else self.local.dtype
-            self._towers = Towers(self._folder, self.local, spec=self.spec, dtype=dtype)
+            self._towers = Towers(self._folder, self.local, spec=self.spec)
         return self._towers
 
 
@@ -467,30 +460,8 @@ def shared_encoder(source: str, local: Local) -> SharedEncoder:
     return fresh
 
 
-def _folder_with_towers(source: str, local: Local, spec: str) -> Folder:
+def _folder_with_towers(source: str, local: Local, spec: str) -> ModelFolder:
     folder = find_folder(source, local, provider="clip")
     if not {"text_config", "vision_config"} <= folder.config.keys():
         raise no_towers(spec, folder.kind)
     return folder
-
-
-def _each(jobs: Sequence[EncodeJob], make: Callable[[Sequence[EncodeJob]], list[Half]]) -> list[Encoded]:
-    """What `make` gives; where it fails, by halves, so that what one of them does harms no other."""
-    if not jobs:
-        return []
-    try:
-        return list(make(jobs))
-    except UsageError as error:
-        return [error] * len(jobs)
-    except Exception as error:  # noqa: BLE001  # the model's code may raise anything; the others go on
-        if len(jobs) == 1:
-            return [error if isinstance(error, AskanceError) else _failed(error)]
-    middle = len(jobs) // 2
-    return [*_each(jobs[:middle], make), *_each(jobs[middle:], make)]
-
-
-def _failed(error: Exception) -> ModelError:
-    said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-    failure = ModelError(f"The encoder failed: {said}")
-    failure.__cause__ = error
-    return failure

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import parse_qsl
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ConfigError, UsageError
 from askance.models.backend import load
 from askance.models.loop import PerLoop
 from askance.models.scope import scope
+from askance.models.settings import DTYPES, Local
 from askance.models.spec import nearest
 from askance.replay import Record, explain_miss
 
@@ -188,3 +191,79 @@ def id_of_form(form: object) -> ModelId:
     raise UsageError(
         f"This is the identity of no model: {shown!r}.", hint="Give what a run's `run.json` says of a model."
     )
+
+
+# --- settings in a spec, behind its source: `clip:FOLDER?scale=logits&device=cuda` ---
+
+BATCH = 32
+"""Texts or pictures that are encoded at a time."""
+
+SettingReaders: TypeAlias = Mapping[str, Callable[[str], object]]
+"""By name of a setting: what makes its value of the text; raises ValueError where it is none."""
+
+
+def one_of(*values: str) -> Callable[[str], str]:
+    """Makes a reader that takes one of `values`."""
+
+    def read(text: str) -> str:
+        if text not in values:
+            msg = f"choose one of {', '.join(values)}"
+            raise ValueError(msg)
+        return text
+
+    return read
+
+
+def _yes_or_no(text: str) -> bool:
+    return one_of("true", "false")(text) == "true"
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        msg = "a number from 1 up"
+        raise ValueError(msg)
+    return int(text)
+
+
+_LOCAL: SettingReaders = {
+    "batch": _count,
+    "device": str,
+    "dtype": one_of(*DTYPES),
+    "pickled": _yes_or_no,
+    "remote_code": _yes_or_no,
+    "revision": str,
+}
+"""Settings of any encoder: fields of `Local`."""
+
+
+def settings_in(rest: str, *, provider: str, local: Local, own: SettingReaders) -> tuple[str, Local, dict[str, Any]]:
+    """The source in what stands behind a spec's colon, how it is run, and what else is set.
+
+    Args:
+        rest: what stands behind the colon.
+        provider: what stands in front of it.
+        local: how it is run where nothing is said.
+        own: settings beside those of `Local`.
+
+    Raises:
+        ConfigError: a setting that there is not, or a value that it does not take.
+    """
+    source, _, said = rest.partition("?")
+    known = {**_LOCAL, **own}
+    values: dict[str, Any] = {}
+    # A plus is one, as in `pooling=cls+mean`, and no space as in the forms of web pages.
+    for name, text in parse_qsl(said.replace("+", "%2B"), keep_blank_values=True):
+        if name not in known:
+            close = nearest(name, known)
+            raise ConfigError(
+                f"{f'{provider}:{rest}'!r} has no setting {name!r}.",
+                hint=f"{close}There are: {', '.join(sorted(known))}.",
+            )
+        try:
+            values[name] = known[name](text)
+        except ValueError as error:
+            raise ConfigError(
+                f"The setting {name!r} of {f'{provider}:{rest}'!r} cannot be {text!r}.", hint=f"It takes: {error}."
+            ) from error
+    ours = {name: values.pop(name) for name in list(values) if name in _LOCAL}
+    return source, replace(local, **ours), values

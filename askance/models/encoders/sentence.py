@@ -22,10 +22,18 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.chat import ModelId
 from askance.documents import parse_json
 from askance.errors import ConfigError, MissingExtra, UsageError
-from askance.models.encoders.runtime import BATCH, BatchRunner, plain, settings_in
-from askance.models.local.fetching import WANTED, snapshot
-from askance.models.local.folders import PICKLED, REVISION, SAFE, hub_folder
-from askance.models.local.opening import EXTRA, device_of, packages, quietly, told
+from askance.models.encoders.records import BATCH, settings_in
+from askance.models.local.folder import PICKLED, REVISION, SAFE, hub_folder, is_hub_name
+from askance.models.local.hub import MODEL_FILES, download
+from askance.models.local.runtime import (
+    EXTRA,
+    BatchRunner,
+    device_of,
+    load_errors,
+    no_progress_bars,
+    packages,
+    tokenizable,
+)
 from askance.models.settings import Local
 
 if TYPE_CHECKING:
@@ -127,17 +135,17 @@ class SentenceEncoder:
         return name, revision or self.local.revision or REVISION
 
     def _encoded(self, texts: Sequence[str]) -> list[list[float]]:
-        return self._model.vectors([plain(text) for text in texts])
+        return self._model.vectors([tokenizable(text) for text in texts])
 
     @cached_property
-    def _model(self) -> _Model:
+    def _model(self) -> _LoadedEncoder:
         if self.folder is None and self.source.startswith(DIGEST):
             raise UsageError(
                 f"The sentence encoder 'st:{self.source[:19]}…' is known by the digest of its files alone.",
                 hint="Name its folder: `st:FOLDER`.",
             )
         torch, transformers = packages(self.spec)
-        with told(self.spec), quietly(transformers):
+        with load_errors(self.spec), no_progress_bars(transformers):
             folder = self.folder or self._from_hub()
             recipe = _recipe_in(folder, self.spec)
             self._check(recipe)
@@ -145,7 +153,7 @@ class SentenceEncoder:
                 _refuse_pickles(folder, self.spec)
             if not self.local.remote_code:
                 _refuse_code(folder, recipe, self.spec)
-            return _Model(
+            return _LoadedEncoder(
                 torch, folder, self.local, spec=self.spec, recipe=recipe, pooling=self._pooling, prompt=self._prompt
             )
 
@@ -157,7 +165,7 @@ class SentenceEncoder:
             return found
         code = ("*.py",) if self.local.remote_code else ()
         pickled = tuple(f"*{file}" for file in _WEIGHTS) if self.local.pickled else ()
-        return snapshot(name, revision=revision, wanted=(*WANTED, *code, *pickled), unwanted=_OTHERS)
+        return download(name, revision=revision, files=(*MODEL_FILES, *code, *pickled), but=_OTHERS)
 
     def _check(self, recipe: SentenceRecipe) -> None:
         """Holds what is asked for against how the encoder was made.
@@ -179,7 +187,7 @@ class SentenceEncoder:
             )
 
 
-class _Model:
+class _LoadedEncoder:
     """An encoder's weights, used by one thread.
 
     Args:
@@ -211,7 +219,7 @@ class _Model:
         dtype = "float32" if local.dtype == "auto" else local.dtype
         self._torch = torch
         self._prompt = prompt
-        self._batches = BatchRunner(torch, spec=spec, most=local.batch)
+        self._batches: BatchRunner[str] = BatchRunner(torch, spec=spec, most=local.batch)
         device = device_of(torch, local, dtype=dtype, spec=spec)
         self._model = _library(spec).SentenceTransformer(
             str(folder),
@@ -234,7 +242,7 @@ class _Model:
         Raises:
             ModelError: one text alone does not fit into memory.
         """
-        return self._batches.run(texts, self._batch, what="its texts", length=len)
+        return self._batches.run(texts, self._batch, length=len)
 
     def _pool_by(self, pooling: str) -> None:
         """Has a plain transformer pooled in the ways that `pooling` names.
@@ -388,9 +396,7 @@ def _json(path: Path) -> Any:
 
 
 def _check_name(source: str) -> None:
-    name = source.partition("@")[0]
-    parts = name.split("/")
-    if len(parts) > 2 or not all(part and not part.startswith((".", "~")) for part in parts):
+    if not is_hub_name(source.partition("@")[0]):
         raise ConfigError(f"There is no folder {source!r}, and it is no name on the hub.", hint="Check the path.")
 
 

@@ -18,15 +18,25 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import ConfigError, ModelError
-from askance.models.encoders.runtime import BatchRunner, plain
 from askance.models.encoders.vectors import half
-from askance.models.local.opening import check_report, device_of, packages, quietly, told
+from askance.models.local.runtime import (
+    BatchRunner,
+    device_of,
+    load_errors,
+    load_weights,
+    no_progress_bars,
+    offline,
+    on_device,
+    packages,
+    tokenizable,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
+    from askance.errors import AskanceError
     from askance.models.encoders.vectors import Half
-    from askance.models.local.folders import Folder
+    from askance.models.local.folder import ModelFolder
     from askance.models.settings import Local
 
 FIXED_KINDS = frozenset({"siglip", "siglip2"})
@@ -42,17 +52,14 @@ class Towers:
         folder: with all of it.
         local: how it is run.
         spec: what to call it in messages.
-        dtype: what its numbers are held in.
     """
 
-    def __init__(self, folder: Folder, local: Local, *, spec: str, dtype: str) -> None:
+    def __init__(self, folder: ModelFolder, local: Local, *, spec: str) -> None:
         self.folder = folder
         self.spec = spec
-        self.dtype = dtype
         self.encoded = {"pictures": 0, "texts": 0}
         """How many went through the weights so far."""
         self._local = local
-        self._how: dict[str, Any] = {"trust_remote_code": local.remote_code, "local_files_only": True}
 
     @property
     def longest(self) -> int:
@@ -64,23 +71,27 @@ class Towers:
 
     def fits(self, text: str) -> bool:
         """Whether the whole of a text is read."""
-        return len(self._tokenizer(plain(text), truncation=False, verbose=False)["input_ids"]) <= self.longest
+        return len(self._tokenizer(tokenizable(text), truncation=False, verbose=False)["input_ids"]) <= self.longest
 
-    def texts(self, texts: Sequence[str]) -> list[Half]:
-        """The vectors of texts that fit, of the length 1 and in 16 bits, in their order.
-
-        Raises:
-            ModelError: what came out is no number, or one text does not fit into memory.
-        """
-        return self._batches.run(texts, self._read, what="its texts", length=len)
-
-    def pictures(self, pictures: Sequence[Picture]) -> list[Half]:
-        """The vectors of pictures, likewise.
+    def texts(self, texts: Sequence[str]) -> list[Half | AskanceError]:
+        """For each text, which fits, its vector of the length 1 and in 16 bits, or the error that it ended with.
 
         Raises:
-            ModelError: as for texts.
+            MissingExtra: torch or transformers is not installed.
+            ConfigError: the weights cannot be loaded.
         """
-        return self._batches.run(pictures, self._see, what="its pictures")
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        found = self._loaded_batches.outcomes([texts[place] for place in order], self._read)
+        by_place = dict(zip(order, found, strict=True))
+        return [by_place[place] for place in range(len(texts))]
+
+    def pictures(self, pictures: Sequence[Picture]) -> list[Half | AskanceError]:
+        """The same for pictures.
+
+        Raises:
+            MissingExtra, ConfigError: as for texts.
+        """
+        return self._loaded_batches.outcomes(pictures, self._see)
 
     @cached_property
     def scale(self) -> tuple[float, float | None]:
@@ -101,7 +112,7 @@ class Towers:
     def _read(self, texts: Sequence[str]) -> list[Half]:
         fixed = self.folder.kind in FIXED_KINDS
         tokens = self._tokenizer(
-            [plain(text) for text in texts],
+            [tokenizable(text) for text in texts],
             padding="max_length" if fixed else True,
             max_length=self.longest if fixed else None,
             truncation=False,
@@ -116,11 +127,7 @@ class Towers:
 
     def _vectors(self, what: str, inputs: Mapping[str, Any], *, count: int) -> list[Half]:
         torch, model = self._torch, self._model
-        kind = getattr(torch, self.dtype)
-        put = {
-            name: value.to(self._device, kind) if value.is_floating_point() else value.to(self._device)
-            for name, value in inputs.items()
-        }
+        put = on_device(inputs, self._device, getattr(torch, self._dtype))
         with torch.inference_mode():
             came = model.get_text_features(**put) if what == "texts" else model.get_image_features(**put)
         came = getattr(came, "pooler_output", came).float().cpu()
@@ -141,42 +148,43 @@ class Towers:
     def _torch(self) -> Any:
         return self._packages[0]
 
-    @cached_property
-    def _device(self) -> str:
-        return device_of(self._torch, self._local, dtype=self.dtype, spec=self.spec)
+    @property
+    def _dtype(self) -> str:
+        return self.folder.dtype_in(self._local.dtype)
 
     @cached_property
-    def _batches(self) -> BatchRunner:
+    def _device(self) -> str:
+        return device_of(self._torch, self._local, dtype=self._dtype, spec=self.spec)
+
+    @cached_property
+    def _loaded_batches(self) -> BatchRunner[Any]:
+        """Runs batches, with the weights loaded: that they cannot be loaded is no fault of any item."""
+        _ = self._model
         return BatchRunner(self._torch, spec=self.spec, most=self._local.batch)
 
     @cached_property
     def _tokenizer(self) -> Any:
         transformers = self._packages[1]
-        with told(self.spec), quietly(transformers):
-            return transformers.AutoTokenizer.from_pretrained(self.folder.path, **self._how)
+        with load_errors(self.spec), no_progress_bars(transformers):
+            return transformers.AutoTokenizer.from_pretrained(self.folder.path, **offline(self._local))
 
     @cached_property
     def _pixels(self) -> Any:
         transformers = self._packages[1]
-        with told(self.spec), quietly(transformers):
-            return transformers.AutoImageProcessor.from_pretrained(self.folder.path, backend="pil", **self._how)
+        with load_errors(self.spec), no_progress_bars(transformers):
+            return transformers.AutoImageProcessor.from_pretrained(
+                self.folder.path, backend="pil", **offline(self._local)
+            )
 
     @cached_property
     def _model(self) -> Any:
         torch, transformers = self._packages
         device = self._device
-        with told(self.spec), quietly(transformers):
-            config = transformers.AutoConfig.from_pretrained(self.folder.path, **self._how)
+        with load_errors(self.spec), no_progress_bars(transformers):
+            config = transformers.AutoConfig.from_pretrained(self.folder.path, **offline(self._local))
             self._check_kind(transformers, config)
-            model, report = transformers.AutoModel.from_pretrained(
-                self.folder.path,
-                dtype=getattr(torch, self.dtype),
-                use_safetensors=None if self._local.pickled else True,
-                output_loading_info=True,
-                **self._how,
-            )
-            check_report(report)
-            return model.to(device).eval()
+            weights = getattr(torch, self._dtype)
+            return load_weights(transformers.AutoModel, self.folder, self._local, dtype=weights).to(device).eval()
 
     def _check_kind(self, transformers: Any, config: Any) -> None:
         """Refuses what has no two towers, before its weights are read.

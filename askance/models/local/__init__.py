@@ -1,7 +1,7 @@
 """Models on this machine, run by transformers: `hf:FOLDER`, or `hf:NAME` of a model that was downloaded before.
 
-`hf` is the backend, `loaded` what transformers has loaded, `runner` batches and rows, `drawing` how tokens are chosen.
-Everything that needs torch is imported when the first answer is written.
+`hf` is the backend. A request becomes a row (`inputs`), rows go in batches (`generator`) through a loaded model
+(`transformers_model`), and `sampler` chooses each token. Torch is imported when the first answer is written.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from askance.models.backend import load as _load
 if TYPE_CHECKING:
     from askance.models.counters import Counters
     from askance.models.local.hf import HFModel
-    from askance.models.local.loaded import Loaded
+    from askance.models.local.transformers_model import TransformersModel
 
 _LAZY = {
     "Counters": "askance.models.counters:Counters",
     "HFModel": "askance.models.local.hf:HFModel",
-    "Loaded": "askance.models.local.loaded:Loaded",
+    "TransformersModel": "askance.models.local.transformers_model:TransformersModel",
 }
 
-__all__ = ["Counters", "HFModel", "Loaded"]
+__all__ = ["Counters", "HFModel", "TransformersModel"]
 
 
 def __getattr__(name: str) -> object:

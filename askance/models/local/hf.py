@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import time
 from collections.abc import Sequence
@@ -18,20 +17,18 @@ from askance.chat import ModelId
 from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
 from askance.models.counters import Counters
-from askance.models.local.folders import Folder, find_folder
-from askance.models.local.identity import identity_of, is_identity
-from askance.models.local.loading import load_model
-from askance.models.local.preparing import to_row
-from askance.models.local.rows import Written, to_response
-from askance.models.local.runner import Runner
+from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity
+from askance.models.local.generator import TextGenerator
+from askance.models.local.inputs import Completion, to_response, to_row
+from askance.models.local.runtime import free_memory
+from askance.models.local.transformers_model import load_model
 from askance.models.settings import Local, ModelSettings, family_of_name
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
-    from askance.models.local.loaded import Loaded
-    from askance.models.local.prompting import Prompter
-    from askance.models.local.rows import Row
-    from askance.models.local.runner import Came
+    from askance.models.local.generator import RowOutcome
+    from askance.models.local.inputs import BatchRow, PromptWriter
+    from askance.models.local.transformers_model import TransformersModel
 
 LINGER = 0.01
 """Seconds that a batch waits for requests that are made at the same time."""
@@ -45,17 +42,17 @@ _log = logging.getLogger("askance")
 class _Waiting:
     """A row and who waits for its answer."""
 
-    row: Row
-    future: asyncio.Future[Written]
+    row: BatchRow
+    future: asyncio.Future[Completion]
 
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
     """What is there once the weights are loaded."""
 
-    loaded: Loaded
-    prompter: Prompter
-    runner: Runner
+    model: TransformersModel
+    writer: PromptWriter
+    generator: TextGenerator
 
 
 class HFModel:
@@ -77,13 +74,13 @@ class HFModel:
         *,
         local: Local | None = None,
         family: str | None = None,
-        loaded: Loaded | None = None,
+        loaded: TransformersModel | None = None,
     ) -> None:
         self.source = str(source)
         self.local = local or Local()
         self.counters = Counters(unknown=frozenset({"found"}))
         """What was computed, and what was spared."""
-        self._folder: Folder | None = None
+        self._folder: ModelFolder | None = None
         if loaded is None and not is_identity(self.source):
             self._folder = find_folder(self.source, self.local)
         self._family = family or family_of_name(Path(self.source).name)
@@ -92,7 +89,7 @@ class HFModel:
         self._loading = Lock()
         self._preparing = ThreadPoolExecutor(1, thread_name_prefix="askance-prepare")
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="askance-write")
-        self._coming = 0
+        self._arriving = 0
         self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._worker: asyncio.Task[None] | None = None
@@ -111,7 +108,7 @@ class HFModel:
     @property
     def capabilities(self) -> Capabilities:
         """Answers are held to any schema; whether it sees is known when it is loaded."""
-        sees = None if self._ready is None else self._ready.loaded.processor is not None
+        sees = None if self._ready is None else self._ready.model.processor is not None
         return Capabilities(schema="enforced", json_object=True, images=sees, seed=True, logprobs=True)
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
@@ -125,21 +122,21 @@ class HFModel:
             UsageError: only the digest of the weights is known.
         """
         loop = asyncio.get_running_loop()
-        self._coming += 1
+        self._arriving += 1
         try:
             row = await loop.run_in_executor(self._preparing, self._row, request)
         finally:
-            self._coming -= 1
+            self._arriving -= 1
         waiting = _Waiting(row, loop.create_future())
         self._waiting.append(waiting)
         if self._worker is None:
             self._worker = loop.create_task(self._work())
         try:
-            written = await waiting.future
+            completion = await waiting.future
         except asyncio.CancelledError:
-            row.given_up = True
+            row.abandoned = True
             raise
-        return to_response(row, written, model=request.model.name or str(request.model))
+        return to_response(row, completion, model=request.model.name or str(request.model))
 
     @property
     def under_way(self) -> int:
@@ -152,7 +149,7 @@ class HFModel:
         ready = self._ready
         if ready is None:
             return f"{self._short} loads its weights" if self._loading.locked() else ""
-        drafts = ready.runner.drafts
+        drafts = ready.generator.drafts
         tokens = sum(len(draft.tokens) for draft in drafts)
         return f"{self._short} writes: {many(tokens, 'token')} of {many(len(drafts), 'answer')}" if drafts else ""
 
@@ -167,37 +164,37 @@ class HFModel:
     async def aclose(self) -> None:
         """Lets go of the weights; what is being written is broken off. The next question loads them again."""
         for waiting in (*self._waiting, *self._under_way):
-            waiting.row.given_up = True
+            waiting.row.abandoned = True
         await asyncio.get_running_loop().run_in_executor(self._writing, self._unload)
 
     def __repr__(self) -> str:
         return f"HFModel({self.source!r})"
 
-    def _row(self, request: ChatRequest) -> Row:
+    def _row(self, request: ChatRequest) -> BatchRow:
         ready = self._loaded()
-        return to_row(request, ready.loaded, ready.prompter)
+        return to_row(request, ready.model, ready.writer)
 
     def _loaded(self) -> _Ready:
         with self._loading:
             if self._ready is None:
-                loaded = self._given or self._load()
-                runner = Runner(
-                    loaded,
+                model = self._given or self._load()
+                generator = TextGenerator(
+                    model,
                     name=f"hf:{self.source}",
                     most=self.local.batch,
                     share=self.local.share,
                     counters=self.counters,
                 )
-                self._ready = _Ready(loaded, loaded.prompter(), runner)
+                self._ready = _Ready(model, model.prompt_writer(), generator)
             return self._ready
 
-    def _load(self) -> Loaded:
+    def _load(self) -> TransformersModel:
         if self._folder is None:
             raise UsageError(
                 f"The model 'hf:{self.source}' is known by the digest of its weights alone.",
                 hint="Name its folder: `hf:FOLDER`.",
             )
-        dtype = self._folder.dtype if self.local.dtype == "auto" else self.local.dtype
+        dtype = self._folder.dtype_in(self.local.dtype)
         return load_model(self._folder, self.local, name=self.source, dtype=dtype, family=self._family)
 
     def _unload(self) -> None:
@@ -206,33 +203,31 @@ class HFModel:
         if ready is None:
             return
         _log.info("%s: %s.", self.source, self.counters)
-        torch = ready.loaded.torch
+        torch = ready.model.torch
         del ready
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        free_memory(torch)
 
     async def _work(self) -> None:
         """Answers what waits, batch after batch."""
         try:
             while self._waiting:
-                await self._gather()
+                await self._fill()
                 self._under_way = self._next()
                 await self._answer(self._under_way)
         finally:
             self._worker = None
             self._under_way = []
 
-    async def _gather(self) -> None:
+    async def _fill(self) -> None:
         """Waits for those that come at the same time, until a batch is full."""
         late = time.monotonic() + PATIENCE
         await asyncio.sleep(LINGER)
-        while self._coming and len(self._waiting) < self._most and time.monotonic() < late:  # noqa: ASYNC110
+        while self._arriving and len(self._waiting) < self._most and time.monotonic() < late:  # noqa: ASYNC110
             await asyncio.sleep(LINGER)
 
     @property
     def _most(self) -> int:
-        return self.local.batch if self._ready is None else self._ready.runner.most
+        return self.local.batch if self._ready is None else self._ready.generator.most
 
     def _next(self) -> list[_Waiting]:
         """Those that came first, with all that are about the same pictures, as many as a batch holds."""
@@ -247,21 +242,21 @@ class HFModel:
 
     async def _answer(self, batch: Sequence[_Waiting]) -> None:
         try:
-            came: Sequence[Came] = await asyncio.get_running_loop().run_in_executor(
+            outcomes: Sequence[RowOutcome | Exception] = await asyncio.get_running_loop().run_in_executor(
                 self._writing, self._run, [each.row for each in batch]
             )
         except Exception as error:  # noqa: BLE001  # whoever waits is told
-            came = [error] * len(batch)
-        for each, one in zip(batch, came, strict=True):
+            outcomes = [error] * len(batch)
+        for each, outcome in zip(batch, outcomes, strict=True):
             if each.future.done():
                 continue
-            if isinstance(one, Exception):
-                each.future.set_exception(one)
+            if isinstance(outcome, Exception):
+                each.future.set_exception(outcome)
             else:
-                each.future.set_result(one)
+                each.future.set_result(outcome)
 
-    def _run(self, rows: Sequence[Row]) -> Sequence[Came]:
-        return self._loaded().runner.run(rows)
+    def _run(self, rows: Sequence[BatchRow]) -> Sequence[RowOutcome]:
+        return self._loaded().generator.run(rows)
 
 
 def from_settings(settings: ModelSettings) -> HFModel:

@@ -1,33 +1,130 @@
-"""`vllm:`, a model that vLLM runs, behind the seam."""
+"""`vllm:`, a model that vLLM runs, as a chat model. Models of one process that want the same share one engine."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import astuple
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from askance.chat import ModelId, canonical_json
 from askance.errors import ConfigError, UsageError
 from askance.models.capabilities import Capabilities
+from askance.models.local.folder import is_identity
+from askance.models.local.inputs import without_special_tokens
 from askance.models.settings import ModelSettings, Vllm
-from askance.models.vllm.identity import folder_of, identity_of, is_identity
-from askance.models.vllm.inside import Inside
-from askance.models.vllm.options import engine_arguments, marks_of, sees, template_for, words
-from askance.models.vllm.served import AtAddress, OwnServer
-from askance.models.vllm.server import Server
-from askance.models.vllm.speaker import SPEAKERS
-from askance.models.vllm.tally import Tally
-from askance.models.vllm.wording import harmless
+from askance.models.vllm.engine_args import (
+    chat_template_for,
+    command_line,
+    engine_args,
+    folder_of,
+    identity_of,
+    special_tokens_of,
+    takes_pictures,
+)
+from askance.models.vllm.in_process import InProcessEngine
+from askance.models.vllm.metrics import CacheMonitor
+from askance.models.vllm.server import OwnServer, RemoteServer, ServerProcess
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.counters import Counters
-    from askance.models.local.folders import Folder
-    from askance.models.vllm.speaker import Speaker
+    from askance.models.local.folder import ModelFolder
+    from askance.models.vllm.metrics import CacheHits
 
 _log = logging.getLogger("askance")
+
+
+_NEARLY = 0.2
+"""Seconds."""
+
+
+class VLLMEngine(Protocol):
+    """What answers below a model: a server, or the engine in process."""
+
+    async def generate(self, request: ChatRequest) -> ChatResponse: ...
+
+    async def cache_hits(self) -> CacheHits | None:
+        """What its caches did since it began; None where that is not known."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(eq=False)
+class _SharedEngine:
+    """An engine that is there or is being started, how many models use it, and what of its counts was handed out."""
+
+    starting: asyncio.Task[VLLMEngine]
+    users: int = 0
+    counted: CacheHits | None = None
+
+
+class EnginePool:
+    """Engines by what they are made from: each is started once, for whoever asks first, and closed by the last.
+
+    Each belongs to the event loop that it was made on.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[Hashable, _SharedEngine] = {}
+
+    async def acquire(self, key: Hashable, make: Callable[[], Awaitable[VLLMEngine]]) -> VLLMEngine:
+        """The engine of `key`; who acquires it releases it."""
+        key = self._here(key)
+        held = self._held.get(key)
+        if held is None:
+
+            async def start() -> VLLMEngine:
+                return await make()
+
+            held = self._held[key] = _SharedEngine(asyncio.ensure_future(start()))
+        held.users += 1
+        # One who no longer waits leaves it to those who do.
+        return await asyncio.shield(held.starting)
+
+    async def release(self, key: Hashable) -> None:
+        """Closes the engine of `key` unless another model uses it."""
+        key = self._here(key)
+        held = self._held.get(key)
+        if held is None:
+            return
+        held.users -= 1
+        if held.users > 0:
+            return
+        del self._held[key]
+        # One that is nearly there is awaited: a connection that is broken off while it is made leaves a socket behind.
+        await asyncio.wait({held.starting}, timeout=_NEARLY)
+        held.starting.cancel()
+        found = (await asyncio.gather(held.starting, return_exceptions=True))[0]
+        if not isinstance(found, BaseException):
+            await found.aclose()
+
+    async def fresh_hits(self, key: Hashable) -> CacheHits | None:
+        """What the caches of `key` did since the last time: each hit is handed to one of the models that use it."""
+        held = self._held.get(self._here(key))
+        if (
+            held is None
+            or not held.starting.done()
+            or held.starting.cancelled()
+            or held.starting.exception() is not None
+        ):
+            return None
+        now = await held.starting.result().cache_hits()
+        if now is None:
+            return None
+        before, held.counted = held.counted, now
+        return now if before is None else now - before
+
+    @staticmethod
+    def _here(key: Hashable) -> Hashable:
+        return id(asyncio.get_running_loop()), key
+
+
+ENGINES = EnginePool()
+"""Those of this process."""
 
 
 class VLLMModel:
@@ -58,7 +155,7 @@ class VLLMModel:
         self.vllm = vllm or Vllm()
         self._family = family
         self._reached = reached
-        self._folder: Folder | None = None
+        self._folder: ModelFolder | None = None
         if reached is not None and self.vllm.in_process:
             raise ConfigError(
                 f"The model 'vllm:{self.source}' is to run in process and at {reached.id.endpoint}.",
@@ -66,11 +163,11 @@ class VLLMModel:
             )
         if not is_identity(self.source) and (reached is None or Path(self.source).expanduser().is_dir()):
             self._folder = folder_of(self.source, self.vllm)
-        self._marks = frozenset[str]() if self._folder is None else marks_of(self._folder)
-        self._taken: Speaker | None = None
-        self._taking: asyncio.Task[Speaker] | None = None
+        self._special_tokens = frozenset[str]() if self._folder is None else special_tokens_of(self._folder)
+        self._engine: VLLMEngine | None = None
+        self._starting: asyncio.Task[VLLMEngine] | None = None
         self._holds = False
-        self._tally = Tally(str(self.id), own=reached is None, share=self.vllm.share)
+        self._monitor = CacheMonitor(str(self.id), own=reached is None, share=self.vllm.share)
 
     @property
     def id(self) -> ModelId:
@@ -85,7 +182,7 @@ class VLLMModel:
     @property
     def capabilities(self) -> Capabilities:
         """Answers are held to any schema; whether it sees is what its configuration says."""
-        images = None if self._folder is None else sees(self._folder) or None
+        images = None if self._folder is None else takes_pictures(self._folder) or None
         return Capabilities(schema="enforced", json_object=True, images=images, seed=True, logprobs=True)
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
@@ -98,53 +195,53 @@ class VLLMModel:
             MissingExtra: vLLM is not installed.
             UsageError: only the digest of the weights is known.
         """
-        speaker = self._taken or await self._speaker()
-        response = await speaker.generate(harmless(request, self._marks))
-        self._tally.answered(request, response)
+        engine = self._engine or await self._started()
+        response = await engine.generate(without_special_tokens(request, self._special_tokens))
+        self._monitor.count(request, response)
         return response
 
     @property
     def doing(self) -> str:
         """Starting vLLM; a server that runs says no more."""
-        return f"vLLM starts with {self.source}" if self._taking is not None and self._taken is None else ""
+        return f"vLLM starts with {self.source}" if self._starting is not None and self._engine is None else ""
 
     async def counted(self) -> Counters:
         """What was asked and found so far; warns once where caches never hit although they could have."""
         await self._measure()
-        return self._tally.counters
+        return self._monitor.counters
 
     async def aclose(self) -> None:
         """Lets go of server or engine; the next question starts it again."""
-        if self._taken is not None:
+        if self._engine is not None:
             await self._measure()
-            _log.info("%s: %s.", self.source, self._tally.counters)
-        taking, self._taking, self._taken = self._taking, None, None
-        if taking is not None:
-            taking.cancel()
+            _log.info("%s: %s.", self.source, self._monitor.counters)
+        starting, self._starting, self._engine = self._starting, None, None
+        if starting is not None:
+            starting.cancel()
         if self._holds:
             self._holds = False
-            await SPEAKERS.give(self._key)
+            await ENGINES.release(self._key)
 
     def __repr__(self) -> str:
         return f"VLLMModel({self.source!r})"
 
-    async def _speaker(self) -> Speaker:
-        if self._taking is None:
-            self._taking = asyncio.ensure_future(self._take())
-            self._taking.add_done_callback(lambda done: done.cancelled() or done.exception())
-        speaker = await asyncio.shield(self._taking)
-        self._taken = speaker
-        return speaker
+    async def _started(self) -> VLLMEngine:
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._acquired())
+            self._starting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        engine = await asyncio.shield(self._starting)
+        self._engine = engine
+        return engine
 
-    async def _take(self) -> Speaker:
+    async def _acquired(self) -> VLLMEngine:
         self._holds = True
-        return await SPEAKERS.take(self._key, self._open)
+        return await ENGINES.acquire(self._key, self._start)
 
     async def _measure(self) -> None:
-        fresh = None if self._taken is None else await SPEAKERS.fresh(self._key)
+        fresh = None if self._engine is None else await ENGINES.fresh_hits(self._key)
         if fresh is not None:
-            self._tally.measured(fresh)
-        self._tally.warn()
+            self._monitor.add(fresh)
+        self._monitor.warn()
 
     @property
     def _key(self) -> object:
@@ -153,22 +250,22 @@ class VLLMModel:
         reached = None if self._reached is None else repr(self._reached)
         return place or self.source, how, reached
 
-    async def _open(self) -> Speaker:
+    async def _start(self) -> VLLMEngine:
         if self._reached is not None:
-            return await AtAddress.reached(self._reached, self.vllm)
+            return await RemoteServer.reached(self._reached, self.vllm)
         if self._folder is None:
             raise UsageError(
                 f"The model 'vllm:{self.source}' is known by the digest of its weights alone.",
                 hint="Name its folder, `vllm:FOLDER`, or a server that has it, `vllm:…@http://…`.",
             )
         spec, model = f"vllm:{self.source}", str(self.id)
-        arguments = engine_arguments(self._folder, self.vllm)
-        template = template_for(self._folder, self._family)
+        arguments = engine_args(self._folder, self.vllm)
+        template = chat_template_for(self._folder, self._family)
         if self.vllm.in_process:
-            return await Inside.started(spec, model, arguments, vllm=self.vllm, template=template)
+            return await InProcessEngine.started(spec, model, arguments, vllm=self.vllm, template=template)
         more = {} if template is None else {"chat_template": template, "chat_template_content_format": "string"}
-        line = words({**arguments, "served_model_name": model, **more})
-        return await OwnServer.started(lambda: Server(spec, line, self.vllm), model=model)
+        line = command_line({**arguments, "served_model_name": model, **more})
+        return await OwnServer.started(lambda: ServerProcess(spec, line, self.vllm), model=model)
 
 
 def from_settings(settings: ModelSettings) -> VLLMModel:

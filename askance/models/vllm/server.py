@@ -1,7 +1,8 @@
-"""A server of vLLM's that belongs to this process: started on the loopback, awaited, stopped; it outlives nobody.
+"""Servers of vLLM's: one that belongs to this process, or one at an address, both asked by OpenAI's protocol.
 
-It asks for a key that is made here, so that no other user of the machine is answered. Each process has its own servers;
-processes that are to share one name its address.
+A server of our own is started on the loopback and stopped with this process. It asks for a key that is made here, so
+that no other user of the machine is answered. Each process has its own servers; processes that are to share one name
+its address.
 """
 
 from __future__ import annotations
@@ -19,25 +20,35 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
-from askance.errors import ConfigError
-from askance.models.vllm import launch, leash
-from askance.models.vllm.options import OFFLINE
-from askance.models.vllm.troubles import address_taken, last_words, missing, not_started
+from askance.chat import ModelId
+from askance.errors import ConfigError, ModelError, ServerFault, Unreachable
+from askance.models.local.folder import is_identity
+from askance.models.openai.model import OpenAIModel, at_loopback, from_settings
+from askance.models.vllm import process
+from askance.models.vllm.engine_args import OFFLINE, folder_of, identity_of
+from askance.models.vllm.log import LOGGING_VARIABLE, last_words, not_installed, port_taken, start_error
+from askance.models.vllm.metrics import CacheHits, cache_hits, metric_samples
+from askance.models.vllm.payload import with_extensions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from askance.chat import ChatRequest, ChatResponse, JsonObject
     from askance.errors import AskanceError
-    from askance.models.settings import Vllm
+    from askance.models.settings import ModelSettings, Vllm
 
 HOST = "127.0.0.1"
 PYTHON_VARIABLE = "ASKANCE_VLLM_PYTHON"
 """Variable that names the interpreter of vLLM's environment."""
 
-STOPS_WITHIN = leash.GRACE + 4.0
+STOPS_WITHIN = process.GRACE + 4.0
 """Seconds."""
 PORTS_TRIED = 3
 """Free ports that are tried, for another may take one before the server does."""
@@ -55,8 +66,8 @@ _ENDS_WITHIN = 3.0
 _log = logging.getLogger("askance")
 
 
-class Server:
-    """A server and its process.
+class ServerProcess:
+    """A server of our own, as a process.
 
     Args:
         spec: of the model, for messages.
@@ -75,7 +86,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __repr__(self) -> str:
-        return f"Server({self.spec!r}, at {self.url!r})"
+        return f"ServerProcess({self.spec!r}, at {self.url!r})"
 
     @property
     def running(self) -> bool:
@@ -85,7 +96,7 @@ class Server:
         """Whether it ended by itself; what broke a connection a moment ago may be just about to."""
         until = time.monotonic() + _ENDS_WITHIN
         while self.running and time.monotonic() < until:
-            if await asyncio.to_thread(_answers, self.url.removesuffix("/v1") + "/health"):
+            if await asyncio.to_thread(_answers, self.url):
                 return False
             await asyncio.sleep(_POLL / 5)
         return not self.running
@@ -102,7 +113,7 @@ class Server:
             error = await self._tried()
             if error is None:
                 return
-            taken = self._vllm.port is None and address_taken(self.log())
+            taken = self._vllm.port is None and port_taken(self.log())
             await asyncio.to_thread(self.stop)
             if not taken or tried == PORTS_TRIED:
                 raise error
@@ -110,16 +121,16 @@ class Server:
     def stop(self) -> None:
         """Stops the server with all its processes; again is harmless."""
         atexit.unregister(self.stop)
-        process, self._process = self._process, None
-        if process is not None:
-            if process.stdin is not None:
+        server, self._process = self._process, None
+        if server is not None:
+            if server.stdin is not None:
                 with suppress(OSError):
-                    process.stdin.close()
+                    server.stdin.close()
             try:
-                process.wait(STOPS_WITHIN)
+                server.wait(STOPS_WITHIN)
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                server.kill()
+                server.wait()
         folder, self._folder = self._folder, None
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -138,14 +149,6 @@ class Server:
         code = None if self._process is None else self._process.poll()
         return ("" if code is None else f"exit code {code}: ") + last_words(self.log())
 
-    def metrics(self) -> str:
-        """The page of its metrics.
-
-        Raises:
-            OSError: it does not answer.
-        """
-        return page_of(self.url)
-
     async def _tried(self) -> AskanceError | None:
         """Why it did not start; None where it answers."""
         port = self._port()
@@ -153,13 +156,12 @@ class Server:
         await asyncio.to_thread(self._spawn, port)
         start = told = time.monotonic()
         while True:
-            process = self._process
-            code = -1 if process is None else process.poll()
+            code = -1 if self._process is None else self._process.poll()
             if code is not None:
-                if code == launch.ABSENT:
-                    return missing(self.spec, python_of(self._vllm))
-                return not_started(self.log(), spec=self.spec, vllm=self._vllm, code=code)
-            if await asyncio.to_thread(_answers, self.url.removesuffix("/v1") + "/health"):
+                if code == process.NOT_INSTALLED:
+                    return not_installed(self.spec, python_of(self._vllm))
+                return start_error(self.log(), spec=self.spec, vllm=self._vllm, code=code)
+            if await asyncio.to_thread(_answers, self.url):
                 _log.info("vLLM answers with %s after %.0f s.", self.spec, time.monotonic() - start)
                 return None
             now = time.monotonic()
@@ -197,12 +199,12 @@ class Server:
         self._folder = Path(tempfile.mkdtemp(prefix="askance-vllm-"))
         python = python_of(self._vllm)
         own = ["--host", HOST, "--port", str(port), "--enable-prompt-tokens-details"]
-        command = [python, launch.__file__, *self._words, *own]
+        command = [python, process.__file__, "serve", *self._words, *own]
         _log.info("Starting vLLM with %s on port %d.", self.spec, port)
         with (self._folder / "log.txt").open("wb") as out:
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, leash.__file__, *command],
+                    [sys.executable, process.__file__, "run", *command],
                     stdin=subprocess.PIPE,
                     stdout=out,
                     stderr=subprocess.STDOUT,
@@ -236,13 +238,13 @@ def python_of(vllm: Vllm) -> str:
     return str(path.absolute())
 
 
-def page_of(url: str, *, page: str = "/metrics", key: str | None = None) -> str:
+def page_of(url: str, page: str) -> str:
     """A page of a server whose address ends in `/v1`, which it stands beside; proxies are passed by.
 
     Raises:
         OSError: it does not answer.
     """
-    request = Request(url.removesuffix("/v1") + page, headers={"Authorization": f"Bearer {key}"} if key else {})
+    request = Request(url.removesuffix("/v1") + page)
     try:
         with build_opener(ProxyHandler({})).open(request, timeout=_ANSWERS_WITHIN) as reply:
             return reply.read(LARGEST_PAGE).decode("utf-8", "replace")
@@ -253,7 +255,7 @@ def page_of(url: str, *, page: str = "/metrics", key: str | None = None) -> str:
 
 def _answers(url: str) -> bool:
     try:
-        page_of(url, page="")
+        page_of(url, "/health")
     except (URLError, OSError, ValueError):
         return False
     return True
@@ -269,5 +271,179 @@ def _environment(python: str, *, key: str) -> Mapping[str, str]:
     if python != sys.executable:
         kept.pop("PYTHONPATH", None)
         kept.pop("PYTHONHOME", None)
-    kept.pop("VLLM_LOGGING_CONFIG_PATH", None)  # what it says goes into the log here
+    kept.pop(LOGGING_VARIABLE, None)  # what it says goes into the log here
     return {**kept, **OFFLINE, "VLLM_API_KEY": key, "PYTHONUNBUFFERED": "1"}
+
+
+# --- answers by a server ---
+
+RESTARTS = 1
+"""Times that a server which ended by itself is started again."""
+
+_LOCAL = frozenset({"localhost", HOST, "::1"})
+
+
+class OwnServer:
+    """A server that is started for the model, and again where it ended by itself.
+
+    Args:
+        make: makes the server, not started.
+        model: name that it serves the model by.
+    """
+
+    def __init__(self, make: Callable[[], ServerProcess], *, model: str) -> None:
+        self._make = make
+        self._model = model
+        self._server = make()
+        self._client: OpenAIModel | None = None
+        self._restarts = 0
+        self._restarting = asyncio.Lock()
+
+    @classmethod
+    async def started(cls, make: Callable[[], ServerProcess], *, model: str) -> OwnServer:
+        """A server that answers.
+
+        Raises:
+            ConfigError: it does not start.
+            MissingExtra: vLLM is not installed.
+        """
+        own = cls(make, model=model)
+        await own._start()
+        return own
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer; see `OpenAIModel.generate`."""
+        client, server = self._client, self._server
+        if client is None:
+            raise Unreachable(f"{server.spec!r} is closed.")
+        try:
+            return await client.generate(request)
+        except (Unreachable, ServerFault) as error:
+            if not await server.gone():
+                raise
+            raise await self._ended(server) from error
+
+    async def cache_hits(self) -> CacheHits | None:
+        return await _cache_hits(self._server.url)
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+        await asyncio.to_thread(self._server.stop)
+
+    async def _start(self) -> None:
+        try:
+            await self._server.start()
+        except BaseException:
+            await asyncio.to_thread(self._server.stop)
+            raise
+        self._client = at_loopback(self._model, self._server.url, key=self._server.key)
+        self._client.shape = with_extensions
+
+    async def _ended(self, server: ServerProcess) -> ModelError:
+        """The error of a call whose server is gone; the first who comes has it started again."""
+        async with self._restarting:
+            said = server.last_words() if server is self._server else ""
+            again = Unreachable(f"The vLLM server of {server.spec!r} ended and was started again.")
+            if server is not self._server:
+                return again
+            if self._restarts >= RESTARTS or self._client is None:
+                return ModelError(
+                    f"The vLLM server of {server.spec!r} ended. {said}",
+                    hint="Its last words say why; where memory ran out, read less at once (`context`, `batch`).",
+                )
+            self._restarts += 1
+            _log.warning("The vLLM server of %s ended and is started again. %s", server.spec, said)
+            await asyncio.gather(self._client.aclose(), asyncio.to_thread(server.stop))
+            self._server = self._make()
+            await self._start()
+            return again
+
+
+class RemoteServer:
+    """A server that somebody else runs, at an address."""
+
+    def __init__(self, client: OpenAIModel, address: str) -> None:
+        self._client = client
+        self._address = address
+
+    @classmethod
+    async def reached(cls, settings: ModelSettings, vllm: Vllm) -> RemoteServer:
+        """The server that `settings` name.
+
+        Raises:
+            ConfigError: it serves another model than the folder that it is named by.
+        """
+        address = v1(settings.id.endpoint or "")
+        reached = replace(settings, id=ModelId("openai", settings.id.model, address))
+        asking = from_settings(reached)
+        try:
+            listed = await asking.listed()
+        finally:
+            await asking.aclose()
+        name = _served_as(settings, listed, vllm)
+        client = from_settings(replace(reached, id=replace(reached.id, model=name)))
+        client.shape = with_extensions
+        return cls(client, address)
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer; see `OpenAIModel.generate`."""
+        return await self._client.generate(request)
+
+    async def cache_hits(self) -> CacheHits | None:
+        return await _cache_hits(self._address)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+def v1(address: str) -> str:
+    """`address` as the protocol's clients take it: where it has no path, that is `/v1`."""
+    return address if urlsplit(address).path.strip("/") else f"{address.rstrip('/')}/v1"
+
+
+def _served_as(settings: ModelSettings, listed: list[JsonObject], vllm: Vllm) -> str:
+    """The name by which the server knows the model.
+
+    Raises:
+        ConfigError: the weights that it serves are on this machine, and others than the model is named by.
+    """
+    model, by_name = settings.id.model, {str(entry.get("id")): entry for entry in listed}
+    by_weights = is_identity(model) or Path(model).expanduser().is_dir()
+    if model in by_name and not by_weights:
+        return model
+    if not by_weights or not by_name:
+        return model
+    known = settings.id.name or ""
+    local = urlsplit(settings.id.endpoint or "").hostname in _LOCAL
+    identities = {name: _identity_at(entry, vllm) if local else None for name, entry in by_name.items()}
+    same = [name for name, identity in identities.items() if identity is not None and identity == known]
+    if same or len(by_name) > 1:
+        return next(iter(same), Path(model).name)
+    name, identity = next(iter(identities.items()))
+    if identity is not None and known.startswith("vllm:") and identity != known:
+        raise ConfigError(
+            f"The server at {settings.id.endpoint} serves other weights than {model!r}: {identity!r} instead of "
+            f"{known!r}.",
+            hint="Name it by the folder that it serves, or start it with this one.",
+        )
+    return name
+
+
+def _identity_at(entry: Any, vllm: Vllm) -> str | None:
+    """The identity of the weights that a server on this machine says it serves; None where they are not found."""
+    root = entry.get("root")
+    if not isinstance(root, str) or not Path(root).is_dir():
+        return None
+    try:
+        return identity_of(folder_of(root, vllm), vllm)
+    except (ConfigError, OSError):
+        return None
+
+
+async def _cache_hits(url: str) -> CacheHits | None:
+    try:
+        return cache_hits(metric_samples(await asyncio.to_thread(page_of, url, "/metrics")))
+    except (OSError, ValueError):
+        return None

@@ -212,10 +212,10 @@ async def test_a_batch_that_does_not_fit_is_halved(
     with caplog.at_level(logging.WARNING, "askance"):
         assert await scorer.score(IMAGES[0], TEXTS) == pytest.approx(expected, abs=1e-6)
     assert [record.message.split(": ")[-1] for record in caplog.records] == [
-        "3 of its texts did not fit into memory; at most 1 are encoded at a time from now on.",
+        "a batch of 3 did not fit into memory; batches have at most 1 from now on.",
     ]
     crowd(monkeypatch, most=0)
-    with pytest.raises(OutOfMemory, match=r"has not the memory for one of its texts: DefaultCPUAllocator: not enough"):
+    with pytest.raises(OutOfMemory, match=r"memory for one text or picture: DefaultCPUAllocator: not enough"):
         await scorer.score(IMAGES[0], ["another text"])
 
 

@@ -194,11 +194,11 @@ async def test_a_batch_that_does_not_fit_is_halved(
     with caplog.at_level(logging.WARNING, logger="askance"):
         assert await ours(folder) == [pytest.approx(vector, abs=1e-6) for vector in expected]
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
-        "6 of its texts did not fit into memory; at most 3 are encoded at a time from now on.",
-        "3 of its texts did not fit into memory; at most 1 are encoded at a time from now on.",
+        "a batch of 6 did not fit into memory; batches have at most 3 from now on.",
+        "a batch of 3 did not fit into memory; batches have at most 1 from now on.",
     ]
     room = 0
-    with pytest.raises(OutOfMemory, match=r"has not the memory for one of its texts: DefaultCPUAllocator: not enough"):
+    with pytest.raises(OutOfMemory, match=r"memory for one text or picture: DefaultCPUAllocator: not enough"):
         await ours(folder)
 
 

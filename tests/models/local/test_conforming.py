@@ -45,13 +45,13 @@ async def test_conforms(check: Check, tiny: Callable[[str], Path]) -> None:
 def far_side(scene: Scene, tiny: Callable[[str], Path]) -> HFModel:
     """A model that plays `scene`."""
     model = HFModel(tiny("llama" if isinstance(scene.reply, ImagesRejected) else "llava"))
-    loaded = model._loaded().loaded  # pyright: ignore[reportPrivateUsage]
+    loaded = model._loaded().model  # pyright: ignore[reportPrivateUsage]
     if isinstance(scene.reply, ContextExceeded):
         loaded.model.config.get_text_config().max_position_embeddings = 3
         return model
     if isinstance(scene.reply, BadRequest):
         ready = model._loaded()  # pyright: ignore[reportPrivateUsage]
-        object.__setattr__(ready, "prompter", replace(ready.prompter, template=Refusing()))
+        object.__setattr__(ready, "writer", replace(ready.writer, template=Refusing()))
         return model
     text = _text(scene.reply) if isinstance(scene.reply, ChatResponse) else None
     tokens: list[int] = loaded.tokenizer(text or "", add_special_tokens=False)["input_ids"]

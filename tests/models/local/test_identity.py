@@ -10,8 +10,7 @@ from askance.errors import ConfigError, ReplayMiss, UsageError
 from askance.models import Engine, get_model, run_sync
 from askance.models.config import Config
 from askance.models.factory import named
-from askance.models.local.folders import find_folder
-from askance.models.local.identity import KEPT, identity_of
+from askance.models.local.folder import DIGEST_FILE, find_folder, identity_of
 from askance.models.settings import Local, Price
 from askance.replay import MemoryStore
 from tests.models.local.conftest import MakeFolder, safetensors
@@ -58,9 +57,9 @@ def test_digests_of_weights_are_kept_until_the_file_changes(make_folder: MakeFol
     path = make_folder()
     first = identity(path)
     file = path / "model.safetensors"
-    size, changed, digest = json.loads((path / KEPT).read_text(encoding="utf-8"))[file.name]
+    size, changed, digest = json.loads((path / DIGEST_FILE).read_text(encoding="utf-8"))[file.name]
 
-    (path / KEPT).write_text(json.dumps({file.name: [size, changed, "0" * 64]}), encoding="utf-8")
+    (path / DIGEST_FILE).write_text(json.dumps({file.name: [size, changed, "0" * 64]}), encoding="utf-8")
     trusting = identity(path)
     file.write_bytes(safetensors(b"1235"))
     os.utime(file, ns=(changed + 1, changed + 1))
@@ -73,10 +72,10 @@ def test_digests_of_weights_are_kept_until_the_file_changes(make_folder: MakeFol
 def test_a_broken_file_of_digests_is_made_anew(make_folder: MakeFolder) -> None:
     path = make_folder()
     first = identity(path)
-    (path / KEPT).write_text('{"model.safetensors": "x"}', encoding="utf-8")
+    (path / DIGEST_FILE).write_text('{"model.safetensors": "x"}', encoding="utf-8")
 
     assert identity(path) == first
-    assert len(json.loads((path / KEPT).read_text(encoding="utf-8"))["model.safetensors"]) == 3
+    assert len(json.loads((path / DIGEST_FILE).read_text(encoding="utf-8"))["model.safetensors"]) == 3
 
 
 def test_settings_name_the_weights_and_not_the_folder(make_folder: MakeFolder) -> None:

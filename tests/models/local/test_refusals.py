@@ -41,7 +41,7 @@ Tiny = Callable[[str], Path]
 
 def scores_of(model: HFModel, change: Callable[[Any, Any], Any]) -> None:
     """Has `change` made to what the model inside gives: its tokens so far and its output."""
-    inner = model._loaded().loaded.model  # pyright: ignore[reportPrivateUsage]
+    inner = model._loaded().model.model  # pyright: ignore[reportPrivateUsage]
     forward = inner.forward
 
     def changed(*values: Any, **names: Any) -> Any:
@@ -189,7 +189,8 @@ def test_weights_that_do_not_fit(tiny: Tiny, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"askance.errors.ConfigError: The model 'hf:{folder}' does not fit into memory: " in done.stderr
     assert (
-        "are free on 'cpu'. Press the weights (`bits`), take a smaller one, or see which other process" in done.stderr
+        "are free on 'cpu'. Quantize the weights (`bits`), take a smaller one, or see which other process"
+        in done.stderr
     )
 
 
@@ -231,7 +232,7 @@ async def test_a_fault_of_the_model_is_its_call_s(tiny: Tiny) -> None:
 
     scores_of(model, fail)
 
-    with pytest.raises(ModelError, match=r"failed while it wrote: ArithmeticError: no kernel$"):
+    with pytest.raises(ModelError, match=r"failed: ArithmeticError: no kernel$"):
         await model.generate(asked("What?"))
 
 
@@ -263,7 +264,7 @@ async def test_memory_is_released_with_the_model(tiny: Tiny) -> None:
     writing = asyncio.create_task(model.generate(asked("What?", sampling=Sampling(temperature=0, max_tokens=1500))))
     while not model.under_way:  # noqa: ASYNC110  # the weights are loaded in another thread
         await asyncio.sleep(0.01)
-    weights = weakref.ref(model._loaded().loaded.model)  # pyright: ignore[reportPrivateUsage]
+    weights = weakref.ref(model._loaded().model.model)  # pyright: ignore[reportPrivateUsage]
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
     await model.aclose()
@@ -310,7 +311,7 @@ SPOILT: dict[str, tuple[dict[str, Any], Local, type[Exception], str]] = {
         {},
         Local(device="meta", bits=4),
         ConfigError,
-        "pressed into 4 bits on CUDA devices and processors alone, and this is 'meta'. Leave `bits` out.",
+        "quantized to 4 bits on CUDA devices and processors only, and this is 'meta'. Leave `bits` out.",
     ),
     "attention": ({}, Local(attention="flash_attention_2"), MissingExtra, "needs a package that is not installed"),
 }

@@ -18,7 +18,7 @@ PLAYER = '''\
 """Takes the words that vLLM's server is started with, and does what `PLAY` says."""
 import http.server, json, os, sys, time
 
-words = sys.argv[2:]
+words = sys.argv[3:]
 given = dict(zip(words, words[1:]))
 play = json.loads({play!r})
 open({seen!r}, "w").write(json.dumps({{"words": words, "key": os.environ.get("VLLM_API_KEY"), "pid": os.getpid(),

@@ -12,9 +12,10 @@ from askance.errors import ConfigError, ReplayMiss
 from askance.models import Engine, get_model, run_sync
 from askance.models.config import Config
 from askance.models.factory import named
+from askance.models.local.folder import is_identity
 from askance.models.settings import Price, Vllm
 from askance.models.vllm import VLLMModel
-from askance.models.vllm.identity import folder_of, identity_of, is_identity
+from askance.models.vllm.engine_args import folder_of, identity_of
 from askance.replay import MemoryStore
 from askance.testing import Scene
 from tests.far_side import played

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.vllm.log import VARIABLE, Log
+from askance.models.vllm.log import LOGGING_VARIABLE, EngineLog
 
 
 @pytest.fixture
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in (VARIABLE, "DO_NOT_TRACK", "VLLM_NO_USAGE_STATS", "VLLM_WORKER_MULTIPROC_METHOD"):
+    for name in (LOGGING_VARIABLE, "DO_NOT_TRACK", "VLLM_NO_USAGE_STATS", "VLLM_WORKER_MULTIPROC_METHOD"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     yield
@@ -26,10 +26,10 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_what_is_said_goes_to_a_file_and_is_read_from_the_start_of_an_engine(no_variables: None) -> None:
-    first = Log.opened()
-    logging.config.dictConfig(json.loads(Path(os.environ[VARIABLE]).read_text(encoding="utf-8")))
+    first = EngineLog.opened()
+    logging.config.dictConfig(json.loads(Path(os.environ[LOGGING_VARIABLE]).read_text(encoding="utf-8")))
     logging.getLogger("vllm.engine").info("one")
-    second = Log.opened()
+    second = EngineLog.opened()
     logging.getLogger("vllm.engine").error("two")
 
     assert first.file == second.file
@@ -39,6 +39,6 @@ def test_what_is_said_goes_to_a_file_and_is_read_from_the_start_of_an_engine(no_
 
 
 def test_what_the_user_has_set_stays(no_variables: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "own.json"))
-    assert Log.opened().read() == ""
-    assert os.environ[VARIABLE] == str(tmp_path / "own.json")
+    monkeypatch.setenv(LOGGING_VARIABLE, str(tmp_path / "own.json"))
+    assert EngineLog.opened().read() == ""
+    assert os.environ[LOGGING_VARIABLE] == str(tmp_path / "own.json")

@@ -9,8 +9,7 @@ import pytest
 
 from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.models.counters import Counters
-from askance.models.vllm.metrics import Hits, hits, samples
-from askance.models.vllm.tally import Tally
+from askance.models.vllm.metrics import CacheHits, CacheMonitor, cache_hits, metric_samples
 from tests.models.local.questions import PICTURES, asked
 
 PAGE = """\
@@ -25,29 +24,29 @@ vllm:cache_config_info{block_size="16",enable_prefix_caching="True",engine="0",p
 vllm:kv_cache_usage_perc{engine="0"} NaN
 python_info{version="3"} 1.0
 """
-READ = Hits(tokens=300, tokens_hit=192, pictures=9, pictures_hit=8, block=16, shares=True)
+READ = CacheHits(tokens=300, tokens_hit=192, pictures=9, pictures_hit=8, block=16, shares=True)
 
 
 def test_a_page_of_metrics_is_read() -> None:
-    assert hits(samples(PAGE)) == READ
-    assert hits(samples("not found")) is None
+    assert cache_hits(metric_samples(PAGE)) == READ
+    assert cache_hits(metric_samples("not found")) is None
 
 
 def test_what_came_since_and_both_together() -> None:
     later = replace(READ, tokens=500, pictures=12)
-    assert later.since(READ) == replace(READ, tokens=200, tokens_hit=0, pictures=3, pictures_hit=0)
-    assert READ.and_then(later.since(READ)) == later
+    assert later - READ == replace(READ, tokens=200, tokens_hit=0, pictures=3, pictures_hit=0)
+    assert (later - READ) + READ == later
 
 
-def asked_of(tally: Tally, requests: list[ChatRequest], *, cached: int = 0, prompt: int = 200) -> None:
+def asked_of(monitor: CacheMonitor, requests: list[ChatRequest], *, cached: int = 0, prompt: int = 200) -> None:
     for request in requests:
-        tally.answered(request, ChatResponse(text="red", usage=Usage(input=prompt, output=2, cached=cached)))
+        monitor.count(request, ChatResponse(text="red", usage=Usage(input=prompt, output=2, cached=cached)))
 
 
 SAME = [asked(f"Question {number}?", *PICTURES[:1]) for number in range(6)]
 OTHERS = [asked(f"{number} is the question.") for number in range(6)]
-NONE = Hits(tokens=1200, pictures=6, block=128, shares=True)
-WARNED: dict[str, tuple[list[ChatRequest], Hits | None, bool, int, str]] = {
+NONE = CacheHits(tokens=1200, pictures=6, block=128, shares=True)
+WARNED: dict[str, tuple[list[ChatRequest], CacheHits | None, bool, int, str]] = {
     "off at an address": (
         SAME, replace(NONE, shares=False, pictures_hit=5), False, 200,
         "its prefix cache is off: start the server with --enable-prefix-caching.",
@@ -71,15 +70,20 @@ WARNED: dict[str, tuple[list[ChatRequest], Hits | None, bool, int, str]] = {
 
 @pytest.mark.parametrize(("requests", "hit", "own", "prompt", "said"), WARNED.values(), ids=WARNED)
 def test_caches_that_never_hit_are_told_once_with_a_reason(
-    requests: list[ChatRequest], hit: Hits | None, own: bool, prompt: int, said: str, caplog: pytest.LogCaptureFixture
+    requests: list[ChatRequest],
+    hit: CacheHits | None,
+    own: bool,
+    prompt: int,
+    said: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    tally = Tally("vllm:m", own=own, share=True)
-    asked_of(tally, requests, prompt=prompt)
+    monitor = CacheMonitor("vllm:m", own=own, share=True)
+    asked_of(monitor, requests, prompt=prompt)
     if hit is not None:
-        tally.measured(hit)
+        monitor.add(hit)
     with caplog.at_level(logging.WARNING, logger="askance"):
-        tally.warn()
-        tally.warn()
+        monitor.warn()
+        monitor.warn()
 
     assert len(caplog.messages) == 1
     assert caplog.messages[0].startswith("vllm:m: 0 % of ")
@@ -98,24 +102,24 @@ SILENT: dict[str, tuple[list[ChatRequest], int, bool]] = {
 def test_nothing_is_said_where_nothing_is_missing(
     requests: list[ChatRequest], cached: int, share: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tally = Tally("vllm:m", own=True, share=share)
-    asked_of(tally, requests, cached=cached)
-    tally.measured(replace(NONE, tokens_hit=cached, pictures_hit=5))
-    tally.warn()
+    monitor = CacheMonitor("vllm:m", own=True, share=share)
+    asked_of(monitor, requests, cached=cached)
+    monitor.add(replace(NONE, tokens_hit=cached, pictures_hit=5))
+    monitor.warn()
     assert caplog.messages == []
 
 
 def test_what_is_counted_for_a_run() -> None:
-    tally = Tally("vllm:m", own=True, share=True)
-    asked_of(tally, SAME, cached=64)
-    unmeasured = tally.counters
-    tally.measured(replace(NONE, tokens_hit=300, pictures_hit=5))
+    monitor = CacheMonitor("vllm:m", own=True, share=True)
+    asked_of(monitor, SAME, cached=64)
+    unmeasured = monitor.counters
+    monitor.add(replace(NONE, tokens_hit=300, pictures_hit=5))
 
     assert "found" not in unmeasured.canonical()
-    assert tally.counters.canonical() == {
+    assert monitor.counters.canonical() == {
         "answers": 6, "pictures": 6, "found": 5, "prefix_reused": 384, "prompt": 1200, "written": 12,
     }  # fmt: skip
-    assert str(tally.counters) == (
+    assert str(monitor.counters) == (
         "6 answers, 5 of 6 pictures found prepared, 384 of 1,200 prompt tokens reused, 12 tokens written"
     )
-    assert tally.counters - Counters() == tally.counters
+    assert monitor.counters - Counters() == monitor.counters

@@ -19,8 +19,8 @@ from askance.chat import ChatRequest
 from askance.errors import AskanceError, AuthError, ConfigError, MissingExtra, ModelError, Unreachable
 from askance.models.openai.model import at_loopback
 from askance.models.settings import Vllm
-from askance.models.vllm import VLLMModel, launch
-from askance.models.vllm.server import PYTHON_VARIABLE, Server
+from askance.models.vllm import VLLMModel, process
+from askance.models.vllm.server import PYTHON_VARIABLE, ServerProcess
 from tests.models.local.questions import asked
 from tests.models.vllm.conftest import MakeFolder, Player
 
@@ -82,7 +82,7 @@ async def test_two_models_of_the_same_weights_share_a_server(make_folder: MakeFo
 
 
 async def test_who_does_not_know_the_key_is_not_answered(player: Player) -> None:
-    server = Server("vllm:m", [], Vllm(python=str(player())))
+    server = ServerProcess("vllm:m", [], Vllm(python=str(player())))
     await server.start()
     stranger = at_loopback("m", server.url, key="a-guess-at-the-key")
     try:
@@ -95,7 +95,7 @@ async def test_who_does_not_know_the_key_is_not_answered(player: Player) -> None
 
 NOT_STARTED: dict[str, tuple[Json, type[AskanceError], str]] = {
     "vllm is missing": (
-        {"code": launch.ABSENT},
+        {"code": process.NOT_INSTALLED},
         MissingExtra,
         "which {python} has not installed. pip install 'askance[vllm]'",
     ),
@@ -179,7 +179,7 @@ def test_a_server_does_not_outlive_who_started_it(
     make_folder: MakeFolder, player: Player, number: signal.Signals
 ) -> None:
     folder, python = make_folder(), player()
-    process = subprocess.Popen(
+    starter = subprocess.Popen(
         [sys.executable, "-c", ORPHAN, str(folder), str(python)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -187,11 +187,11 @@ def test_a_server_does_not_outlive_who_started_it(
         # It heeds Ctrl-C even where the tests run in the background, with interrupts ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # one call, before any thread
     )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"answered\n"
+    with starter:
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == b"answered\n"
         pid = seen_by(python)["pid"]
         assert alive(pid)
-        process.send_signal(number)
-        process.wait(20)
+        starter.send_signal(number)
+        starter.wait(20)
     assert wait_until_gone(pid)

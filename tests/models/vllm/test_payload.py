@@ -12,16 +12,16 @@ from askance.chat import ChatRequest, ImagePart, Message, ResponseFormat, Sampli
 from askance.errors import BadRequest
 from askance.images import ORIGINAL
 from askance.models.image_encoder import encode
+from askance.models.local.inputs import without_special_tokens
 from askance.models.openai.chat import to_chat
-from askance.models.vllm.wording import (
+from askance.models.vllm.payload import (
+    cache_name,
     from_output,
-    harmless,
-    name_of,
     seed_of,
-    shaped,
-    to_form,
     to_messages,
     to_sampling,
+    to_structured_outputs,
+    with_extensions,
 )
 from tests.models.local.questions import PICTURES, asked
 
@@ -29,18 +29,18 @@ SCHEMA: dict[str, Any] = {"type": "object", "properties": {"colour": {"type": "s
 
 
 def sent(request: ChatRequest) -> dict[str, Any]:
-    return shaped(request, to_chat(request, encode, model="m"))
+    return with_extensions(request, to_chat(request, encode, model="m"))
 
 
 def test_pictures_have_names_that_tell_them_and_their_preparation_apart() -> None:
     parts = [part for part in asked("Which?", *PICTURES[:2]).messages[0].parts if isinstance(part, ImagePart)]
     first = parts[0]
-    names = {name_of(part) for part in (*parts, replace(first, policy=ORIGINAL))}
+    names = {cache_name(part) for part in (*parts, replace(first, policy=ORIGINAL))}
 
     assert len(names) == len(parts) + 1
-    assert name_of(replace(first, detail="low")) == name_of(first)
+    assert cache_name(replace(first, detail="low")) == cache_name(first)
     assert [part.get("uuid") for part in sent(asked("Which?", *PICTURES[:2]))["messages"][0]["content"]] == [
-        *map(name_of, parts),
+        *map(cache_name, parts),
         None,
     ]
 
@@ -64,11 +64,11 @@ def test_every_draw_has_a_seed_of_its_own() -> None:
 
 def test_marks_of_the_model_are_broken_in_words_alone() -> None:
     request = asked("Look at <image> and <|im_end|>", *PICTURES[:1])
-    made = harmless(request, {"<image>", "<|im_end|>"})
+    made = without_special_tokens(request, {"<image>", "<|im_end|>"})
 
     assert made.messages[0].text == "Look at < image> and < |im_end|>"
     assert made.images == request.images
-    assert harmless(request, ()) is request
+    assert without_special_tokens(request, ()) is request
 
 
 def test_what_the_engine_is_asked() -> None:
@@ -81,22 +81,22 @@ def test_what_the_engine_is_asked() -> None:
     (message,) = to_messages(request, ["a picture"])
 
     assert message["content"] == [
-        {"type": "image_pil", "image_pil": "a picture", "uuid": name_of(request.images[0])},
+        {"type": "image_pil", "image_pil": "a picture", "uuid": cache_name(request.images[0])},
         {"type": "text", "text": "Which?"},
     ]
     assert to_sampling(request, {"temperature": 0.7, "top_k": 20, "max_new_tokens": 5}, room=50) == {
         "temperature": 0, "top_k": 20, "repetition_penalty": 1.3, "max_tokens": 50, "seed": 3, "stop": ["END"],
         "logprobs": 2,
     }  # fmt: skip
-    assert to_form(request) == {"json": SCHEMA}
-    assert to_form(replace(request, response=ResponseFormat("json_object"))) == {"json_object": True}
-    assert to_form(replace(request, extra={"structured_outputs": {"regex": "a+"}})) == {"regex": "a+"}
-    assert to_form(asked("Which?")) is None
+    assert to_structured_outputs(request) == {"json": SCHEMA}
+    assert to_structured_outputs(replace(request, response=ResponseFormat("json_object"))) == {"json_object": True}
+    assert to_structured_outputs(replace(request, extra={"structured_outputs": {"regex": "a+"}})) == {"regex": "a+"}
+    assert to_structured_outputs(asked("Which?")) is None
 
 
 def test_what_the_engine_cannot_is_refused() -> None:
     tools = replace(asked("Which?"), tools=(ToolSpec("look", "Looks.", {}),))
-    with pytest.raises(BadRequest, match=r"^A model in process calls no tools\."):
+    with pytest.raises(BadRequest, match=r"^A model on this machine calls no tools\."):
         to_messages(tools, [])
     with pytest.raises(BadRequest, match=r"^vLLM in process has no setting 'odd'\. Known in `extra`: 'bad_words', "):
         to_sampling(replace(asked("Which?"), extra={"odd": 1}), {}, room=5)

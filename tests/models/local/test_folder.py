@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from askance.errors import ConfigError
-from askance.models.local.folders import Folder, find_folder
+from askance.models.local.folder import ModelFolder, find_folder
 from askance.models.settings import Local
 from tests.models.local.conftest import MakeFolder, safetensors
 
@@ -18,7 +18,7 @@ def test_a_folder_is_read(make_folder: MakeFolder) -> None:
 
     found = find_folder(str(path), LOCAL)
 
-    assert found == Folder(
+    assert found == ModelFolder(
         path=path, config={"model_type": "llava", "dtype": "bfloat16"}, weights=(path / "model.safetensors",)
     )
     assert (found.kind, found.dtype) == ("llava", "bfloat16")
@@ -34,7 +34,7 @@ CONFIGS: dict[str, tuple[dict[str, object], str]] = {
 
 @pytest.mark.parametrize(("config", "dtype"), CONFIGS.values(), ids=CONFIGS)
 def test_the_type_of_the_numbers(config: dict[str, object], dtype: str) -> None:
-    assert Folder(path=Path(), config=config, weights=()).dtype == dtype
+    assert ModelFolder(path=Path(), config=config, weights=()).dtype == dtype
 
 
 def test_a_name_that_was_downloaded(make_folder: MakeFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

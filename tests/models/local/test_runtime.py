@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from askance.errors import ConfigError
-from askance.models.local.memory import is_no_room, shortage
-from askance.models.local.opening import device_of, told
+from askance.models.local.runtime import device_of, is_out_of_memory, load_errors, shortage
 from askance.models.settings import Local
 
 
@@ -44,7 +43,7 @@ def test_the_device(devices: tuple[str, ...], local: Local, device: str) -> None
 REFUSED: dict[str, tuple[Any, Local, str]] = {
     "not there": (torch_with("cpu"), Local(device="cuda"), "The device 'cuda' cannot be used for 'hf:m': "),
     "wrong dtype": (torch_with("cuda", bfloat16=False), Local(), "The device 'cuda' does not compute in bfloat16."),
-    "bits": (torch_with("mps"), Local(bits=8), "into 8 bits on CUDA devices and processors alone, and this is 'mps'."),
+    "bits": (torch_with("mps"), Local(bits=8), "to 8 bits on CUDA devices and processors only, and this is 'mps'."),
 }
 
 
@@ -67,13 +66,16 @@ NO_ROOM = {
 def test_memory_that_does_not_suffice(text: str, said: str) -> None:
     error = RuntimeError(text)
 
-    assert is_no_room(error)
+    assert is_out_of_memory(error)
     assert shortage(error).startswith(said)
     assert shortage(error).endswith("are free on 'cpu'")
-    with pytest.raises(ConfigError, match=r"^The model 'hf:m' does not fit into memory: .*\. Press the"), told("hf:m"):
+    with (
+        pytest.raises(ConfigError, match=r"^The model 'hf:m' does not fit into memory: .*\. Quantize the"),
+        load_errors("hf:m"),
+    ):
         raise error
 
 
 def test_other_faults_are_no_want_of_memory() -> None:
-    assert not is_no_room(RuntimeError("size mismatch"))
-    assert is_no_room(MemoryError())
+    assert not is_out_of_memory(RuntimeError("size mismatch"))
+    assert is_out_of_memory(MemoryError())

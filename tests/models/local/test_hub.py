@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.local.candidates import MODELS, Machine, candidate_for, candidates
-from askance.models.local.fetching import bring, is_here
+from askance.models.local.hub import LIST, Machine, how_to_bring, is_downloaded, open_model_for, open_models
 
 GB = 10**9
 CHOSEN = {
@@ -22,13 +21,13 @@ CHOSEN = {
 
 @pytest.mark.parametrize(("machine", "name"), CHOSEN.values(), ids=CHOSEN)
 def test_what_a_machine_has_room_for(machine: Machine, name: str) -> None:
-    assert candidate_for(machine).name == name
+    assert open_model_for(machine).name == name
 
 
 def test_the_list_is_dated_and_orderly() -> None:
-    listed = candidates()
+    listed = open_models()
 
-    assert len(json.loads(MODELS.read_text(encoding="utf-8"))["as_of"]) == len("2026-11-21")
+    assert len(json.loads(LIST.read_text(encoding="utf-8"))["as_of"]) == len("2026-11-21")
     assert [each.bytes for each in listed] == sorted(each.bytes for each in listed)
     assert {each.license for each in listed} == {"Apache-2.0"}
     assert all(each.fits(Machine(memory=1 << 50, accelerator=1 << 50)) for each in listed)
@@ -36,7 +35,7 @@ def test_the_list_is_dated_and_orderly() -> None:
 
 
 def test_it_is_named_with_size_and_licence() -> None:
-    assert str(candidate_for(Machine(memory=8 * GB))) == (
+    assert str(open_model_for(Machine(memory=8 * GB))) == (
         "HuggingFaceTB/SmolVLM-500M-Instruct (500 million parameters, 1.0 GB, Apache-2.0)"
     )
     assert str(Machine(memory=8 * GB)) == "8 GB of memory and no accelerator"
@@ -50,5 +49,5 @@ def test_this_machine_has_memory() -> None:
 def test_what_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
 
-    assert not is_here("HuggingFaceTB/SmolVLM-256M-Instruct")
-    assert "`hf download a/b --local-dir FOLDER`" in bring("a/b")
+    assert not is_downloaded("HuggingFaceTB/SmolVLM-256M-Instruct")
+    assert "`hf download a/b --local-dir FOLDER`" in how_to_bring("a/b")

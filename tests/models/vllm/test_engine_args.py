@@ -11,8 +11,13 @@ from askance.errors import ConfigError
 from askance.models import get_model
 from askance.models.config import Config
 from askance.models.settings import Vllm
-from askance.models.vllm.identity import folder_of
-from askance.models.vllm.options import engine_arguments, marks_of, template_for, words
+from askance.models.vllm.engine_args import (
+    chat_template_for,
+    command_line,
+    engine_args,
+    folder_of,
+    special_tokens_of,
+)
 from tests.models.vllm.conftest import MakeFolder
 
 
@@ -20,7 +25,7 @@ def test_arguments_by_the_engines_own_names(make_folder: MakeFolder) -> None:
     vllm = Vllm(context=512, cache=0.5, memory=0.4, devices=2, batch=4, share=False, engine={"enforce_eager": True})
     folder = folder_of(str(make_folder()), vllm)
 
-    assert engine_arguments(folder, vllm) == {
+    assert engine_args(folder, vllm) == {
         "model": str(folder.path.resolve()),
         "dtype": "bfloat16",
         "enable_prefix_caching": False,
@@ -37,7 +42,7 @@ def test_arguments_by_the_engines_own_names(make_folder: MakeFolder) -> None:
 
 def test_arguments_as_words_of_a_command_line() -> None:
     given = {"max_model_len": 512, "enforce_eager": True, "enable_prefix_caching": False, "a": {"b": 1}, "c": ["d", 2]}
-    assert words(given) == [
+    assert command_line(given) == [
         "--max-model-len", "512", "--enforce-eager", "--no-enable-prefix-caching", "--a", '{"b": 1}', "--c", "d", "2",
     ]  # fmt: skip
 
@@ -48,7 +53,7 @@ def test_a_model_without_a_template_gets_its_familys_form(make_folder: MakeFolde
     own = json.dumps({"chat_template": "{{ messages }}"}).encode()
     templated = folder_of(str(make_folder("own", tokenizer_config__json=own)), Vllm())
 
-    template = template_for(bare, None)
+    template = chat_template_for(bare, None)
     assert template is not None
     text = (
         Environment(autoescape=False)
@@ -56,13 +61,13 @@ def test_a_model_without_a_template_gets_its_familys_form(make_folder: MakeFolde
         .render(messages=[{"role": "user", "content": "<image>\nWhat?"}], bos_token="<s>", eos_token="</s>")
     )
     assert text == "<s>USER: <image>\nWhat? ASSISTANT:"
-    assert template_for(templated, None) is None
+    assert chat_template_for(templated, None) is None
 
 
 def test_marks_are_read_from_the_tokenizer(make_folder: MakeFolder) -> None:
     tokenizer = {"added_tokens": [{"content": "<image>", "special": True}, {"content": "word", "special": False}]}
     folder = folder_of(str(make_folder(tokenizer__json=json.dumps(tokenizer).encode())), Vllm())
-    assert marks_of(folder) == {"<image>"}
+    assert special_tokens_of(folder) == {"<image>"}
 
 
 @pytest.mark.parametrize("value", [{"odd": 1}, {"port": 70_000}, {"memory": 2}, "fast"], ids=str)

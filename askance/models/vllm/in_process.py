@@ -1,6 +1,6 @@
-"""Answers by vLLM's engine in this environment: no server, no HTTP, pictures as they are.
+"""vLLM's engine in this environment: no server, no HTTP, pictures as they are.
 
-The engine has a process of its own, which a guard ends where this one is killed.
+The engine has processes of its own; a guard ends them where this one is killed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, BadRequest, ModelError, ServerFault
-from askance.images import Image
+from askance.models.local.inputs import decoded
 from askance.models.vendor_errors import ErrorContext, ErrorDetails, error_of, one_line
-from askance.models.vllm import guard, launch
-from askance.models.vllm.log import Log
-from askance.models.vllm.metrics import Hits, hits
-from askance.models.vllm.troubles import last_words, missing, not_started
-from askance.models.vllm.wording import from_output, to_form, to_messages, to_sampling
+from askance.models.vllm import process
+from askance.models.vllm.log import EngineLog, last_words, not_installed, start_error
+from askance.models.vllm.metrics import CacheHits, cache_hits
+from askance.models.vllm.payload import from_output, to_messages, to_sampling, to_structured_outputs
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, JsonObject
@@ -34,48 +33,52 @@ _BAD = ("VLLMClientError", "GracefulHTTPError", "ValueError", "TypeError")
 """Names of the classes, in an error's ancestry, that say that the request is at fault."""
 
 
-class Inside:
-    """The engine, once it is there.
+class InProcessEngine:
+    """vLLM's engine, ready to answer.
 
     Args:
         spec: of the model, for messages.
         model: its name in answers.
         engine: vLLM's `AsyncLLM`.
         template: chat template where the model brings none.
-        log: what the engine says.
+        log: of the engine.
         pids: of its processes.
     """
 
-    def __init__(self, spec: str, model: str, engine: Any, *, template: str | None, log: Log, pids: list[int]) -> None:
+    def __init__(
+        self, spec: str, model: str, engine: Any, *, template: str | None, log: EngineLog, pids: list[int]
+    ) -> None:
         self._spec = spec
         self._model = model
         self._engine: Any = engine
         self._template = template
         self._log = log
         self._numbers = count()
-        self._own: Mapping[str, Any] = engine.model_config.get_diff_sampling_param()
-        self._guard = _guarded(pids)
+        self._defaults: Mapping[str, Any] = engine.model_config.get_diff_sampling_param()
+        self._guard = _guard(pids)
         atexit.register(self._stop)
 
     @classmethod
-    async def started(cls, spec: str, model: str, arguments: JsonObject, *, vllm: Vllm, template: str | None) -> Inside:
+    async def started(
+        cls, spec: str, model: str, arguments: JsonObject, *, vllm: Vllm, template: str | None
+    ) -> InProcessEngine:
         """The engine, its weights loaded.
 
         Raises:
             ConfigError: it does not start.
             MissingExtra: vLLM is not installed.
         """
-        log = Log.opened()
+        log = EngineLog.opened()
         before = {child.pid for child in multiprocessing.active_children()}
         try:
             engine = await asyncio.to_thread(_engine, arguments)
         except ImportError as error:
             if error.name == "vllm":
-                raise missing(spec, sys.executable) from error
-            raise not_started(str(error), spec=spec, vllm=vllm) from error
+                raise not_installed(spec, sys.executable) from error
+            raise start_error(str(error), spec=spec, vllm=vllm) from error
         except Exception as error:
             said = f"{log.read()}\n{type(error).__name__}: {error}"
-            raise not_started(said, spec=spec, vllm=vllm) from error
+            raise start_error(said, spec=spec, vllm=vllm) from error
         pids = [child.pid for child in multiprocessing.active_children() if child.pid and child.pid not in before]
         return cls(spec, model, engine, template=template, log=log, pids=pids)
 
@@ -86,11 +89,12 @@ class Inside:
             CallError: the call ended without an answer.
             BadImage: a picture cannot be used.
         """
-        pictures = await asyncio.to_thread(_pictures, request) if request.images else []
+        pictures = await asyncio.to_thread(decoded, request) if request.images else []
         messages = to_messages(request, pictures)
-        with self._translated(pictures=bool(pictures)):
+        with self._errors(pictures=bool(pictures)):
             prompt = await self._prompt(request, messages)
-            params = self._params(request, room=self._engine.model_config.max_model_len - _length(prompt))
+            read = len(prompt.get("prompt_token_ids") or ())
+            params = self._params(request, room=self._engine.model_config.max_model_len - read)
             output: Any = None
             async for latest in self._engine.generate(prompt, params, f"askance-{next(self._numbers)}"):
                 output = latest
@@ -98,11 +102,11 @@ class Inside:
             output, model=self._model, pictures=_picture_tokens(prompt), wanted=request.sampling.logprobs
         )
 
-    async def measured(self) -> Hits | None:
+    async def cache_hits(self) -> CacheHits | None:
         await self._engine.do_log_stats()
         reader: Any = import_module("vllm.v1.metrics.reader")
         snapshot = [(found.name.removeprefix("vllm:"), found) for found in reader.get_metrics_snapshot()]
-        return hits([(name, found.labels, found.value) for name, found in snapshot if hasattr(found, "value")])
+        return cache_hits([(name, found.labels, found.value) for name, found in snapshot if hasattr(found, "value")])
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._stop)
@@ -116,10 +120,10 @@ class Inside:
         # It shuts itself down once more as it is deleted, which fails where the interpreter ends.
         engine.shutdown = _nothing
         with suppress(OSError):
-            self._guard.communicate(b"\n", timeout=guard.GRACE)
+            self._guard.communicate(b"\n", timeout=process.GRACE)
 
     async def _prompt(self, request: ChatRequest, messages: list[JsonObject]) -> Any:
-        """The request as the engine reads it, by vLLM's own way from turns to tokens, which its server goes too."""
+        """The request as the engine reads it: vLLM makes tokens of the turns as its server does."""
         params: Any = import_module("vllm.renderers.params")
         more = {"add_generation_prompt": True, **request.extra.get("chat_template_kwargs", {})}
         form = "auto" if self._template is None else "string"
@@ -131,13 +135,13 @@ class Inside:
 
     def _params(self, request: ChatRequest, *, room: int) -> Any:
         sampling: Any = import_module("vllm.sampling_params")
-        form = to_form(request)
+        form = to_structured_outputs(request)
         held = {} if form is None else {"structured_outputs": sampling.StructuredOutputsParams(**form)}
         kind = sampling.RequestOutputKind.FINAL_ONLY
-        return sampling.SamplingParams(**to_sampling(request, self._own, room=room), **held, output_kind=kind)
+        return sampling.SamplingParams(**to_sampling(request, self._defaults, room=room), **held, output_kind=kind)
 
     @contextmanager
-    def _translated(self, *, pictures: bool) -> Generator[None]:
+    def _errors(self, *, pictures: bool) -> Generator[None]:
         """Turns what vLLM raises inside into a `CallError`, with the cause chained."""
         try:
             yield
@@ -162,24 +166,15 @@ def _nothing(*_: object) -> None:
 
 def _engine(arguments: JsonObject) -> Any:
     vllm: Any = import_module("vllm")
-    own = launch.OWN if launch.for_the_processor() else {}
+    own = process.CPU_ARGS if process.is_cpu_build() else {}
     asynchronous: Any = import_module("vllm.v1.engine.async_llm")
     return asynchronous.AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**(_QUIET | own | arguments)))
 
 
-def _guarded(pids: list[int]) -> subprocess.Popen[bytes]:
+def _guard(pids: list[int]) -> subprocess.Popen[bytes]:
     """A process that ends `pids` where this one is gone without a word."""
-    command = [sys.executable, guard.__file__, *map(str, pids)]
+    command = [sys.executable, process.__file__, "guard", *map(str, pids)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-
-
-def _pictures(request: ChatRequest) -> list[Any]:
-    prepared = [part.image.prepare(part.policy) for part in request.images]
-    return [Image.from_bytes(each.data).open().convert("RGB") for each in prepared]
-
-
-def _length(prompt: Any) -> int:
-    return len(prompt.get("prompt_token_ids") or ())
 
 
 def _picture_tokens(prompt: Any) -> int | None:

@@ -15,8 +15,8 @@ import pytest
 from askance.chat import ResponseFormat, Sampling
 from askance.models import Engine, get_model
 from askance.models.local import HFModel
-from askance.models.local.drawing import draw
-from askance.models.local.rows import Choice
+from askance.models.local.inputs import SamplingParams
+from askance.models.local.sampler import draw
 from askance.models.settings import Local
 from askance.replay import MemoryStore
 from tests.models.local.questions import PICTURES, SHARED, asked
@@ -94,7 +94,7 @@ async def test_an_answer_ends_at_its_limit(tiny: Tiny) -> None:
 
 async def test_half_a_character_at_the_limit_is_not_said(tiny: Tiny) -> None:
     model = HFModel(tiny("llama"))
-    loaded = model._loaded().loaded  # pyright: ignore[reportPrivateUsage]
+    loaded = model._loaded().model  # pyright: ignore[reportPrivateUsage]
     tokens: list[int] = loaded.tokenizer("\u05e2", add_special_tokens=False)["input_ids"]
     forward = loaded.model.forward
 
@@ -146,17 +146,17 @@ async def test_the_chosen_token_alone_is_told(tiny: Tiny) -> None:
 
 
 CHOICES = {
-    "greedy where one is sure": (Choice(temperature=0.01), {2}),
-    "top k": (Choice(temperature=5, top_k=2), {0, 2}),
-    "top p": (Choice(temperature=1, top_p=0.6), {2}),
-    "top p takes the one that reaches it": (Choice(temperature=1, top_p=0.8), {0, 2}),
-    "min p": (Choice(temperature=1, min_p=0.3), {0, 2}),
-    "all": (Choice(temperature=5), {0, 1, 2}),
+    "greedy where one is sure": (SamplingParams(temperature=0.01), {2}),
+    "top k": (SamplingParams(temperature=5, top_k=2), {0, 2}),
+    "top p": (SamplingParams(temperature=1, top_p=0.6), {2}),
+    "top p takes the one that reaches it": (SamplingParams(temperature=1, top_p=0.8), {0, 2}),
+    "min p": (SamplingParams(temperature=1, min_p=0.3), {0, 2}),
+    "all": (SamplingParams(temperature=5), {0, 1, 2}),
 }
 
 
 @pytest.mark.parametrize(("choice", "tokens"), CHOICES.values(), ids=CHOICES)
-def test_what_can_be_drawn(choice: Choice, tokens: set[int]) -> None:
+def test_what_can_be_drawn(choice: SamplingParams, tokens: set[int]) -> None:
     scores = torch.tensor([0.25, 0.1, 0.65]).log()
     generator = torch.Generator().manual_seed(0)
 
@@ -166,7 +166,7 @@ def test_what_can_be_drawn(choice: Choice, tokens: set[int]) -> None:
 def test_draws_follow_the_odds() -> None:
     scores = torch.tensor([0.25, 0.1, 0.65]).log()
     generator = torch.Generator().manual_seed(0)
-    drawn = [draw(scores, Choice(temperature=1), torch=torch, generator=generator) for _ in range(4000)]
+    drawn = [draw(scores, SamplingParams(temperature=1), torch=torch, generator=generator) for _ in range(4000)]
 
     assert [drawn.count(token) / 4000 for token in range(3)] == pytest.approx([0.25, 0.1, 0.65], abs=0.03)
 

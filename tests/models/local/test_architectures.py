@@ -8,13 +8,19 @@ from jinja2 import Environment
 
 from askance.chat import ImagePart, Message, TextPart, ToolSpec
 from askance.errors import BadRequest
-from askance.models.local.forms import FORMS, FormName, chat_template, written
-from askance.models.local.kinds import KINDS, OTHER_EYES, Kind, kind_of
-from askance.models.local.prompting import Prompter
+from askance.models.local.architectures import (
+    ARCHITECTURES,
+    FORMATS,
+    OTHER_VISION,
+    Architecture,
+    FormatName,
+    architecture_of,
+)
+from askance.models.local.inputs import PromptWriter
 from tests.models.local.questions import PICTURES, asked
 
 SYSTEM, QUESTION, ANSWER, AGAIN = "Be brief.", "What?", "A cup.", "Why?"
-WRITTEN: dict[FormName, tuple[str, str]] = {
+WRITTEN: dict[FormatName, tuple[str, str]] = {
     "chatml": (
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n<image>What?<|im_end|>\n<|im_start|>assistant\n",
         "A cup.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n",
@@ -48,29 +54,31 @@ def conversation(*, pictures: bool) -> list[Message]:
     ]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_what_stands_around_the_words(form: FormName) -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_stands_around_the_words(form: FormatName) -> None:
     turns = conversation(pictures=True)
     first, then = WRITTEN[form]
 
-    assert written(turns[:2], form, picture="<image>", end="</s>") == first
-    assert written(turns, form, picture="<image>", end="</s>") == first + then
+    assert FORMATS[form].render(turns[:2], picture="<image>", end="</s>") == first
+    assert FORMATS[form].render(turns, picture="<image>", end="</s>") == first + then
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("turns", [conversation(pictures=False), conversation(pictures=False)[1:]], ids=len)
-def test_a_form_as_a_chat_template_writes_the_same(form: FormName, turns: list[Message]) -> None:
-    template = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False).from_string(chat_template(form))
+def test_a_form_as_a_chat_template_writes_the_same(form: FormatName, turns: list[Message]) -> None:
+    template = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False).from_string(
+        FORMATS[form].chat_template()
+    )
 
     text = template.render(messages=[{"role": each.role, "content": each.text} for each in turns], eos_token="</s>")
 
-    assert text == written(turns, form, picture="", end="</s>")
+    assert text == FORMATS[form].render(turns, picture="", end="</s>")
 
 
 def test_a_prompt_is_written_in_the_form_once() -> None:
-    prompter = Prompter(template=None, form="turns", sees=True, picture="<image>", end="</s>")
+    writer = PromptWriter(template=None, form=FORMATS["turns"], sees=True, picture="<image>", end="</s>")
 
-    assert prompter.text(asked("What?", PICTURES[0], system="Be brief.")) == WRITTEN["turns"][0]
+    assert writer.text(asked("What?", PICTURES[0], system="Be brief.")) == WRITTEN["turns"][0]
 
 
 FOUND = {
@@ -85,19 +93,19 @@ FOUND = {
 
 @pytest.mark.parametrize(("model_type", "family", "sees", "title"), FOUND.values(), ids=FOUND)
 def test_families_by_architecture_and_wording(model_type: str, family: str | None, sees: bool, title: str) -> None:
-    assert kind_of(model_type, family=family, sees=sees).title == title
+    assert architecture_of(model_type, family=family, sees=sees).title == title
 
 
 def test_an_architecture_is_of_one_family() -> None:
-    types = [each for kind in KINDS for each in kind.types]
+    types = [each for kind in ARCHITECTURES for each in kind.types]
 
     assert len(types) == len(set(types))
 
 
-def cells(kind: Kind) -> str:
+def cells(kind: Architecture) -> str:
     """A row of the table in the docs."""
     types = ", ".join(f"`{each}`" for each in kind.types) or "—"
-    form = FORMS[kind.form]
+    form = FORMATS[kind.form]
     mark = f"`{kind.before}{kind.mark}{kind.behind}`".replace("|", "\\|") if kind.mark else "—"
     around = "the words alone" if kind.form == "plain" else "`" + _one_line(form.user, form.ask, mark=kind.mark) + "`"
     words = {"once": "computed once", "each": "for each question anew", "none": "none"}[kind.pictures]
@@ -112,7 +120,7 @@ def _one_line(user: str, ask: str, *, mark: str) -> str:
 def test_the_docs_show_the_same_table() -> None:
     page = (Path(__file__).parents[3] / "docs" / "local.md").read_text(encoding="utf-8")
 
-    for kind in (*KINDS, OTHER_EYES):
+    for kind in (*ARCHITECTURES, OTHER_VISION):
         assert cells(kind) in page
 
 
@@ -144,15 +152,17 @@ TEMPLATES = {
 
 @pytest.mark.parametrize(("template", "text"), TEMPLATES.values(), ids=TEMPLATES)
 def test_no_word_of_the_system_is_lost(template: Template, text: str) -> None:
-    prompter = Prompter(template=template, form="plain", sees=True)
+    writer = PromptWriter(template=template, form=FORMATS["plain"], sees=True)
 
-    assert prompter.text(asked("What?", PICTURES[0], system="Be brief.")) == text
+    assert writer.text(asked("What?", PICTURES[0], system="Be brief.")) == text
 
 
 def test_words_forge_neither_pictures_nor_turns() -> None:
-    prompter = Prompter(template=Template(), form="plain", sees=False, marks={"<image>", "<|im_end|>", "a"})
+    writer = PromptWriter(
+        template=Template(), form=FORMATS["plain"], sees=False, special_tokens={"<image>", "<|im_end|>", "a"}
+    )
 
-    text = prompter.text(asked("It reads <image><|im_end|> and half \ud800."))
+    text = writer.text(asked("It reads <image><|im_end|> and half \ud800."))
 
     assert text == "[user: It reads < image>< |im_end|> and half ?.]"
 
@@ -161,7 +171,7 @@ def test_tools_are_refused() -> None:
     request = asked("What?", tools=(ToolSpec("look", "Looks.", {"type": "object"}),))
 
     with pytest.raises(BadRequest, match=r"^A model on this machine calls no tools\. Ask without them\.$"):
-        Prompter(template=None, form="plain", sees=False).text(request)
+        PromptWriter(template=None, form=FORMATS["plain"], sees=False).text(request)
 
 
 def test_what_a_template_refuses_is_said() -> None:
@@ -173,4 +183,4 @@ def test_what_a_template_refuses_is_said() -> None:
     with pytest.raises(
         BadRequest, match=r"refuses these turns: Conversation roles must alternate\. Edit the prompt so that"
     ):
-        Prompter(template=Never(), form="plain", sees=False).text(asked("What?"))
+        PromptWriter(template=Never(), form=FORMATS["plain"], sees=False).text(asked("What?"))

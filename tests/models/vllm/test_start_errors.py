@@ -6,7 +6,7 @@ import pytest
 
 from askance.errors import ConfigError
 from askance.models.settings import Vllm
-from askance.models.vllm.troubles import address_taken, last_words, not_started
+from askance.models.vllm.log import last_words, port_taken, start_error
 
 SAID: dict[str, tuple[str, str, str]] = {
     "something else runs on the device": (
@@ -81,13 +81,13 @@ SAID: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize(("log", "means", "hint"), SAID.values(), ids=SAID)
 def test_a_known_trouble_is_named_with_the_way_out(log: str, means: str, hint: str) -> None:
     lines = f"(EngineCore pid=7) INFO 11-21 10:00:00 [core.py:1] Starting\n(EngineCore pid=7) ERROR {log}\nbye"
-    error = not_started(lines, spec="vllm:m", vllm=Vllm(), code=1)
+    error = start_error(lines, spec="vllm:m", vllm=Vllm(), code=1)
 
     assert isinstance(error, ConfigError)
     assert error.message.startswith("vLLM did not start with 'vllm:m': ")
     assert means in error.message
     assert hint in (error.hint or "")
-    assert address_taken(lines) == ("Address already" in log)
+    assert port_taken(lines) == ("Address already" in log)
 
 
 LOG = """\
@@ -101,7 +101,7 @@ KeyError: 'odd'
 
 
 def test_an_unknown_trouble_is_told_by_the_end_of_the_log() -> None:
-    error = not_started(LOG, spec="vllm:m", vllm=Vllm(), code=1)
+    error = start_error(LOG, spec="vllm:m", vllm=Vllm(), code=1)
     assert error.message == (
         "vLLM did not start with 'vllm:m' (exit code 1). The end of its log: KeyError: 'odd' | Starting | Shutting down"
     )

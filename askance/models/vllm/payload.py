@@ -1,20 +1,18 @@
-"""From a request to what vLLM takes, where that is more than the protocol has; and from its outputs to a response.
+"""From a request to what vLLM takes beyond OpenAI's protocol, and from its outputs to a response. Pure functions.
 
-Pictures carry a name by which vLLM's caches know them, so that it neither hashes nor prepares one again for the next
-question. Pure functions.
+Pictures carry a name by which vLLM's caches know them: for the next question it neither hashes nor prepares one again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse, ImagePart, Message, TextPart, Usage, canonical_json
 from askance.errors import BadRequest
-from askance.models.local.prompting import broken
-from askance.models.local.rows import MOST_TOKENS
+from askance.models.local import inputs
+from askance.models.local.inputs import MAX_TOKENS, refuse_tools
 from askance.models.replies import finish_of, split_thinking
 
 if TYPE_CHECKING:
@@ -30,40 +28,25 @@ EXTRAS = SAMPLED | {"chat_template_kwargs", "structured_outputs"}
 """Provider extras that are understood in process; a server is sent whatever is given."""
 
 
-def name_of(part: ImagePart) -> str:
+def cache_name(part: ImagePart) -> str:
     """What a picture as it is sent is known by: its source and how it is prepared."""
     return sha256(f"{part.image.sha256}\n{canonical_json(part.policy.canonical())}".encode()).hexdigest()
 
 
-def harmless(request: ChatRequest, marks: Collection[str]) -> ChatRequest:
-    """`request` with every mark of the model's own in its words broken: text forges neither pictures nor turns."""
-    if not marks:
-        return request
-    messages = tuple(replace(message, parts=tuple(_harmless(message, marks))) for message in request.messages)
-    return request if messages == request.messages else replace(request, messages=messages)
-
-
-def _harmless(message: Message, marks: Collection[str]) -> list[TextPart | ImagePart]:
-    return [TextPart(broken(part.text, marks)) if isinstance(part, TextPart) else part for part in message.parts]
-
-
 def seed_of(request: ChatRequest) -> int | None:
-    """The caller's seed; later draws have one each that is made from it, so that they differ and can be had again."""
-    seed = request.sampling.seed
-    if seed is None or not request.draw:
-        return seed
-    return int.from_bytes(sha256(f"{seed} {request.draw}".encode()).digest()[:8], "big") >> 1
+    """The caller's seed for the first draw, and one made from it for each later draw."""
+    return inputs.seed_of(request) if request.draw else request.sampling.seed
 
 
-def shaped(request: ChatRequest, body: JsonObject) -> JsonObject:
+def with_extensions(request: ChatRequest, body: JsonObject) -> JsonObject:
     """A body of chat completions with what vLLM takes besides: names of pictures, a limit, the seed of the draw."""
     for message, form in zip(request.messages, body["messages"], strict=True):
         if isinstance(form["content"], list):
             for part, sent in zip(message.parts, form["content"], strict=True):
                 if isinstance(part, ImagePart):
-                    sent["uuid"] = name_of(part)
+                    sent["uuid"] = cache_name(part)
     if not {"max_tokens", "max_completion_tokens"} & body.keys():
-        body["max_tokens"] = MOST_TOKENS
+        body["max_tokens"] = MAX_TOKENS
     if (seed := seed_of(request)) is not None:
         body["seed"] = seed
     return body
@@ -75,8 +58,7 @@ def to_messages(request: ChatRequest, pictures: Sequence[Any]) -> list[JsonObjec
     Raises:
         BadRequest: it asks for tools.
     """
-    if request.tools or any(message.tool_calls or message.role == "tool" for message in request.messages):
-        raise BadRequest("A model in process calls no tools.", hint="Ask without them, or of a server.")
+    refuse_tools(request, hint="Ask without them, or ask a server.")
     left = iter(pictures)
     return [{"role": message.role, "content": _content(message, left)} for message in request.messages]
 
@@ -87,17 +69,17 @@ def _content(message: Message, pictures: Any) -> str | list[JsonObject]:
     return [
         {"type": "text", "text": part.text}
         if isinstance(part, TextPart)
-        else {"type": "image_pil", "image_pil": next(pictures), "uuid": name_of(part)}
+        else {"type": "image_pil", "image_pil": next(pictures), "uuid": cache_name(part)}
         for part in message.parts
     ]
 
 
-def to_sampling(request: ChatRequest, own: Mapping[str, Any], *, room: int) -> JsonObject:
-    """Arguments of vLLM's `SamplingParams`, but for what holds the answer to a form.
+def to_sampling(request: ChatRequest, defaults: Mapping[str, Any], *, room: int) -> JsonObject:
+    """Arguments of vLLM's `SamplingParams`, but for `structured_outputs`.
 
     Args:
         request: what is asked.
-        own: how the model's authors have it sampled, where the request leaves that open.
+        defaults: how the model's authors have it sampled, where the request leaves that open.
         room: tokens that the context has left.
 
     Raises:
@@ -111,9 +93,9 @@ def to_sampling(request: ChatRequest, own: Mapping[str, Any], *, room: int) -> J
         )
     sampling = request.sampling
     given: JsonObject = {
-        **{name: value for name, value in own.items() if name in SAMPLED | {"temperature", "top_p"}},
+        **{name: value for name, value in defaults.items() if name in SAMPLED | {"temperature", "top_p"}},
         **{name: request.extra[name] for name in SAMPLED & request.extra.keys()},
-        "max_tokens": max(1, min(sampling.max_tokens or MOST_TOKENS, room)),
+        "max_tokens": max(1, min(sampling.max_tokens or MAX_TOKENS, room)),
     }
     if "logit_bias" in given:
         # JSON has no other keys than texts.
@@ -130,7 +112,7 @@ def to_sampling(request: ChatRequest, own: Mapping[str, Any], *, room: int) -> J
     return given
 
 
-def to_form(request: ChatRequest) -> JsonObject | None:
+def to_structured_outputs(request: ChatRequest) -> JsonObject | None:
     """Arguments of vLLM's `StructuredOutputsParams`; None where the answer is free."""
     form = request.response
     if "structured_outputs" in request.extra:
@@ -146,8 +128,8 @@ def from_output(output: Any, *, model: str, pictures: int | None = None, wanted:
     Args:
         output: vLLM's `RequestOutput`.
         model: name of the model.
-        pictures: tokens that stand for pictures.
-        wanted: alternatives a token that were asked for.
+        pictures: how many tokens stand for pictures.
+        wanted: how many alternatives of each token were asked for.
     """
     written = output.outputs[0]
     thinking, text = split_thinking(written.text)

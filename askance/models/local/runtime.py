@@ -1,0 +1,314 @@
+"""What every model that torch runs on this machine needs: packages, a device, weights, memory, errors in words."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from askance.errors import AskanceError, ConfigError, MissingExtra, ModelError, OutOfMemory
+
+if TYPE_CHECKING:
+    from askance.models.local.folder import ModelFolder
+    from askance.models.settings import Local
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+EXTRA = "pip install 'askance[local]'"
+
+_log = logging.getLogger("askance")
+
+
+def packages(spec: str) -> tuple[Any, Any]:
+    """Torch and transformers, for the model `spec`.
+
+    Raises:
+        MissingExtra: one of them is not installed.
+    """
+    try:
+        return import_module("torch"), import_module("transformers")
+    except ImportError as error:
+        raise MissingExtra(
+            f"The model {spec!r} needs torch and transformers, and {error.name} is not installed.", hint=EXTRA
+        ) from error
+
+
+def device_of(torch: Any, local: Local, *, dtype: str, spec: str) -> str:
+    """The name of the device that `local` asks for.
+
+    Raises:
+        ConfigError: there is no such device, or it does not compute in this type.
+    """
+    wanted = local.device
+    if wanted == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=wanted)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch built without CUDA asserts it
+        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        raise ConfigError(
+            f"The device {wanted!r} cannot be used for {spec!r}: {reason}.", hint='Try `device = "cpu"`.'
+        ) from error
+    if wanted.startswith("cuda") and dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
+        raise ConfigError(f"The device {wanted!r} does not compute in bfloat16.", hint='Set `dtype = "float16"`.')
+    if local.bits is not None and not wanted.startswith(("cpu", "cuda")):
+        raise ConfigError(
+            f"Weights can be quantized to {local.bits} bits on CUDA devices and processors only, and this is "
+            f"{wanted!r}.",
+            hint="Leave `bits` out.",
+        )
+    return wanted
+
+
+def tokenizable(text: str) -> str:
+    """`text` as a tokenizer takes it: half a surrogate pair, which has no form in UTF-8, is a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def on_device(inputs: Mapping[str, Any], device: Any, dtype: Any) -> dict[str, Any]:
+    """Tensors on `device`; those of floating-point numbers, pixels above all, in `dtype`."""
+    return {
+        name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
+        for name, value in inputs.items()
+    }
+
+
+# --- weights ---
+
+
+def load_weights(kind: Any, folder: ModelFolder, local: Local, *, dtype: Any, **more: Any) -> Any:
+    """The model in `folder`, loaded by `kind`, one of the `Auto…` classes of transformers, without any download.
+
+    Args:
+        kind: the class.
+        folder: with its weights.
+        local: whether pickle files are read and code is run.
+        dtype: type of torch that the weights are held in.
+        more: further arguments of `from_pretrained`.
+
+    Raises:
+        ValueError: weights are missing or of another shape; transformers would draw them at random.
+    """
+    model, report = kind.from_pretrained(
+        folder.path,
+        dtype=dtype,
+        use_safetensors=None if local.pickled else True,
+        output_loading_info=True,
+        **offline(local),
+        **more,
+    )
+    missing = sorted(report.get("missing_keys") or ())
+    if missing:
+        msg = f"its files lack {len(missing)} of its weights, such as {missing[0]}"
+        raise ValueError(msg)
+    if report.get("mismatched_keys"):
+        msg = "weights in its files have other shapes than its configuration says"
+        raise ValueError(msg)
+    return model
+
+
+def offline(local: Local) -> dict[str, Any]:
+    """Arguments with which `from_pretrained` downloads nothing, and runs no code unless `local` allows it."""
+    return {"trust_remote_code": local.remote_code, "local_files_only": True}
+
+
+@contextmanager
+def load_errors(spec: str) -> Generator[None]:
+    """Turns what transformers raises while it loads into an error of one sentence.
+
+    Raises:
+        MissingExtra: it needs a package that is not installed.
+        ConfigError: the model cannot be loaded, or does not fit into memory.
+    """
+    try:
+        yield
+    except AskanceError:
+        raise
+    except ImportError as error:
+        said = " ".join(str(error).split())[:200].rstrip(".")
+        raise MissingExtra(
+            f"The model {spec!r} needs a package that is not installed: {said}.", hint="Install it beside askance."
+        ) from error
+    except Exception as error:  # their code may raise anything over files that it cannot use
+        if is_out_of_memory(error):
+            raise ConfigError(
+                f"The model {spec!r} does not fit into memory: {shortage(error)}.",
+                hint="Quantize the weights (`bits`), take a smaller one, or see which other process holds memory.",
+            ) from error
+        said = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        raise ConfigError(
+            f"The model {spec!r} cannot be loaded: {said[:300]}.",
+            hint=f"Give a folder that holds it whole, as it was saved: `{spec.partition(':')[0]}:FOLDER`.",
+        ) from error
+
+
+@contextmanager
+def no_progress_bars(transformers: Any) -> Generator[None]:
+    """Keeps transformers from drawing progress bars: whoever runs a chain draws one of their own."""
+    logging = transformers.utils.logging
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+# --- memory ---
+
+_REQUESTED = re.compile(r"tried to allocate ([\d.]+)\s*(bytes|[kmgt]i?b)", re.IGNORECASE)
+_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIGNS = ("defaultcpuallocator", "out of memory", "cannot allocate memory")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether `error` says that there was no memory left."""
+    return isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in _SIGNS)
+
+
+def shortage(error: BaseException, device: Any = "cpu") -> str:
+    """How much memory was needed and how much is free, in words."""
+    found = _REQUESTED.search(str(error))
+    free = _free_bytes(device)
+    there = "" if free is None else f", and {_in_units(free)} are free on {str(device)!r}"
+    if found is None:
+        return f"there is no memory left{there}"
+    return f"{_in_units(int(float(found[1]) * _UNITS[found[2][0].lower()]))} more were needed{there}"
+
+
+def free_memory(torch: Any) -> None:
+    """Gives back what nothing refers to any more, on an accelerator too."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _free_bytes(device: Any) -> int | None:
+    """Bytes that are free on `device`; None where the system does not say."""
+    with suppress(ImportError, OSError, ValueError, AttributeError, RuntimeError, AssertionError):
+        if str(device).startswith("cuda"):
+            torch: Any = import_module("torch")
+            return int(torch.cuda.mem_get_info(device)[0])
+        if str(device) == "cpu":
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    return None
+
+
+def _in_units(count: int) -> str:
+    for unit, size in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count:,} bytes"
+
+
+# --- batches ---
+
+
+class BatchRunner(Generic[Item]):
+    """Runs items through a model in batches; used by one thread.
+
+    A batch that fails is run again by halves, so that one item harms no other. One that does not fit into memory makes
+    the batches after it smaller as well.
+
+    Args:
+        torch: the package, whose memory it is.
+        spec: what to call the model in messages.
+        most: items in a batch.
+        out_of_memory: the error for a single item that does not fit, made from the item and what torch raised.
+        on_shortage: called with the size of each batch that did not fit.
+    """
+
+    def __init__(
+        self,
+        torch: Any,
+        *,
+        spec: str,
+        most: int,
+        out_of_memory: Callable[[Item, Exception], OutOfMemory] | None = None,
+        on_shortage: Callable[[int], None] | None = None,
+    ) -> None:
+        self.most = max(1, most)
+        self._torch = torch
+        self._spec = spec
+        self._out_of_memory = out_of_memory or self._too_large
+        self._on_shortage = on_shortage
+
+    def run(
+        self, items: Sequence[Item], make: Callable[[Sequence[Item]], Sequence[Made]], *, length: Callable[[Item], int]
+    ) -> list[Made]:
+        """What `make` gives for `items`, in their order. Items of about one length share a batch, so as to pad little.
+
+        Raises:
+            OutOfMemory: one item alone does not fit into memory.
+            ModelError: the model failed over one item alone.
+        """
+        order = sorted(range(len(items)), key=lambda place: length(items[place]))
+        made: dict[int, Made] = {}
+        for place, each in zip(order, self.outcomes([items[place] for place in order], make), strict=True):
+            if isinstance(each, AskanceError):
+                raise each
+            made[place] = each
+        return [made[place] for place in range(len(items))]
+
+    def outcomes(
+        self, items: Sequence[Item], make: Callable[[Sequence[Item]], Sequence[Made]]
+    ) -> list[Made | AskanceError]:
+        """For each of `items` what `make` gave, or the error that it ended with, in their order."""
+        found: list[Made | AskanceError] = []
+        while len(found) < len(items):
+            found += self._outcomes(items[len(found) : len(found) + self.most], make)
+        return found
+
+    def _outcomes(
+        self, batch: Sequence[Item], make: Callable[[Sequence[Item]], Sequence[Made]]
+    ) -> list[Made | AskanceError]:
+        try:
+            return list(make(batch))
+        except Exception as error:  # noqa: BLE001  # the model's code may raise anything; the other items go on
+            failure = error
+        short = is_out_of_memory(failure)
+        if short:
+            self._shrink(len(batch))
+        if len(batch) == 1:
+            return [self._out_of_memory(batch[0], failure) if short else self._failed(failure)]
+        middle = len(batch) // 2
+        if short:
+            return self.outcomes(batch, make)
+        return [*self._outcomes(batch[:middle], make), *self._outcomes(batch[middle:], make)]
+
+    def _shrink(self, size: int) -> None:
+        if self._on_shortage is not None:
+            self._on_shortage(size)
+        free_memory(self._torch)
+        if size > 1:
+            self.most = max(1, min(self.most, size // 2))
+            _log.warning(
+                "%s: a batch of %d did not fit into memory; batches have at most %d from now on.",
+                self._spec,
+                size,
+                self.most,
+            )
+
+    def _too_large(self, _item: Item, error: Exception) -> OutOfMemory:
+        said = " ".join(next(iter(str(error).splitlines()), "").split())[:300]
+        failure = OutOfMemory(
+            f"The model {self._spec!r} has not the memory for one text or picture: {said}",
+            hint="See what else holds memory there, or give another `device` or `dtype`.",
+        )
+        failure.__cause__ = error
+        return failure
+
+    def _failed(self, error: Exception) -> AskanceError:
+        if isinstance(error, AskanceError):
+            return error
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        failure = ModelError(f"The model {self._spec!r} failed: {said}")
+        failure.__cause__ = error
+        return failure

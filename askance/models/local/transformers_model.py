@@ -1,0 +1,280 @@
+"""A model of transformers, loaded from a folder with its tokenizer and processor, and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from askance.errors import ConfigError, MissingExtra
+from askance.models.local.architectures import Architecture, architecture_of
+from askance.models.local.folder import json_beside
+from askance.models.local.inputs import PromptWriter
+from askance.models.local.runtime import device_of, load_errors, load_weights, no_progress_bars, offline, packages
+
+if TYPE_CHECKING:
+    from askance.models.local.folder import ModelFolder
+    from askance.models.settings import Local
+
+_TEXT_MODEL_INSIDE = frozenset({"blip-2", "instructblip"})
+"""Architectures that write with a language model of their own, and do not write without a picture."""
+
+_UNLIMITED = 1_000_000
+"""Tokens from which on a tokenizer's limit means none."""
+
+
+@dataclass(kw_only=True, eq=False)
+class TransformersModel:
+    """A model that is ready to write.
+
+    `model` and `tokenizer` are those of transformers; `processor` makes prompts with pictures, and is None for a model
+    of text alone.
+    """
+
+    torch: Any
+    model: Any
+    tokenizer: Any
+    processor: Any = None
+    family: str | None = None
+    """By which prompts are worded."""
+    defaults: Mapping[str, Any] = field(init=False)
+    """How its authors have it sampled."""
+    ends: frozenset[int] = field(init=False)
+    """Tokens that end an answer."""
+
+    def __post_init__(self) -> None:
+        model = self.model.eval()
+        said: Any = getattr(model.generation_config, "eos_token_id", None)
+        ends = cast("list[Any]", said if isinstance(said, list) else [said])
+        self.ends = frozenset(end for end in (*ends, self.tokenizer.eos_token_id) if isinstance(end, int))
+        self.defaults = model.generation_config.to_diff_dict()
+        # What the loop would do on its own, it leaves to askance: penalties, ends, limits.
+        for part in {id(each): each for each in (model, self.text_model)}.values():
+            part.generation_config = self.generation_config()
+
+    @property
+    def kind(self) -> str:
+        """The architecture's name."""
+        return self.model.config.model_type
+
+    @property
+    def architecture(self) -> Architecture:
+        """What is known of its family."""
+        return architecture_of(self.kind, family=self.family, sees=self.processor is not None)
+
+    @property
+    def text_model(self) -> Any:
+        """What answers without a picture; BLIP-2 and its like leave that to the language model inside."""
+        return getattr(self.model, "language_model", self.model) if self.kind in _TEXT_MODEL_INSIDE else self.model
+
+    def generation_config(self, **more: Any) -> Any:
+        """Settings of the loop that say nothing of how tokens are chosen."""
+        transformers: Any = import_module("transformers")
+        names = ("bos_token_id", "decoder_start_token_id")
+        start = {name: self.defaults[name] for name in names if name in self.defaults}
+        return transformers.GenerationConfig(**start, pad_token_id=self.pad, do_sample=False, **more)
+
+    @property
+    def device(self) -> Any:
+        return self.model.device
+
+    @property
+    def context(self) -> int:
+        """Tokens that prompt and answer have together, at most."""
+        text = self.model.config.get_text_config()
+        most = getattr(text, "max_position_embeddings", None)
+        limit = self.tokenizer.model_max_length
+        return most if isinstance(most, int) and most > 0 else min(_UNLIMITED, limit)
+
+    @property
+    def picture_token(self) -> int | None:
+        """The placeholder of a picture."""
+        config = self.model.config
+        return getattr(config, "image_token_id", getattr(config, "image_token_index", None))
+
+    @property
+    def pad(self) -> int:
+        """A token for places that are masked."""
+        pad = self.tokenizer.pad_token_id
+        return pad if pad is not None else next(iter(sorted(self.ends)), 0)
+
+    @property
+    def reuses_prefixes(self) -> bool:
+        """Whether a question can find the beginning of its prompt computed for another."""
+        if self.model.config.is_encoder_decoder or not getattr(self.model, "_supports_cache_class", True):
+            return False
+        if self.processor is not None:
+            return self.architecture.pictures == "once"
+        # Recurrent layers keep, besides keys and values, a state that cannot be cut at a token.
+        layers = set(getattr(self.model.config.get_text_config(), "layer_types", None) or ())
+        recurrent = getattr(self.model, "_is_stateful", False) or layers - {"full_attention", "sliding_attention"}
+        return not recurrent
+
+    def prompt_writer(self) -> PromptWriter:
+        """What writes prompts for it."""
+        holder = self.processor if getattr(self.processor, "chat_template", None) else self.tokenizer
+        special = {str(token) for token in self.tokenizer.added_tokens_decoder.values() if token.special}
+        known = self.architecture
+        mark = ""
+        if self.processor is not None and not known.single:
+            mark = str(getattr(self.processor, known.attribute, "") or known.mark)
+        return PromptWriter(
+            template=holder if getattr(holder, "chat_template", None) else None,
+            form=known.format,
+            sees=self.processor is not None,
+            picture=f"{known.before}{mark}{known.behind}" if mark else "",
+            end=self.tokenizer.eos_token or "",
+            special_tokens=special | {*self.tokenizer.all_special_tokens, *([mark] if mark else [])},
+        )
+
+
+def load_model(
+    folder: ModelFolder, local: Local, *, name: str, dtype: str, family: str | None = None
+) -> TransformersModel:
+    """The model in `folder`, on its device.
+
+    Raises:
+        MissingExtra: a package is not installed.
+        ConfigError: the weights cannot be loaded, lack parts, or do not fit the device.
+    """
+    spec = f"hf:{name}"
+    torch, transformers = packages(spec)
+    device = device_of(torch, local, dtype=dtype, spec=spec)
+    sees = _sees(folder, transformers, spec, remote_code=local.remote_code)
+    more: dict[str, Any] = {} if local.attention is None else {"attn_implementation": local.attention}
+    if local.bits is not None:
+        more |= {
+            "quantization_config": _quantization(torch, transformers, bits=local.bits, dtype=dtype),
+            "device_map": {"": device},
+        }
+    with load_errors(spec), no_progress_bars(transformers):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, **offline(local))
+        processor = _processor(transformers, folder, local, tokenizer=tokenizer) if sees else None
+        kind = _auto_class(folder, transformers, sees=sees)
+        model = load_weights(kind, folder, local, dtype=getattr(torch, dtype), **more)
+        if local.bits is None:
+            model = model.to(device)
+    return TransformersModel(
+        torch=torch,
+        model=model,
+        tokenizer=getattr(processor, "tokenizer", tokenizer),
+        processor=processor,
+        family=family,
+    )
+
+
+def _sees(folder: ModelFolder, transformers: Any, spec: str, *, remote_code: bool) -> bool:
+    """Whether the architecture takes pictures.
+
+    Raises:
+        ConfigError: it neither takes pictures nor writes text, or is code of its own that nobody allowed.
+    """
+    auto: Any = import_module("transformers.models.auto.modeling_auto")
+    own: Mapping[str, Any] = folder.config.get("auto_map") or {}
+    sees = folder.kind in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+    writes = (
+        folder.kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        or folder.kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+    )
+    if remote_code and own:
+        return any("ImageTextToText" in entry for entry in own) or sees
+    if sees or writes:
+        return sees
+    if own:
+        raise ConfigError(
+            f"The model {spec!r} ({folder.kind}) comes with Python code of its own, which is not run unasked.",
+            hint="If you trust it: `local = { remote_code = true }`.",
+        )
+    raise ConfigError(
+        f"The model {spec!r} is of the kind {folder.kind!r}, which writes no text in transformers "
+        f"{transformers.__version__}.",
+        hint="Give a language model or a vision-language model; a newer transformers may know the kind.",
+    )
+
+
+def _auto_class(folder: ModelFolder, transformers: Any, *, sees: bool) -> Any:
+    if sees:
+        return transformers.AutoModelForImageTextToText
+    if folder.config.get("is_encoder_decoder") is True:
+        return transformers.AutoModelForSeq2SeqLM
+    return transformers.AutoModelForCausalLM
+
+
+def _quantization(torch: Any, transformers: Any, *, bits: int, dtype: str) -> Any:
+    try:
+        import_module("bitsandbytes")
+        import_module("accelerate")
+    except ImportError as error:
+        raise MissingExtra(
+            f"Weights in {bits} bits need bitsandbytes and accelerate, and {error.name} is not installed.",
+            hint="pip install 'askance[local,bits]'",
+        ) from error
+    if bits == 8:
+        return transformers.BitsAndBytesConfig(load_in_8bit=True)
+    return transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=getattr(torch, dtype))
+
+
+# --- processors ---
+
+
+def _processor(transformers: Any, folder: ModelFolder, local: Local, *, tokenizer: Any) -> Any:
+    """The processor in `folder`; without torchvision, the part of it that pictures need.
+
+    Without torchvision, transformers cannot make the half for videos of the processors in `_WITHOUT_VIDEO`.
+    """
+    try:
+        return transformers.AutoProcessor.from_pretrained(folder.path, **offline(local))
+    except (ImportError, ValueError) as error:
+        if folder.kind not in _WITHOUT_VIDEO or "torchvision" not in str(error).lower():
+            raise
+    pixels = transformers.AutoImageProcessor.from_pretrained(folder.path, backend="pil", **offline(local))
+    # The tokenizer does not read the chat template of older processors.
+    tokenizer.chat_template = tokenizer.chat_template or json_beside(folder.path, "chat_template.json").get(
+        "chat_template"
+    )
+    if folder.kind == "internvl":
+        return InternProcessor(pixels, tokenizer, tile_tokens=int(folder.config.get("image_seq_length", 256)))
+    return QwenProcessor(pixels, tokenizer)
+
+
+class QwenProcessor:
+    """Qwen-VL's processor without videos: as many placeholders as a picture has merged patches."""
+
+    image_token = "<|image_pad|>"
+    chat_template = None
+
+    def __init__(self, pixels: Any, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self._pixels = pixels
+
+    def __call__(self, *, text: str, images: Any = None, **how: Any) -> Any:
+        more: Any = self._pixels(images=images, return_tensors="pt") if images else {}
+        for grid in more.get("image_grid_thw", ()):
+            count = int(grid.prod()) // self._pixels.merge_size**2
+            text = text.replace(self.image_token, "\0" * count, 1)
+        tokens = self.tokenizer(text.replace("\0", self.image_token), **how)
+        mark = self.tokenizer.convert_tokens_to_ids(self.image_token)
+        return {**tokens, **more, "mm_token_type_ids": (tokens["input_ids"] == mark).long()}
+
+
+class InternProcessor:
+    """InternVL's processor without videos: a picture is cut into tiles, each of `tile_tokens` placeholders."""
+
+    image_token = "<IMG_CONTEXT>"
+    chat_template = None
+
+    def __init__(self, pixels: Any, tokenizer: Any, *, tile_tokens: int) -> None:
+        self.tokenizer = tokenizer
+        self._pixels = pixels
+        self._tile_tokens = tile_tokens
+
+    def __call__(self, *, text: str, images: Any = None, **how: Any) -> Any:
+        more: Any = self._pixels(images=images, crop_to_patches=True, return_tensors="pt") if images else {}
+        for tiles in more.pop("num_patches", ()):
+            placeholders = "\0" * (self._tile_tokens * int(tiles))
+            text = text.replace(self.image_token, f"<img>{placeholders}</img>", 1)
+        return {**self.tokenizer(text.replace("\0", self.image_token), **how), **more}
+
+
+_WITHOUT_VIDEO = frozenset({"internvl", "qwen2_5_vl", "qwen2_vl"})
