@@ -124,7 +124,7 @@ class Workspace:
         guard, budget = None, None if self.budget is None else Budget.parse(self.budget)
         if budget is not None and not self.plan:
             ledger = self.ledger or self.records.folder / "budgets" / f"{self.name}.db"
-            guard = BudgetGuard(models.Ledger(ledger, budget))
+            guard = BudgetGuard(models.SqliteLedger(ledger, budget))
         return Engine(
             mode=self.mode,
             records=self.records,
@@ -141,7 +141,7 @@ class Workspace:
     def keep_budget(self, file: Path) -> None:
         """Has `file` note what is spent; to be said before the first call."""
         if self.engine.budget is not None:
-            self.engine.budget.ledger.path = file
+            self.engine.budget.ledger = models.SqliteLedger(file, self.engine.budget.ledger.budget)
 
     def model(self, name: str) -> Model:
         """The model of a spec (`openai:gpt-4o`) or a name of the settings file; what is named twice is one model.

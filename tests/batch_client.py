@@ -18,7 +18,7 @@ from askance.chains import Chain, Reading, action_reason
 from askance.chains.batch import read_in_batches
 from askance.chains.line import line_of
 from askance.images import prepare
-from askance.models import Budget, BudgetGuard, Engine, Ledger, get_model
+from askance.models import Budget, BudgetGuard, Engine, SqliteLedger, get_model
 from askance.models.batch.jobs import Job
 from askance.models.batch.policy import BatchNews, BatchPolicy
 from askance.replay import Store
@@ -75,8 +75,8 @@ class Run:
         return action_reason(model, model), engine
 
     @property
-    def ledger(self) -> Ledger:
-        return Ledger(self.place / "budget.db", self.budget or Budget(calls=0))
+    def ledger(self) -> SqliteLedger:
+        return SqliteLedger(self.place / "budget.db", self.budget or Budget(calls=0))
 
     @property
     def inputs(self) -> list[Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from askance.errors import ConfigError, StoreError, UsageError
-from askance.models import Config
+from askance.models import Config, SqliteLedger
 from askance.workspace import Workspace
 
 SETTINGS = """
@@ -53,8 +53,10 @@ def test_a_budget_is_kept_where_it_is_said_and_a_plan_has_none(own_place: Path) 
     with Workspace(budget="5calls", name="here") as work:
         guard = work.engine.budget
         assert guard is not None
+        assert isinstance(guard.ledger, SqliteLedger)
         assert guard.ledger.path == work.records.folder / "budgets" / "here.db"
         work.keep_budget(own_place / "there.db")
+        assert isinstance(guard.ledger, SqliteLedger)
         assert guard.ledger.path == own_place / "there.db"
 
     assert Workspace(budget="5calls", plan=True).engine.budget is None

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from askance.models.encoders.vectors import cosine
     from askance.models.langchain.chat_model import as_langchain
     from askance.models.langchain.model import LangChainModel
-    from askance.models.ledger import Ledger
+    from askance.models.ledger import Ledger, SqliteLedger
     from askance.models.openai.model import OpenAIModel
 
 _LAZY = {
@@ -53,6 +53,7 @@ _LAZY = {
     "Scorer": "askance.models.encoders.scorer:Scorer",
     "ScorerLike": "askance.models.encoders.scorer:ScorerLike",
     "ScriptedEmbedder": "askance.models.encoders.embedder:ScriptedEmbedder",
+    "SqliteLedger": "askance.models.ledger:SqliteLedger",
     "ScriptedScorer": "askance.models.encoders.scorer:ScriptedScorer",
     "as_langchain": "askance.models.langchain.chat_model:as_langchain",
     "best_texts": "askance.models.encoders.search:best_texts",
@@ -94,6 +95,7 @@ __all__ = [
     "ScriptedModel",
     "ScriptedScorer",
     "Spec",
+    "SqliteLedger",
     "as_langchain",
     "best_texts",
     "collect_keys",

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import CallError, CallTimeout, ModelError, RateLimited
 from askance.models.budget import NOTHING, Cost, check_price, may_be_billed, worst_of
-from askance.models.events import tell
+from askance.models.events import notify
 from askance.models.loop import SingleFlight, live
 from askance.models.prices import price_of
 from askance.models.scope import scope
@@ -61,8 +61,8 @@ class LiveCall:
         self.deadline = deadline
         self.tries: list[Try] = []
         """Those that have ended."""
-        self.free = 0
-        """Those of `tries` that say something about the endpoint alone and use up none of the call's."""
+        self.uncounted = 0
+        """Those of `tries` that ended by a fault of the endpoint alone and do not count against the call."""
         self.under_way = False
         """Whether a try is on its way to the endpoint."""
         self._leave: Callable[[], None] | None = None
@@ -79,18 +79,18 @@ class LiveCall:
         self.under_way = False
         self.tries.append(note)
 
-    def left(self) -> float | None:
+    def time_left(self) -> float | None:
         """Seconds up to the deadline; None is without end."""
         if self.deadline is None or self._began is None:
             return self.deadline
         return self.deadline - (time.monotonic() - self._began)
 
-    def late(self, wait: float = 0.0) -> bool:
+    def is_late(self, wait: float = 0.0) -> bool:
         """Whether the deadline will have passed `wait` seconds from now."""
-        left = self.left()
+        left = self.time_left()
         return left is not None and left <= wait
 
-    def holds(self, leave: Callable[[], None]) -> None:
+    def keep_place(self, leave: Callable[[], None]) -> None:
         """Keeps the call's place at its endpoint until `free_place`, which calls `leave`."""
         self._leave = leave
 
@@ -102,7 +102,7 @@ class LiveCall:
 
 
 class CallPath:
-    """The way of the calls of one model, from request to answer.
+    """The path of the calls of one model, from request to answer.
 
     Args:
         settings: the model's, settled by `engine`.
@@ -148,7 +148,7 @@ class CallPath:
             recorded = self._recorded(request, again=again)
             if recorded is not None:
                 if policy is None or policy.reports_hits:
-                    self._tell("replayed", request, usage=recorded.usage)
+                    self.notify("replayed", request.key, usage=recorded.usage)
                 return recorded
             if self._records.mode == "replay":
                 raise self._records.miss(request)
@@ -172,9 +172,10 @@ class CallPath:
     async def on_live_loop(self, make: Callable[[], Awaitable[T]]) -> T:
         """The result of `make()` on the live loop.
 
-        A price list takes a while to load: that is done here, so that no call under way waits for it.
+        A price list takes a while to load. Where costs are counted it is loaded here, so that no call under way waits.
         """
-        _ = self.price
+        if self._budget is not None or self._observers:
+            _ = self.price
         return await live(make)
 
     # ---- on the live loop ----------------------------------------------------------------------------------------
@@ -191,22 +192,22 @@ class CallPath:
         response, joined = await self._single_flight.share(request.key, lambda: self._made(request))
         if not joined:
             return response
-        self._tell("shared", request, usage=response.usage)
+        self.notify("shared", request.key, usage=response.usage)
         return replace(response, meta=replace(response.meta, shared=True))
 
     async def _made(self, request: ChatRequest) -> ChatResponse:
         """The answer to a call that no equal one makes at this time."""
-        self._tell("started", request)
+        self.notify("started", request.key)
         start = time.monotonic()
         try:
             response = await (self._kept(request) if self._settings.stored else self.unrecorded(request))
         except BaseException as error:
-            self._tell("failed", request, seconds=time.monotonic() - start, error=error)
+            self.notify("failed", request.key, seconds=time.monotonic() - start, error=error)
             raise
         if response.meta.replayed:
-            self._tell("replayed", request, usage=response.usage)
+            self.notify("replayed", request.key, usage=response.usage)
         else:
-            self._tell("answered", request, seconds=time.monotonic() - start, usage=response.usage)
+            self.notify("answered", request.key, seconds=time.monotonic() - start, usage=response.usage)
         return response
 
     async def _kept(self, request: ChatRequest) -> ChatResponse:
@@ -225,7 +226,7 @@ class CallPath:
                 # Not before: when a process dies, no more calls are under way than were allowed.
                 call.free_place()
             if not stored and not records.leaves(request.key):
-                self._tell("unrecorded", request)
+                self.notify("unrecorded", request.key)
             return replace(response, meta=replace(response.meta, stored=stored))
 
     async def _retried(self, call: LiveCall) -> ChatResponse:
@@ -268,7 +269,7 @@ class CallPath:
         except BaseException:
             endpoint.concurrency.leave()
             raise
-        call.holds(endpoint.concurrency.leave)
+        call.keep_place(endpoint.concurrency.leave)
         return response
 
     async def _paced(self, call: LiveCall, endpoint: EndpointLimits) -> ChatResponse:
@@ -278,19 +279,19 @@ class CallPath:
             RateLimited: the endpoint, or a limit of the run, asks for a longer pause than the call's deadline leaves.
         """
         while True:
-            sent = await endpoint.turn(call)
+            sent = await endpoint.wait_for_turn(call)
             try:
                 response = await self._sent(call)
             except RateLimited as error:
-                endpoint.hear(error.headers)
-                if not endpoint.slows(sent, error, call):
+                endpoint.learn(error.headers)
+                if not endpoint.rejected(sent, error, call):
                     raise
             except ModelError as error:
-                endpoint.hear(error.headers)
-                call.free += endpoint.failed(sent, error)
+                endpoint.learn(error.headers)
+                call.uncounted += endpoint.failed(sent, error)
                 raise
             else:
-                endpoint.hear(response.meta.headers)
+                endpoint.learn(response.meta.headers)
                 endpoint.answered(sent, response)
                 return response
 
@@ -300,7 +301,7 @@ class CallPath:
         Raises:
             CallTimeout: there was no answer within the time-out.
         """
-        request, left = call.request, call.left()
+        request, left = call.request, call.time_left()
         limit = self._timeout if left is None else min(self._timeout, max(left, 0.0))
         call.begin()
         at, start = time.time(), time.monotonic()
@@ -310,7 +311,7 @@ class CallPath:
             note = Try(at, time.monotonic() - start, f"{type(error).__name__}: {error}")
             call.end(note)
             _log.debug("%s: try %d, %.1f s: %s", request.model, len(call.tries), note.seconds, note.error)
-            self._tell("tried", request, seconds=note.seconds, error=error)
+            self.notify("tried", request.key, seconds=note.seconds, error=error)
             raise
         call.end(Try(at, time.monotonic() - start))
         return response
@@ -329,20 +330,21 @@ class CallPath:
                 f"{request.model} gave no answer within {limit:g} s.", hint="Raise `timeout` if it needs longer."
             ) from None
 
-    def _tell(
+    def notify(
         self,
         phase: Phase,
-        request: ChatRequest,
+        key: str,
         *,
         seconds: float = 0.0,
         usage: Usage = _NO_USAGE,
         error: BaseException | None = None,
     ) -> None:
+        """Tells the observers, if there are any, of one step of the call with this key."""
         if self._observers:
-            tell(
+            notify(
                 self._observers,
                 phase,
-                request.key,
+                key,
                 settings=self._settings,
                 # The price list is not loaded for what costs nothing.
                 price=self._settings.price if phase == "replayed" else self.price,

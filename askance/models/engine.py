@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from askance.models.events import Observer
 from askance.models.langchain.tracing import settle_tracing
 from askance.models.limits import DEFAULT_CONCURRENCY, ConcurrencyLimit, EndpointLimits
 from askance.models.loop import PerLoop, SingleFlight
+from askance.models.pace import LearntPace
 from askance.models.recorder import Recorder
 from askance.models.retry import RetryPolicy
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, OutputMode
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from askance.images import ImagePolicy
     from askance.models.backend import Backend
     from askance.models.budget import BudgetGuard
+    from askance.models.pace import Pace
 
 MODES: tuple[Mode, ...] = ("live", "auto", "replay", "refresh")
 
@@ -51,6 +54,8 @@ class Engine:
     """Calls to one endpoint per minute; None learns what it lets through."""
     tpm: float | None = None
     """Tokens per minute, in and out; None goes by what the endpoint says."""
+    pace: Callable[[ModelId], Pace] | None = None
+    """Makes the pace of the endpoint of a model, as one that several machines share; None learns it in this process."""
     image_policy: ImagePolicy | None = None
     """Goes before what each model's settings say, as do `timeout` and `protocol`."""
     timeout: float | None = None
@@ -89,6 +94,8 @@ class Engine:
         for name, most in (("rpm", self.rpm), ("tpm", self.tpm)):
             if most is not None and most <= 0:
                 raise UsageError(f"A limit of {most:g} ({name}) lets no call through.", hint="Give more than 0.")
+        if self.pace is not None and (self.rpm is not None or self.tpm is not None):
+            raise UsageError("A pace of one's own knows its limits itself.", hint="Leave out `rpm` and `tpm`.")
         settle_tracing(self.mode)
         self.recorder = Recorder(self._open, mode=self.mode, retry=self.retry)
 
@@ -118,10 +125,11 @@ class Engine:
 
     def limits(self, model: ModelId) -> PerLoop[EndpointLimits]:
         """The limits that all models of one endpoint share."""
-        return self._limits.setdefault((model.provider, model.endpoint), PerLoop(self._endpoint))
+        return self._limits.setdefault((model.provider, model.endpoint), PerLoop(lambda: self._endpoint(model)))
 
-    def _endpoint(self) -> EndpointLimits:
-        endpoint = EndpointLimits(self.concurrency, rpm=self.rpm, tpm=self.tpm)
+    def _endpoint(self, model: ModelId) -> EndpointLimits:
+        pace = LearntPace(rpm=self.rpm, tpm=self.tpm) if self.pace is None else self.pace(model)
+        endpoint = EndpointLimits(pace, self.concurrency)
         self._concurrency.append(endpoint.concurrency)
         return endpoint
 

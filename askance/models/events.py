@@ -1,4 +1,4 @@
-"""What observers are told while calls run: enough for a progress bar, a ledger or a log."""
+"""Trace events of calls, for observers: enough for a progress bar, a ledger or a log."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _log = logging.getLogger("askance")
 _NO_USAGE = Usage()
 
 Phase = Literal["replayed", "started", "tried", "answered", "unrecorded", "shared", "failed", "probed"]
-"""From the record; sent for the first time; one try failed; the endpoint answered; its answer could not be put on
-record; an equal call's answer was taken; no answer; the endpoint was asked what it can do."""
+"""In this order: answered from the records; sent for the first time; one try failed; the endpoint answered; its answer
+could not be recorded; the answer of an equal call was used; no answer; the endpoint was asked what it can do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ Observer: TypeAlias = Callable[[CallEvent], None]
 """Called on whichever thread the step happens; it must be quick and must not raise."""
 
 
-def tell(
+def notify(
     observers: Sequence[Observer],
     phase: Phase,
     key: str,

@@ -1,9 +1,9 @@
-"""The ledger of a budget: one small file that all processes of a run share.
+"""The ledger of a budget, which all processes of a run share; in a small file.
 
 What a call can cost at most is reserved before it starts and settled when it has ended. A process that is killed leaves
-its reservations behind: they keep counting, and as soon as anybody else is short of money they are settled at their
+its reservations behind. They keep counting; as soon as another process is short of money they are settled at their
 worst case, for nobody knows what those calls came to. Each process holds a lock on a file of its own, which the
-operating system lets go of at its end, however it ends.
+operating system lets go of when the process ends, however it ends.
 
 What a batch can cost is held by the batch and not by a process: it stays until the batch's answers are in.
 """
@@ -15,8 +15,10 @@ import os
 import sqlite3
 from collections.abc import Generator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from threading import RLock
+from typing import Protocol
 from uuid import uuid4
 
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
@@ -62,12 +64,82 @@ class Balance:
     """Worst cases of calls under way."""
 
 
-class Ledger:
-    """Keeps a run within its budget, over all its processes; safe to use from several threads.
+class Ledger(Protocol):
+    """What a run has spent of its budget, and what its calls under way may yet cost; from any thread.
+
+    All processes of a run share it. `SqliteLedger` keeps it in a file; a database that several machines reach can be
+    another. Each method raises a `StoreError` where the ledger cannot be read or written, and nothing is asked without
+    one.
+    """
+
+    budget: Budget
+    """The most that may be spent, by this process's account; what was spent is everybody's."""
+
+    def reserve(self, worst: Cost, /, *, what: str = "the next call") -> int | None:
+        """Reserves `worst`; None where that has to wait until calls under way have ended.
+
+        Args:
+            worst: the most that a call can cost.
+            what: the call, in words.
+
+        Returns:
+            The reservation, for `settle`.
+
+        Raises:
+            OverBudget: `worst` does not fit, even if everything under way but batches turned out to cost nothing.
+        """
+        ...
+
+    def settle(self, reservation: int, actual: Cost, /) -> None:
+        """Puts what a call came to in place of its reservation; settling twice changes nothing."""
+        ...
+
+    def place_of(self, folder: Path, /) -> str:
+        """The name under which costs of the batches in `folder` are held: `PLACE` below, without a colon."""
+        ...
+
+    def hold(self, batch: str, worst: Cost, /, *, what: str = "the next call") -> bool:
+        """Adds `worst` to what is held for a batch; False where that has to wait for calls under way.
+
+        What is held for a batch outlives the process: it stays until the batch's answers are in.
+
+        Args:
+            batch: `PLACE:JOB:PART`.
+            worst: the most that more calls of the batch can cost.
+            what: the calls, in words.
+
+        Raises:
+            OverBudget: `worst` does not fit, even if all that is under way, but batches of other places, cost nothing.
+        """
+        ...
+
+    def trim(self, batch: str, worst: Cost, /) -> None:
+        """Lowers what is held for a batch to `worst`; nothing where none is held."""
+        ...
+
+    def held(self, place: str, /) -> list[str]:
+        """The batches of a place, each as `PLACE:JOB:PART`, that something is held for."""
+        ...
+
+    def settle_batch(self, batch: str, actual: Cost | None, /) -> None:
+        """Puts what a batch came to in place of what was held for it; None is the worst case, for it is lost."""
+        ...
+
+    def balance(self) -> Balance:
+        """Where the ledger stands, with what killed processes left behind settled."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of the ledger; what this process has not settled by now counts at its worst case."""
+        ...
+
+
+class SqliteLedger:
+    """The ledger in a small file, which all processes of a machine share.
 
     Args:
         path: the file; it and its folder are made by the first reservation.
-        budget: the most that may be spent, by this process's account; what was spent is everybody's.
+        budget: see `Ledger`.
     """
 
     def __init__(self, path: Path, budget: Budget) -> None:
@@ -79,75 +151,46 @@ class Ledger:
         self._owner = ""
         self._alive: ProcessLock | None = None
 
-    def reserve(self, worst: Cost, *, what: str = "the next call") -> int | None:
-        """Sets `worst` aside; None where that has to wait until calls under way have ended.
-
-        Args:
-            worst: the most that a call can cost.
-            what: the call, in words.
-
-        Returns:
-            The reservation, for `settle`.
-
-        Raises:
-            OverBudget: `worst` does not fit, even if everything under way but batches turned out to cost nothing.
-            StoreError: the ledger cannot be written, so that nothing may be spent.
-        """
+    def reserve(self, worst: Cost, /, *, what: str = "the next call") -> int | None:
         with self._changing() as ledger:
             if not self._fits(ledger, worst, what, waits_for="no batch"):
                 return None
             return ledger.execute(_RESERVE, (self._owner, *_row(worst))).lastrowid
 
-    def hold(self, batch: str, worst: Cost, *, what: str = "the next call") -> bool:
-        """Adds `worst` to what is set aside for a batch; False where that has to wait for calls under way.
+    def settle(self, reservation: int, actual: Cost, /) -> None:
+        with self._changing() as ledger:
+            if ledger.execute("DELETE FROM reserved WHERE id = ?", (reservation,)).rowcount:
+                ledger.execute(_SPEND, _row(actual))
 
-        Args:
-            batch: `PLACE:JOB:PART`.
-            worst: the most that more calls of the batch can cost.
-            what: the calls, in words.
+    def place_of(self, folder: Path, /) -> str:
+        """See `Ledger`; it stays the same when the file and the folder are moved together."""
+        place = os.path.relpath(folder, self.path.parent)
+        return sha256(os.fsencode(place)).hexdigest()[:16]
 
-        Raises:
-            OverBudget: `worst` does not fit, even if all that is under way, but batches of other places, cost nothing.
-            StoreError: the ledger cannot be written.
-        """
+    def hold(self, batch: str, worst: Cost, /, *, what: str = "the next call") -> bool:
         owner = _OF_BATCH + batch
         with self._changing() as ledger:
             if not self._fits(ledger, worst, what, waits_for=f"{_OF_BATCH}{batch.partition(':')[0]}:"):
                 return False
-            held = _amount(ledger, f"{_SUM} WHERE owner = ?", owner)
+            held = _cost(ledger, f"{_SUM} WHERE owner = ?", owner)
             ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
             ledger.execute(_RESERVE, (owner, *_row(held + worst)))
             return True
 
-    def trim(self, batch: str, worst: Cost) -> None:
-        """Makes what is set aside for a batch as much as `worst`, which is less; nothing where none is.
-
-        Raises:
-            StoreError: the ledger cannot be written.
-        """
+    def trim(self, batch: str, worst: Cost, /) -> None:
         with self._changing() as ledger:
             ledger.execute(
                 "UPDATE reserved SET nanodollars = ?, tokens = ?, calls = ? WHERE owner = ?",
                 (*_row(worst), _OF_BATCH + batch),
             )
 
-    def held(self, place: str) -> list[str]:
-        """The batches of a place, each as `PLACE:JOB:PART`, that something is set aside for.
-
-        Raises:
-            StoreError: the ledger cannot be read.
-        """
+    def held(self, place: str, /) -> list[str]:
         start = f"{_OF_BATCH}{place}:"
         with self._changing() as ledger:
             owners = ledger.execute("SELECT DISTINCT owner FROM reserved").fetchall()
         return [owner.removeprefix(_OF_BATCH) for (owner,) in owners if owner.startswith(start)]
 
-    def settle_batch(self, batch: str, actual: Cost | None) -> None:
-        """Puts what a batch came to in place of what was set aside for it; None is the worst case, for it is lost.
-
-        Raises:
-            StoreError: the ledger cannot be written; the worst case goes on counting.
-        """
+    def settle_batch(self, batch: str, actual: Cost | None, /) -> None:
         owner = _OF_BATCH + batch
         with self._changing() as ledger:
             if actual is None:
@@ -155,34 +198,18 @@ class Ledger:
             elif ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,)).rowcount:
                 ledger.execute(_SPEND, _row(actual))
 
-    def settle(self, reservation: int, actual: Cost) -> None:
-        """Puts what a call came to in place of its reservation; settling twice changes nothing.
-
-        Raises:
-            StoreError: the ledger cannot be written; the worst case goes on counting.
-        """
-        with self._changing() as ledger:
-            if ledger.execute("DELETE FROM reserved WHERE id = ?", (reservation,)).rowcount:
-                ledger.execute(_SPEND, _row(actual))
-
     def balance(self) -> Balance:
-        """Where the ledger stands, with what killed processes left behind settled.
-
-        Raises:
-            StoreError: the ledger cannot be read.
-        """
         with self._changing() as ledger:
-            self._bury(ledger)
-            return Balance(spent=_amount(ledger, _SPENT), lost=_amount(ledger, _LOST), reserved=_amount(ledger, _SUM))
+            self._write_off_ended(ledger)
+            return Balance(spent=_cost(ledger, _SPENT), lost=_cost(ledger, _LOST), reserved=_cost(ledger, _SUM))
 
     def close(self) -> None:
-        """Lets go of the file; what this process has not settled by now counts at its worst case."""
         with self._lock:
             if self._process == os.getpid() and self._connection is not None:
                 with contextlib.suppress(StoreError), self._changing() as ledger:
                     self._write_off(ledger, self._owner)
                 self._connection.close()
-                _mark(self.path, self._owner).unlink(missing_ok=True)
+                _alive_file(self.path, self._owner).unlink(missing_ok=True)
             if self._alive is not None:
                 self._alive.close()
             self._connection = self._alive = None
@@ -218,19 +245,19 @@ class Ledger:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = _connected(self.path)
             self._owner = uuid4().hex
-            self._alive = ProcessLock(_mark(self.path, self._owner))
+            self._alive = ProcessLock(_alive_file(self.path, self._owner))
             self._connection = connection
         return self._connection
 
-    def _bury(self, ledger: sqlite3.Connection) -> None:
+    def _write_off_ended(self, ledger: sqlite3.Connection) -> None:
         """Settles the reservations of processes that have ended."""
         owners = ledger.execute("SELECT DISTINCT owner FROM reserved WHERE owner != ?", (self._owner,)).fetchall()
         for (owner,) in owners:
-            if not owner.startswith(_OF_BATCH) and has_ended(_mark(self.path, owner)):
+            if not owner.startswith(_OF_BATCH) and has_ended(_alive_file(self.path, owner)):
                 self._write_off(ledger, owner)
 
     def _write_off(self, ledger: sqlite3.Connection, owner: str) -> None:
-        left = _amount(ledger, f"{_SUM} WHERE owner = ?", owner)
+        left = _cost(ledger, f"{_SUM} WHERE owner = ?", owner)
         if left != NOTHING:
             ledger.execute(_SPEND, _row(left))
             ledger.execute(_LOSE, _row(left))
@@ -242,11 +269,11 @@ class Ledger:
         Raises:
             OverBudget: there is nothing to wait for.
         """
-        if self.budget.allows(_amount(ledger, _SPENT) + _amount(ledger, _SUM) + worst):
+        if self.budget.allows(_cost(ledger, _SPENT) + _cost(ledger, _SUM) + worst):
             return True
-        self._bury(ledger)
-        spent = _amount(ledger, _SPENT)
-        batches = _amount(
+        self._write_off_ended(ledger)
+        spent = _cost(ledger, _SPENT)
+        batches = _cost(
             ledger,
             f"{_SUM} WHERE substr(owner, 1, ?) = ? AND substr(owner, 1, ?) != ?",
             len(_OF_BATCH),
@@ -256,7 +283,7 @@ class Ledger:
         )
         if not self.budget.allows(spent + batches + worst):
             raise self._over(spent, worst, what, batches=batches)
-        return self.budget.allows(spent + _amount(ledger, _SUM) + worst)
+        return self.budget.allows(spent + _cost(ledger, _SUM) + worst)
 
     def _over(self, spent: Cost, worst: Cost, what: str, *, batches: Cost) -> OverBudget:
         words = self.budget.words
@@ -294,7 +321,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     return ledger
 
 
-def _amount(ledger: sqlite3.Connection, query: str, *values: str | int) -> Cost:
+def _cost(ledger: sqlite3.Connection, query: str, *values: str | int) -> Cost:
     nanodollars, tokens, calls = ledger.execute(query, values).fetchone()
     return Cost(nanodollars=nanodollars, tokens=tokens, calls=calls)
 
@@ -303,6 +330,6 @@ def _row(amount: Cost) -> tuple[int, int, int]:
     return amount.nanodollars, amount.tokens, amount.calls
 
 
-def _mark(path: Path, owner: str) -> Path:
+def _alive_file(path: Path, owner: str) -> Path:
     """The file that a process holds locked as long as it lives."""
     return path.with_name(f"{path.name}-{owner}.alive")

@@ -20,27 +20,27 @@ from typing import TYPE_CHECKING
 from askance.amounts import duration
 from askance.errors import CallTimeout, ModelError, RateLimited, ServerFault, Unreachable
 from askance.models.headers import allowance_of
-from askance.models.pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.chat import ChatResponse
     from askance.models.call import LiveCall
+    from askance.models.pace import Pace
 
 DEFAULT_CONCURRENCY = 16
 """Calls to one endpoint at a time, to begin with."""
 MOST = 256
-"""The most that the room grows to."""
+"""The most places that are found out."""
 
 _GROWTH = 1.5
 _HOLDS, _SUFFERS = 1.5, 2.5
-"""Times the quickest round's mean, up to which latency holds, and from which on the room shrinks."""
+"""Times the quickest round's mean: up to the first more places are tried, from the second on there are fewer."""
 _SHRINK = 0.8
 _FORGET = 1.02
-"""Growth a round of the mean that others are held against, since what is asked changes."""
+"""Factor by which the quickest round's mean grows with each round, since what is asked changes."""
 _BAD = 0.1
-"""Part of the outcomes of a round that may be time-outs or signs of overload; two, at least, must be."""
+"""Share of a round's outcomes, two at least, that are time-outs or signs of overload before places are halved."""
 
 
 class ConcurrencyLimit:
@@ -129,9 +129,9 @@ LATER = "Run the same command later, or with another `--rpm` or `--tpm`: what is
 OUTAGE = 120.0
 """Seconds that an endpoint that has answered before may answer nobody, before calls give up."""
 
-SAID = 5.0
-"""Seconds of waiting that are worth a word; it is said again every `SAID_AGAIN` seconds."""
-SAID_AGAIN = 30.0
+NEWS = 5.0
+"""Seconds of waiting from which on a warning says so; it is repeated every `NEWS_AGAIN` seconds."""
+NEWS_AGAIN = 30.0
 
 _GONE = frozenset({502, 503, 504})
 """Statuses of an endpoint that is overloaded, or of a proxy with none behind it."""
@@ -141,21 +141,21 @@ class EndpointLimits:
     """What all calls to one endpoint share; used on one loop.
 
     Args:
+        pace: when the next call may start.
         concurrency: calls at a time; None finds out how many.
-        rpm: calls per minute; None learns the rate.
-        tpm: tokens per minute; None learns that from what the endpoint says.
     """
 
-    def __init__(self, concurrency: int | None = None, *, rpm: float | None = None, tpm: float | None = None) -> None:
+    def __init__(self, pace: Pace, concurrency: int | None = None) -> None:
+        self.pace = pace
         self.concurrency = ConcurrencyLimit(concurrency)
-        self.pace = Pace(rpm=rpm, tpm=tpm)
         self._line = asyncio.Lock()
         self._alive: float | None = None
+        """When the endpoint answered last."""
         self._rejecting: float | None = None
         """Since when every reply has been a 429."""
-        self._said = -math.inf
+        self._warned = -math.inf
 
-    async def turn(self, call: LiveCall) -> float:
+    async def wait_for_turn(self, call: LiveCall) -> float:
         """Waits until a call may start, first come, first served; returns when it started.
 
         Raises:
@@ -165,7 +165,7 @@ class EndpointLimits:
         async with self._line:
             while (wait := self.pace.wait(now := time.monotonic())) > 0:
                 reason = self.pace.reason(now)
-                if call.late(wait):
+                if call.is_late(wait):
                     raise RateLimited(
                         f"{call.request.model} can be asked again in {duration(wait)}: the call waited for {reason}.",
                         hint=LATER,
@@ -175,43 +175,43 @@ class EndpointLimits:
                     raise RateLimited(
                         f"{call.request.model} has rejected every call for {duration(rejecting)} (429).", hint=LATER
                     )
-                self._say(now, wait, f"{call.request.model}: waiting {duration(wait)} for {reason}")
-                await asyncio.sleep(min(wait, SAID_AGAIN))  # a 429 meanwhile makes it longer
-            self.pace.start(now)
+                self._warn(now, wait, f"{call.request.model}: waiting {duration(wait)} for {reason}")
+                await asyncio.sleep(min(wait, NEWS_AGAIN))  # a 429 meanwhile makes it longer
+            self.pace.started(now)
             return now
 
-    def slows(self, sent: float, error: RateLimited, call: LiveCall) -> bool:
-        """Notes a 429 to a call that started at `sent`, and slows all calls down; whether `call` can wait so long."""
+    def rejected(self, sent: float, error: RateLimited, call: LiveCall) -> bool:
+        """Notes a 429 to a call that started at `sent`; whether `call` can wait as long as it asks for."""
         now = time.monotonic()
         if self._rejecting is None:
             self._rejecting = now
         # A pause beyond the deadline is not imposed on the others: they would only wait for their own end.
-        if call.late(self.pace.pause(now, error.retry_after)):
+        if call.is_late(self.pace.pause(now, error.retry_after)):
             return False
-        self.pace.slow(now, sent, error.retry_after)
+        self.pace.rejected(now, sent, error.retry_after)
         _log.debug("%s: no call starts for %.1f s", call.request.model, self.pace.wait(now))
         return True
 
-    def _say(self, now: float, wait: float, words: str) -> None:
-        if wait >= SAID and now - self._said >= SAID_AGAIN:
-            self._said = now
+    def _warn(self, now: float, wait: float, words: str) -> None:
+        if wait >= NEWS and now - self._warned >= NEWS_AGAIN:
+            self._warned = now
             _log.warning("%s", words)
 
-    def hear(self, headers: Mapping[str, str]) -> None:
-        """Takes what a reply's headers say about limits."""
+    def learn(self, headers: Mapping[str, str]) -> None:
+        """Learns what a reply's headers say about limits."""
         if (allowance := allowance_of(headers)) is not None:
-            self.pace.hear(time.monotonic(), allowance, under_way=self.concurrency.taken)
+            self.pace.learn(time.monotonic(), allowance, under_way=self.concurrency.taken)
 
     def answered(self, sent: float, response: ChatResponse) -> None:
         """Notes an answer to a call that started at `sent`."""
         now = self._alive = time.monotonic()
         self._rejecting = None
         used = response.usage
-        self.pace.spent(now, None if used.input is None else used.input + (used.output or 0))
+        self.pace.answered(now, None if used.input is None else used.input + (used.output or 0))
         self.concurrency.answered(now - sent)
 
     def failed(self, sent: float, error: ModelError) -> bool:
-        """Notes a fault; returns whether it is the endpoint's alone, so that it uses up no try of the call's."""
+        """Notes a fault; whether it is the endpoint's alone, so that it uses up no try of the call."""
         now = time.monotonic()
         gone = isinstance(error, Unreachable) or (isinstance(error, ServerFault) and error.status in _GONE)
         if gone or isinstance(error, CallTimeout):

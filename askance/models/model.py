@@ -24,7 +24,6 @@ from askance.chat import (
 from askance.errors import UsageError
 from askance.models.call import CallPath
 from askance.models.capabilities import NOTED, Capabilities, Probe, endpoint_form, endpoint_key, not_recorded
-from askance.models.events import tell
 from askance.models.scope import scope
 from askance.replay import Mode, Record
 
@@ -306,15 +305,7 @@ class Model:
         probe = Probe(self._calls.unrecorded, self.settings)
         found = _with_dialect(await (probe.everything() if whole else probe.first_contact()), self.backend.noticed)
         seconds = time.monotonic() - start
-        tell(
-            self.engine.observers,
-            "probed",
-            key,
-            settings=self.settings,
-            price=self.price,
-            seconds=seconds,
-            usage=probe.usage,
-        )
+        self._calls.notify("probed", key, seconds=seconds, usage=probe.usage)
         self.engine.endpoints[key] = found
         if self.settings.stored:
             await self.engine.recorder.write(lambda: Record.make("endpoint", endpoint_form(self.id), found.canonical()))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from askance.models.headers import LONGEST_PAUSE
 
@@ -48,23 +48,60 @@ _UNLIMITED = 1e4
 
 @dataclass(slots=True)
 class RateLimit:
-    """Something that may flow at a rate: calls, or tokens."""
+    """A limit of calls, or of tokens, per second."""
 
     rate: float | None = None
     """Per second; None is without limit."""
     longest: float = LONGEST_PAUSE
-    """Seconds from now to `opens` at most. A rate that is learnt is a guess: whether it is right, a call finds out."""
+    """Most seconds from now to `opens`. A rate that is learnt is a guess, which a call has to test."""
     opens: float = 0.0
-    """When the next may flow."""
+    """When the next is let through."""
 
     def take(self, now: float, amount: float = 1.0) -> None:
-        """Lets `amount` flow now; a negative amount gives back."""
+        """Lets `amount` through now; a negative amount gives back."""
         if self.rate is not None:
             self.opens = min(max(self.opens, now - LAG) + amount / self.rate, now + self.longest)
 
 
-class Pace:
+class Pace(Protocol):
     """When the next call to one endpoint may start.
+
+    It is used on the live loop, which none of its methods may hold up. `now` and `sent` are seconds of
+    `time.monotonic()`. `LearntPace` knows what this process has learnt. A pace that several machines share can give
+    each of them a part of the rate, fetched beside the loop.
+    """
+
+    def wait(self, now: float, /) -> float:
+        """Seconds until a call may start; 0 and less is now."""
+        ...
+
+    def reason(self, now: float, /) -> str:
+        """What the next call waits for, in words: `the endpoint's token limit`."""
+        ...
+
+    def started(self, now: float, /) -> None:
+        """Notes that a call starts."""
+        ...
+
+    def answered(self, now: float, tokens: int | None, /) -> None:
+        """Notes how many tokens an answered call took; a count that no call can have is ignored, as is None."""
+        ...
+
+    def pause(self, now: float, retry_after: float | None, /) -> float:
+        """Seconds that a 429 asks for: longer with each in a row, also where the endpoint says 0."""
+        ...
+
+    def rejected(self, now: float, sent: float, retry_after: float | None, /) -> None:
+        """Notes a 429 to a call that started at `sent`."""
+        ...
+
+    def learn(self, now: float, allowance: Allowance, /, *, under_way: int) -> None:
+        """Notes what the endpoint says it still allows, while `under_way` calls are."""
+        ...
+
+
+class LearntPace:
+    """The pace that this process has learnt, or that it is given.
 
     Args:
         rpm: calls per minute that are never exceeded; None learns the rate.
@@ -102,12 +139,10 @@ class Pace:
             return min(learnt, self._most)
         return learnt if learnt < _UNLIMITED else None
 
-    def wait(self, now: float) -> float:
-        """Seconds until a call may start; 0 and less is now."""
+    def wait(self, now: float, /) -> float:
         return max(self._calls.opens, self._tokens.opens) - now
 
-    def reason(self, now: float) -> str:
-        """What the next call waits for, in words: `the endpoint's token limit`."""
+    def reason(self, now: float, /) -> str:
         if self._tokens.opens > self._calls.opens:
             given = f"the limit of {60 * self._tokens.rate:g} tokens a minute" if self._tokens.rate else ""
             return given if self._fixed_tokens else "the endpoint's token limit"
@@ -117,26 +152,22 @@ class Pace:
             return f"the limit of {60 * self._most:g} calls a minute"
         return "the endpoint's rate limit"
 
-    def start(self, now: float) -> None:
-        """Notes that a call starts."""
+    def started(self, now: float, /) -> None:
         self._calls.rate = self.rate(now)
         self._calls.take(now)
         self._tokens.take(now, self._size)
         self._sent.append(now)
 
-    def spent(self, now: float, tokens: int | None) -> None:
-        """Notes what an answered call took; a count that no call can have is none."""
+    def answered(self, now: float, tokens: int | None, /) -> None:
         if tokens is not None and tokens <= MOST_TOKENS:
             self._tokens.take(now, tokens - self._size)
             self._size += (tokens - self._size) / 16
 
-    def pause(self, now: float, retry_after: float | None) -> float:
-        """Seconds that a 429 asks for: longer with each in a row, also where the endpoint says 0."""
+    def pause(self, now: float, retry_after: float | None, /) -> float:
         doubling = 2.0 ** min(self._row(now), 10)
         return min(doubling, LONGEST_PAUSE) if retry_after is None else max(retry_after, min(doubling / 20, 1.0))
 
-    def slow(self, now: float, sent: float, retry_after: float | None) -> None:
-        """Notes a 429 to a call that started at `sent`."""
+    def rejected(self, now: float, sent: float, retry_after: float | None, /) -> None:
         if sent in self._sent:
             self._sent.remove(sent)
         if sent < self._slowed:
@@ -152,8 +183,7 @@ class Pace:
         self._since = self._paused = max(self._paused, now + pause)
         self._calls.opens = max(self._calls.opens, self._paused)  # a pause is no lateness to make up for
 
-    def hear(self, now: float, allowance: Allowance, *, under_way: int) -> None:
-        """Notes what the endpoint says it still allows, while `under_way` calls are."""
+    def learn(self, now: float, allowance: Allowance, /, *, under_way: int) -> None:
         calls, tokens = allowance.calls, allowance.tokens
         if calls is not None and calls.refill and calls.remaining <= under_way:
             self._known, self._met, self._since = calls.refill, max(self._met, 2), now

@@ -42,11 +42,14 @@ class RetryPolicy:
 
         def wait(state: RetryCallState) -> float:
             asked = _asked_wait(state)
-            drawn = min(jitter(state), self.outage_wait) if call.free else jitter(state)
+            drawn = min(jitter(state), self.outage_wait) if call.uncounted else jitter(state)
             return drawn if asked is None else min(max(drawn, asked), self.max_wait)
 
+        def stop(state: RetryCallState) -> bool:
+            return state.attempt_number - call.uncounted >= self.tries or call.is_late(state.upcoming_sleep)
+
         return tenacity.AsyncRetrying(
-            stop=lambda state: state.attempt_number - call.free >= self.tries or call.late(state.upcoming_sleep),
+            stop=stop,
             wait=wait,
             retry=tenacity.retry_if_exception(may_be_asked_again),
             reraise=True,

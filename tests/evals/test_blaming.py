@@ -25,7 +25,7 @@ from askance.evals.report.blame import blames_of
 from askance.evals.run_folder import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.models.budget import Budget, BudgetGuard
-from askance.models.ledger import Ledger
+from askance.models.ledger import SqliteLedger
 from askance.replay import MemoryStore
 from tests.evals.guilty import guilty, liar, run_of
 from tests.evals.odd import chooser, odd, write_pictures
@@ -314,7 +314,7 @@ async def test_a_budget_stops_it_and_a_larger_one_goes_on(lied: tuple[Run, Model
     run, model = lied
 
     async def within(budget: str) -> Blame:
-        guard = BudgetGuard(Ledger(tmp_path / "budget.db", Budget.parse(budget)))
+        guard = BudgetGuard(SqliteLedger(tmp_path / "budget.db", Budget.parse(budget)))
         engine = Engine(records=model.engine.records, budget=guard, concurrency=1)
         try:
             return await ablame(run, guilty, engine=engine, models={"vlm": liar_in(engine)})

@@ -17,9 +17,9 @@ from askance.images import Image
 from askance.models import (
     Config,
     Engine,
-    Ledger,
     ScriptedEmbedder,
     ScriptedScorer,
+    SqliteLedger,
     get_embedder,
     get_model,
     get_scorer,
@@ -202,7 +202,7 @@ def test_a_batch_under_way_is_taken_up_and_nothing_is_sent_twice() -> None:
     with over("batch"), state.resumed_server() as server:
         run = state.batched(server)
         lines = run.in_batches()
-    with over("batch/budget.db"), closing(Ledger(Path("batch/budget.db"), BATCHED)) as ledger:
+    with over("batch/budget.db"), closing(SqliteLedger(Path("batch/budget.db"), BATCHED)) as ledger:
         spent = ledger.balance()
 
     check_lines("batch/lines.jsonl", lines)

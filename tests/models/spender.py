@@ -22,7 +22,7 @@ from askance.models.backend import Backend
 from askance.models.budget import Budget, BudgetGuard, Cost
 from askance.models.call import CallPath
 from askance.models.estimate import worst_case
-from askance.models.ledger import Ledger
+from askance.models.ledger import SqliteLedger
 
 MODEL = ModelId("openai", "mine", "http://localhost:1/v1")
 LONGEST = 60
@@ -95,7 +95,7 @@ async def spend(folder: Path, price: Price, *, limit: int, tasks: int, seed: int
         if draw.random() < deaths:
             os._exit(9)
 
-    guard = BudgetGuard(Ledger(folder / "run.db", Budget(dollars=limit / 1e9)))
+    guard = BudgetGuard(SqliteLedger(folder / "run.db", Budget(dollars=limit / 1e9)))
     server = Server(price, folder / "invoice", draw, step)
     engine = Engine(budget=guard, policy=RetryPolicy(tries=1), concurrency=tasks)
     calls = CallPath(ModelSettings(id=MODEL, price=price), Backend(lambda: server), engine)

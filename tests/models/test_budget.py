@@ -24,7 +24,7 @@ from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
 from askance.models.budget import Budget, BudgetGuard, Cost, shown_dollars
 from askance.models.call import CallPath
-from askance.models.ledger import Balance, Ledger
+from askance.models.ledger import Balance, SqliteLedger
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ class Scripted:
 
 @pytest.fixture
 def guard(tmp_path: Path) -> Iterator[BudgetGuard]:
-    opened = BudgetGuard(Ledger(tmp_path / "run.db", Budget(dollars=0.001)))
+    opened = BudgetGuard(SqliteLedger(tmp_path / "run.db", Budget(dollars=0.001)))
     yield opened
     opened.close()
 

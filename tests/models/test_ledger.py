@@ -9,7 +9,7 @@ import pytest
 
 from askance.errors import OverBudget, StoreError
 from askance.models.budget import Budget, Cost
-from askance.models.ledger import Balance, Ledger
+from askance.models.ledger import Balance, SqliteLedger
 
 NOTHING = Cost()
 
@@ -19,13 +19,13 @@ def tokens(count: int) -> Cost:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    book = Ledger(tmp_path / "budgets" / "run.db", Budget(tokens=100))
+def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
+    book = SqliteLedger(tmp_path / "budgets" / "run.db", Budget(tokens=100))
     yield book
     book.close()
 
 
-def reserved(ledger: Ledger, amount: Cost) -> int:
+def reserved(ledger: SqliteLedger, amount: Cost) -> int:
     reservation = ledger.reserve(amount)
     assert reservation is not None
     return reservation
@@ -34,8 +34,8 @@ def reserved(ledger: Ledger, amount: Cost) -> int:
 # --- batches ---
 
 
-def test_what_a_batch_holds_outlives_its_process(ledger: Ledger) -> None:
-    own = Ledger(ledger.path, Budget(tokens=100))
+def test_what_a_batch_holds_outlives_its_process(ledger: SqliteLedger) -> None:
+    own = SqliteLedger(ledger.path, Budget(tokens=100))
     assert own.hold("here:job:a", tokens(30))
     assert own.hold("here:job:a", tokens(40))
     own.trim("here:job:a", tokens(60))
@@ -48,7 +48,7 @@ def test_what_a_batch_holds_outlives_its_process(ledger: Ledger) -> None:
     assert ledger.balance() == Balance(spent=tokens(10), lost=NOTHING, reserved=NOTHING)
 
 
-def test_nobody_online_waits_for_a_batch(ledger: Ledger) -> None:
+def test_nobody_online_waits_for_a_batch(ledger: SqliteLedger) -> None:
     ledger.hold("here:job:a", tokens(60))
 
     with pytest.raises(OverBudget) as refused:
@@ -60,7 +60,7 @@ def test_nobody_online_waits_for_a_batch(ledger: Ledger) -> None:
     assert ledger.reserve(tokens(40)) is not None
 
 
-def test_a_batch_waits_for_those_of_its_own_place_and_for_calls(ledger: Ledger) -> None:
+def test_a_batch_waits_for_those_of_its_own_place_and_for_calls(ledger: SqliteLedger) -> None:
     ledger.hold("here:job:a", tokens(60))
     assert not ledger.hold("here:job:b", tokens(50))
     with pytest.raises(OverBudget):
@@ -72,7 +72,7 @@ def test_a_batch_waits_for_those_of_its_own_place_and_for_calls(ledger: Ledger) 
     assert ledger.hold("here:job:b", tokens(50))
 
 
-def test_a_batch_that_nobody_comes_back_for_is_lost(ledger: Ledger) -> None:
+def test_a_batch_that_nobody_comes_back_for_is_lost(ledger: SqliteLedger) -> None:
     ledger.hold("here:job:a", tokens(60))
     ledger.settle_batch("here:job:a", None)
     assert ledger.balance() == Balance(spent=tokens(60), lost=tokens(60), reserved=NOTHING)
@@ -81,7 +81,7 @@ def test_a_batch_that_nobody_comes_back_for_is_lost(ledger: Ledger) -> None:
 # --- one process ---
 
 
-def test_a_worst_case_is_set_aside_and_settled(ledger: Ledger) -> None:
+def test_a_worst_case_is_set_aside_and_settled(ledger: SqliteLedger) -> None:
     first = reserved(ledger, tokens(60))
     before = ledger.balance()
     ledger.settle(first, tokens(10))
@@ -91,7 +91,7 @@ def test_a_worst_case_is_set_aside_and_settled(ledger: Ledger) -> None:
     assert ledger.balance() == Balance(spent=tokens(10), lost=NOTHING, reserved=NOTHING)
 
 
-def test_what_only_calls_under_way_stand_in_the_way_of_has_to_wait(ledger: Ledger) -> None:
+def test_what_only_calls_under_way_stand_in_the_way_of_has_to_wait(ledger: SqliteLedger) -> None:
     first = reserved(ledger, tokens(60))
 
     assert ledger.reserve(tokens(60)) is None
@@ -99,7 +99,7 @@ def test_what_only_calls_under_way_stand_in_the_way_of_has_to_wait(ledger: Ledge
     assert ledger.reserve(tokens(60)) is not None
 
 
-def test_what_never_fits_is_refused(ledger: Ledger) -> None:
+def test_what_never_fits_is_refused(ledger: SqliteLedger) -> None:
     ledger.settle(reserved(ledger, tokens(60)), tokens(60))
 
     with pytest.raises(OverBudget) as refused:
@@ -111,15 +111,15 @@ def test_what_never_fits_is_refused(ledger: Ledger) -> None:
     assert refused.value.outcome == "skipped"
 
 
-def test_a_larger_budget_goes_on_where_a_smaller_one_stopped(ledger: Ledger) -> None:
+def test_a_larger_budget_goes_on_where_a_smaller_one_stopped(ledger: SqliteLedger) -> None:
     ledger.settle(reserved(ledger, tokens(100)), tokens(100))
-    more = Ledger(ledger.path, Budget(tokens=150))
+    more = SqliteLedger(ledger.path, Budget(tokens=150))
 
     assert more.reserve(tokens(50)) is not None
     more.close()
 
 
-def test_closing_writes_off_what_is_not_settled(ledger: Ledger) -> None:
+def test_closing_writes_off_what_is_not_settled(ledger: SqliteLedger) -> None:
     reserved(ledger, tokens(30))
     ledger.close()
 
@@ -128,7 +128,7 @@ def test_closing_writes_off_what_is_not_settled(ledger: Ledger) -> None:
     assert sorted(file.name for file in ledger.path.parent.iterdir()) == ["run.db"]
 
 
-def test_threads_share_a_ledger(ledger: Ledger) -> None:
+def test_threads_share_a_ledger(ledger: SqliteLedger) -> None:
     def work() -> None:
         for _ in range(10):
             ledger.settle(reserved(ledger, tokens(1)), tokens(1))
@@ -148,7 +148,7 @@ def test_those_who_open_and_close_a_ledger_at_once_wait_for_each_other(tmp_path:
     def come_and_go(path: Path) -> None:
         try:
             for _ in range(10):
-                book = Ledger(path, Budget(tokens=1000))
+                book = SqliteLedger(path, Budget(tokens=1000))
                 book.settle(reserved(book, tokens(1)), tokens(1))
                 book.close()
         except Exception as error:  # noqa: BLE001  # whatever goes wrong in a thread is shown below
@@ -168,7 +168,7 @@ def test_a_ledger_that_cannot_be_written_stops_spending(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(StoreError, match=r"^The budget's ledger '.*run\.db' cannot be written: "):
-        Ledger(tmp_path / "file" / "run.db", Budget(calls=1)).reserve(Cost(calls=1))
+        SqliteLedger(tmp_path / "file" / "run.db", Budget(calls=1)).reserve(Cost(calls=1))
 
 
 @pytest.mark.parametrize("spoil", ["text", "version"])
@@ -183,6 +183,6 @@ def test_a_file_that_is_no_ledger_of_ours_is_left_alone(tmp_path: Path, spoil: s
     before = path.read_bytes()
 
     with pytest.raises(StoreError):
-        Ledger(path, Budget(calls=1)).reserve(Cost(calls=1))
+        SqliteLedger(path, Budget(calls=1)).reserve(Cost(calls=1))
 
     assert path.read_bytes() == before

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from askance.models import Price
 from askance.models.budget import Budget, Cost
-from askance.models.ledger import Balance, Ledger
+from askance.models.ledger import Balance, SqliteLedger
 from tests.conftest import SERIAL
 from tests.models import spender
 from tests.models.spender import LONGEST, most, request
@@ -92,7 +92,7 @@ def ended(processes: list[Process], workers: list[Worker]) -> list[int | None]:
 
 
 def balance_in(folder: Path, limit: int) -> Balance:
-    book = Ledger(folder / "run.db", Budget(dollars=limit / 1e9))
+    book = SqliteLedger(folder / "run.db", Budget(dollars=limit / 1e9))
     try:
         return book.balance()
     finally:

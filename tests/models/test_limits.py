@@ -7,10 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from askance.chat import CallMeta, ChatRequest, ChatResponse, Usage
+from askance.chat import CallMeta, ChatRequest, ChatResponse, ModelId, Usage
 from askance.errors import RateLimited, ServerFault, Unreachable, UsageError
 from askance.models import Engine, RetryPolicy, ScriptedModel, call, get_model, limits
 from askance.models.limits import DEFAULT_CONCURRENCY, MOST, ConcurrencyLimit
+from askance.models.pace import LearntPace, Pace
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -89,6 +90,43 @@ async def test_an_endpoint_that_keeps_its_latency_gets_more(engine: Engines, ask
 def test_limits_that_let_nothing_through_are_refused(engine: Engines, settings: dict[str, float], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         engine(**settings)
+
+
+class NotingPace(LearntPace):
+    """A pace of one's own, which notes what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(rpm=60_000)
+        self.seen: list[str] = []
+
+    def started(self, now: float, /) -> None:
+        self.seen.append("started")
+        super().started(now)
+
+    def answered(self, now: float, tokens: int | None, /) -> None:
+        self.seen.append("answered")
+        super().answered(now, tokens)
+
+
+async def test_a_pace_of_ones_own_goes_by_the_endpoint(engine: Engines, ask: Ask) -> None:
+    paces: dict[str, NotingPace] = {}
+
+    def pace(model: ModelId) -> Pace:
+        return paces.setdefault(model.provider, NotingPace())
+
+    run = engine(pace=pace)
+    models = [get_model(ScriptedModel(["a cup"], identity=name), engine=run) for name in ("one", "two")]
+    for draw, model in enumerate(models):
+        await model.generate(ask(draw=draw))
+    assert {name: made.seen for name, made in paces.items()} == {"scripted": ["started", "answered"] * 2}
+
+
+def test_a_pace_of_ones_own_leaves_no_room_for_limits(engine: Engines) -> None:
+    def no_pace(model: ModelId) -> Pace:
+        raise AssertionError(model)
+
+    with pytest.raises(UsageError, match=r"Leave out `rpm` and `tpm`\.$"):
+        engine(pace=no_pace, rpm=60)
 
 
 class Bucket:

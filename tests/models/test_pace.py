@@ -7,14 +7,14 @@ import heapq
 import pytest
 
 from askance.models.headers import Allowance, Quota
-from askance.models.pace import Pace
+from askance.models.pace import LearntPace
 
 
-def spread(pace: Pace, calls: int, *, now: float = 0.0) -> float:
+def spread(pace: LearntPace, calls: int, *, now: float = 0.0) -> float:
     """When the last of `calls` starts."""
     for _ in range(calls):
         now += max(pace.wait(now), 0.0)
-        pace.start(now)
+        pace.started(now)
     return now
 
 
@@ -22,12 +22,12 @@ def through_a_bucket(
     *, rate: float, room: int, calls: int, at_once: int, latency: float = 0.1, retry_after: float | None = 1.0
 ) -> tuple[float, int]:
     """Seconds until `calls` got through a token bucket, and how many rejections that took."""
-    pace, now, tokens, filled, under_way, left, rejected = Pace(), 0.0, float(room), 0.0, 0, calls, 0
+    pace, now, tokens, filled, under_way, left, rejected = LearntPace(), 0.0, float(room), 0.0, 0, calls, 0
     events: list[tuple[float, int, bool, float]] = []
     number = 0
     while left or under_way:
         while left and under_way < at_once and pace.wait(now) <= 0:
-            pace.start(now)
+            pace.started(now)
             tokens, filled = min(room, tokens + (now - filled) * rate), now
             let, number = tokens >= 1, number + 1
             tokens -= let
@@ -40,7 +40,7 @@ def through_a_bucket(
             under_way -= 1
             if not let:
                 left, rejected = left + 1, rejected + 1
-                pace.slow(now, sent, retry_after)
+                pace.rejected(now, sent, retry_after)
     return now, rejected
 
 
@@ -62,19 +62,19 @@ def test_an_allowance_is_used_in_full(rate: float, room: int, calls: int, at_onc
 
 
 def test_without_a_limit_in_sight_calls_start_at_once() -> None:
-    assert spread(Pace(), 1000) == 0
+    assert spread(LearntPace(), 1000) == 0
 
 
 def test_a_given_rate_is_not_exceeded_whatever_is_let_through() -> None:
-    assert spread(Pace(rpm=600), 101) == pytest.approx(10, abs=0.06)
+    assert spread(LearntPace(rpm=600), 101) == pytest.approx(10, abs=0.06)
 
 
 def test_tokens_are_counted_as_they_turn_out() -> None:
-    pace, now = Pace(tpm=60_000), 0.0
+    pace, now = LearntPace(tpm=60_000), 0.0
     for _ in range(40):
         now += max(pace.wait(now), 0.0)
-        pace.start(now)
-        pace.spent(now, 500)
+        pace.started(now)
+        pace.answered(now, 500)
     assert now == pytest.approx(19.5, abs=0.6), "40 calls of 500 tokens at 1,000 tokens a second"
 
 
@@ -88,33 +88,33 @@ def test_tokens_are_counted_as_they_turn_out() -> None:
     ids=["not said", "at once", "three seconds"],
 )
 def test_pauses_grow_while_nothing_is_let_through(retry_after: float | None, pauses: list[float]) -> None:
-    pace, asked = Pace(), list[float]()
+    pace, asked = LearntPace(), list[float]()
     for now in range(7):
         asked.append(pace.pause(now, retry_after))
-        pace.start(now)
-        pace.slow(now, now, retry_after)
-    pace.start(100)
+        pace.started(now)
+        pace.rejected(now, now, retry_after)
+    pace.started(100)
     assert (asked, pace.pause(110, retry_after)) == (pauses, pauses[0])
 
 
 def test_a_429_slows_all_calls_down_once() -> None:
-    pace = Pace()
+    pace = LearntPace()
     for _ in range(10):
-        pace.start(0.0)
+        pace.started(0.0)
     for _ in range(4):
-        pace.slow(0.1, 0.0, 1.0)
+        pace.rejected(0.1, 0.0, 1.0)
     assert (pace.wait(0.1), pace.rate(1.1)) == (pytest.approx(1), pytest.approx(0.9 * 6))
 
 
 def test_what_the_endpoint_says_it_allows_is_the_pace() -> None:
-    pace = Pace()
-    pace.hear(0.0, Allowance(calls=Quota(600, 590, 1.0)), under_way=5)
+    pace = LearntPace()
+    pace.learn(0.0, Allowance(calls=Quota(600, 590, 1.0)), under_way=5)
     assert pace.rate(0.0) is None, "plenty is left"
-    pace.hear(0.0, Allowance(calls=Quota(600, 3, 59.7)), under_way=5)
+    pace.learn(0.0, Allowance(calls=Quota(600, 3, 59.7)), under_way=5)
     assert pace.rate(0.0) == pytest.approx(10)
 
 
 def test_tokens_that_run_short_slow_the_calls() -> None:
-    pace = Pace()
-    pace.hear(0.0, Allowance(tokens=Quota(60_000, 0, 60.0)), under_way=5)
+    pace = LearntPace()
+    pace.learn(0.0, Allowance(tokens=Quota(60_000, 0, 60.0)), under_way=5)
     assert spread(pace, 11) == pytest.approx(10, abs=0.06), "1,000 tokens a second, and as many a call"

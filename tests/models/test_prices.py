@@ -6,11 +6,30 @@ from importlib.metadata import version
 
 import pytest
 
-from askance.chat import ModelId, Usage
-from askance.models import Price, prices
+from askance.chat import Message, ModelId, TextPart, Usage
+from askance.models import Capabilities, Engine, ModelSettings, Price, ScriptedModel, call, get_model, prices
 from askance.models.prices import PRICES, list_price, longest_answer
+from askance.replay import MemoryStore
 
 GPT_4O = Price(input=2.5, cached=1.25, output=10, batch=0.5, as_of=f"genai-prices {version('genai-prices')}")
+
+
+@pytest.mark.parametrize("watched", [False, True], ids=["unwatched", "watched"])
+async def test_the_price_list_is_loaded_for_those_who_count_costs_alone(
+    watched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[ModelId] = []
+
+    def priced(settings: ModelSettings) -> None:
+        looked.append(settings.id)
+
+    monkeypatch.setattr(call, "price_of", priced)
+    run = Engine(records=MemoryStore(), observers=[lambda _: None] if watched else [])
+    model = get_model(ScriptedModel(["a cup"], identity="cups", capabilities=Capabilities()), engine=run)
+
+    await model.generate(model.request([Message("user", (TextPart("What is it?"),))]))
+
+    assert bool(looked) is watched
 
 
 @pytest.mark.parametrize(

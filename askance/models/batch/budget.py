@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from askance.errors import OverBudget
@@ -46,8 +44,7 @@ class BatchBudget:
     def __init__(self, job: Job, guard: BudgetGuard) -> None:
         self._job = job
         self._guard = guard
-        place = os.path.relpath(job.folder, guard.ledger.path.parent)
-        self._place = sha256(os.fsencode(place)).hexdigest()[:16]
+        self._place = guard.ledger.place_of(job.folder)
         self._open: dict[str, _Open] = {}
 
     def begin(self) -> None:
