@@ -187,10 +187,11 @@ ANSWERS = Link(
     Choice,
     read=_choice,
     write=lambda value: list(value.numbers),
+    label="Answers",
     unseen=1200,  # of a description and a statement
     chooses=True,
 )
-REPLY = Link("reply", Reply)
+REPLY = Link("reply", Reply, label="Reply")
 
 LINKS: tuple[Link[Any], ...] = (OBJECTS, SCENE_TEXT, NARRATION, UNUSUAL, DESCRIPTION, STATEMENT, ANSWERS, REPLY)
 """V, T, IN, UH, T_V (or another context), ŝ, the chosen options or a free answer, in the order in which a picture

@@ -6,11 +6,16 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from askance.chains.line import said_in
+from askance.chains.state import link_named
 from askance.terminal import printable
 
 WIDTH = 100
 """Columns of plain text."""
 _INDENT = 14
+
+_LAST = frozenset({"statement", "answers", "reply"})
+"""Links that come last, with what is true beside them."""
 
 Row = tuple[str, str]
 
@@ -23,18 +28,15 @@ def rows_of(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mappi
         options: what could be chosen from.
         truth: `answers` and `statements` that are true, where they are known; what is chosen is then marked.
     """
-    said = line["verbalization"]
-    for name in ("objects", "scene_text", "narration", "unusual", "description"):
-        link: Mapping[str, Any] = line["links"].get(name, {"outcome": "skipped"})
-        heading = name.replace("_", " ")
-        if name == "objects" and said[name] is not None:
-            yield heading, ", ".join(said[name])
-        elif name == "scene_text" and said[name] is not None:
-            yield heading, " / ".join(said[name]) or "none"
-        elif said[name] is not None:
-            yield heading, said[name]
-        elif link["outcome"] not in {"answered", "skipped"}:
-            yield heading, f"none, {link['outcome']}: {link.get('reason') or ''}"
+    said = said_in(line)
+    for name, form in line["links"].items():
+        link = link_named(name)
+        if name in _LAST:
+            continue
+        if name in said:
+            yield link.heading, link.show(said[name])
+        elif form["outcome"] not in {"answered", "skipped"}:
+            yield link.heading, f"none, {form['outcome']}: {form.get('reason') or ''}"
     yield from _statement(line, truth)
     for place, number in enumerate(line["answers"] or ()):
         mark = _mark(None if truth is None else number in truth["answers"])

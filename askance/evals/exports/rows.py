@@ -7,13 +7,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from askance.chains.line import VERBALIZED
+
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
     from askance.evals.run import Answer, Run
 
 Cell: TypeAlias = "str | int | float | bool | None"
-
-_SAID = ("objects", "scene_text", "narration", "unusual", "description")
 
 
 def rows_of(run: Run) -> Iterator[JsonObject]:
@@ -40,10 +40,11 @@ def _row(answer: Answer) -> Iterator[tuple[str, Json]]:
         yield from ((f"note.{name}", value) for name, value in score.notes.items())
     yield from ((f"tag.{name}", value) for name, value in sample.tags.items())
     said: Mapping[str, Any] = prediction.trace.get("verbalization") or {}
-    yield from ((name, said.get(name)) for name in _SAID if said)
+    yield from ((name, said.get(name)) for name in VERBALIZED if said)
     statement: Mapping[str, Any] | None = prediction.trace.get("statement")
     if "statement" in prediction.trace:
         yield "statement", None if statement is None else statement.get("text")
+    yield from ((f"link.{name}", link["value"]) for name, link in prediction.links.items() if "value" in link)
     yield from _meta(prediction.meta)
 
 

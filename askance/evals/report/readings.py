@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from askance import __version__
+from askance.chains.line import said_in
 from askance.evals.report.document import block, document
 from askance.evals.report.page import index_of
 from askance.evals.report.pictures import Thumbnails
@@ -98,16 +99,10 @@ def _answer(read: Read, *, epoch: int) -> Answer:
 
 
 def _value(line: Mapping[str, Any]) -> Any:
-    """What the chain was after: options, a reply, a statement, or the last thing that was said of the picture."""
-    said: Mapping[str, Any] = line["verbalization"]
-    statement: Mapping[str, Any] = line.get("statement") or {}
-    found = (
-        line.get("answers"),
-        line.get("reply"),
-        statement.get("text"),
-        *(said[each] for each in reversed(list(said))),
-    )
-    return next((each for each in found if each is not None), None)
+    """What the chain was after: the last of its links that says something."""
+    said = said_in(line)
+    last = next(reversed(said), None)
+    return line["statement"].get("text") if last == "statement" else said.get(last or "")
 
 
 def readings_page(

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.amounts import many
+from askance.chains import LINKS
+from askance.chains.line import said_in
 from askance.evals.report.blame import detail_of_blame
 from askance.evals.report.document import DataBlock, block, packed_block
 from askance.evals.report.row import kinds_of_options, options_of, places_in, true_places
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from askance.evals.report.pictures import Thumbnails
     from askance.evals.report.report import RunPart
     from askance.evals.run import Answer
+    from askance.evals.values import Prediction
     from askance.replay import Record
 
 BLOCK = 50
@@ -29,6 +32,9 @@ PICTURE_BLOCK = 50
 CALLS_MB = 200.0
 """Megabytes of prompts and replies in a page before they are compressed; the calls of samples beyond it stay in the
 run's folder."""
+
+TITLES: Mapping[str, str] = {**{link.name: link.title for link in LINKS}, "solver": "Solver"}
+"""How the page calls links; others are called by their names."""
 
 WITHOUT = "Left out of this page, which holds the calls of the first samples only; the run's folder has it."
 
@@ -78,8 +84,8 @@ class Shown:
                 yield block(f"pictures-{start // PICTURE_BLOCK}", uris[start : start + PICTURE_BLOCK])
 
     def settings(self) -> JsonObject:
-        """What the script has to know of them."""
-        form: JsonObject = {"anyPicture": bool(self.numbers), "pictureBlock": PICTURE_BLOCK}
+        """What the script has to know of them, and how links are called."""
+        form: JsonObject = {"anyPicture": bool(self.numbers), "pictureBlock": PICTURE_BLOCK, "links": dict(TITLES)}
         return {**form, "files": list(self.files)} if self.files is not None else form
 
 
@@ -135,7 +141,7 @@ def detail_of(answer: Answer) -> JsonObject:
         "target": None if true is not None else sample.target,
         "value": None if chosen is not None and prediction.answered else prediction.value,
         "reason": prediction.reason,
-        "verbalization": _there(trace.get("verbalization")),
+        "verbalization": _verbalization(prediction),
         "statement": trace.get("statement"),
         "trace": {name: value for name, value in trace.items() if name not in _SHOWN_TRACE},
         "links": [_link(name, link, prediction.meta) for name, link in prediction.links.items()],
@@ -150,12 +156,14 @@ def detail_of(answer: Answer) -> JsonObject:
 
 def _link(name: str, link: JsonObject, meta: Mapping[str, Any]) -> JsonObject:
     failed = meta.get("failed", {}).get(name)
-    return {"name": name, **link, **({} if failed is None else {"failed": failed})}
+    told = {field: value for field, value in link.items() if field != "value"}
+    return {"name": name, **told, **({} if failed is None else {"failed": failed})}
 
 
-def _there(verbalization: Any) -> JsonObject:
-    links = cast("dict[str, Any]", verbalization) if isinstance(verbalization, dict) else {}
-    return {name: value for name, value in links.items() if value is not None}
+def _verbalization(prediction: Prediction) -> JsonObject:
+    """What the links say that have no place of their own on the page."""
+    there = {"verbalization": prediction.trace.get("verbalization"), "links": prediction.links}
+    return {name: value for name, value in said_in(there).items() if name != "statement"}
 
 
 def calls_of(part: RunPart, answer: Answer) -> Mapping[str, JsonObject]:

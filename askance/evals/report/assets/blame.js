@@ -6,7 +6,7 @@ function blamed(one) {
 }
 
 function blamedBy(one, blame) {
-  const guilty = blame.trials.filter((trial) => trial.guilty).map((trial) => LINKS[trial.link] || trial.link);
+  const guilty = blame.trials.filter((trial) => trial.guilty).map((trial) => linkTitle(trial.link));
   const said = guilty.length ? `To blame: ${guilty.join(", ")}.` : "No single link turns the answer right.";
   return h("div", { class: "blamed" },
     h("p", {}, h("b", {}, said), h("span", { class: "soft" }, ` Each link ${blame.words}, and what follows from it asked again.`)),
@@ -17,7 +17,7 @@ function blamedBy(one, blame) {
 function trialElement(one, blame, trial) {
   const mark = trial.guilty ? h("span", { class: "mark m-right" }, "to blame") : trial.flips ? h("span", { class: "mark m-partly" }, "flips it too") : null;
   const shift = trial.worth === null ? trial.outcome || "no answer" : `${blame.metric} ${number(blame.was)} → ${number(trial.worth)}`;
-  const summary = h("summary", {}, h("b", {}, LINKS[trial.link] || trial.link), ` · ${shift}`, mark);
+  const summary = h("summary", {}, h("b", {}, linkTitle(trial.link)), ` · ${shift}`, mark);
   const made = unfolding(h("details", { class: "link-diff" }, summary), () => trialBody(one, blame, trial));
   if (trial.guilty) setOpen(made, true);
   return made;
@@ -31,7 +31,7 @@ function trialBody(one, blame, trial) {
   }
   const put = trial.put === undefined ? h("p", { class: "soft" }, `Nothing: it was ${blame.words}.`) : diffElement(linkSaid(one, trial.link), trial.put);
   body.append(part("In its place", put));
-  for (const [link, text] of Object.entries(trial.became || {})) body.append(part(`Then ${LINKS[link] || link}`, diffElement(linkSaid(one, link), text)));
+  for (const [link, text] of Object.entries(trial.became || {})) body.append(part(`Then ${linkTitle(link)}`, diffElement(linkSaid(one, link), text)));
   const now = trial.chosen ? placesText(one, trial.chosen) : trial.value !== undefined ? json(trial.value) : "";
   if (trial.outcome === "answered") {
     const before = one.chosen ? placesText(one, one.chosen) : one.value === undefined ? "" : json(one.value);

@@ -172,7 +172,7 @@ function upstream(pair, a, b, calls) {
       if (one.said !== two.said) where.push("answer");
       if (one.outcome !== two.outcome) where.push("outcome");
     }
-    const made = h("details", { class: "link-diff" }, h("summary", {}, h("b", {}, LINKS[name] || name), " · ", one.missing || two.missing ? `in ${where[0]}` : where.length ? `differs: ${where.join(", ")}` : "the same in both", where.length && first ? [" ", h("span", { class: "mark m-worse" }, "first difference")] : null));
+    const made = h("details", { class: "link-diff" }, h("summary", {}, h("b", {}, linkTitle(name)), " · ", one.missing || two.missing ? `in ${where[0]}` : where.length ? `differs: ${where.join(", ")}` : "the same in both", where.length && first ? [" ", h("span", { class: "mark m-worse" }, "first difference")] : null));
     if (where.length) first = false;
     if (where.length && !one.missing && !two.missing) made.dataset.differs = "1";
     return unfolding(made, () => linkDiff(one, two));

@@ -1,9 +1,9 @@
 // One sample in full: its picture, options, verbalizations, score, and every call.
 
-const LINKS = {
-  objects: "V · objects", scene_text: "T · scene text", narration: "IN · narration", unusual: "UH · what is unusual",
-  description: "T_V · description", statement: "ŝ · statement", answers: "Answers", reply: "Reply", solver: "Solver",
-};
+/** What the page calls a link: as the papers do, or by its name. */
+function linkTitle(name) {
+  return index.links[name] || name;
+}
 
 function sampleDetail(row, { detail: one, calls }) {
   const share = index.runs[Number(state.run)].share;
@@ -61,10 +61,10 @@ function reasons(one) {
 function verbalizations(one) {
   const lines = [];
   for (const [name, said] of Object.entries(one.verbalization || {})) {
-    const shownAs = Array.isArray(said) ? h("span", { class: "chips" }, said.map((each) => h("span", {}, each))) : said;
-    lines.push([LINKS[name] || name, Array.isArray(said) && !said.length ? "nothing" : shownAs]);
+    const shownAs = Array.isArray(said) ? h("span", { class: "chips" }, said.map((each) => h("span", {}, json(each)))) : json(said);
+    lines.push([linkTitle(name), Array.isArray(said) && !said.length ? "nothing" : shownAs]);
   }
-  if (one.statement) lines.push([LINKS.statement, [h("b", {}, one.statement.relation || ""), " ", one.statement.text || json(one.statement)]]);
+  if (one.statement) lines.push([linkTitle("statement"), [h("b", {}, one.statement.relation || ""), " ", one.statement.text || json(one.statement)]]);
   return lines.length ? h("section", {}, h("h2", {}, "Verbalization"), labelled(lines)) : null;
 }
 
@@ -89,7 +89,7 @@ function noteText(value) {
 function linksOf(one, calls) {
   const links = (one.links || []).map((link) => {
     const keys = [...(link.calls || []), link.failed].filter(Boolean);
-    return keys.length ? keys.map((key) => callElement(key, calls[key], LINKS[link.name] || link.name, link, one)) : linkElement(link);
+    return keys.length ? keys.map((key) => callElement(key, calls[key], linkTitle(link.name), link, one)) : linkElement(link);
   });
   const judges = ((one.score || {}).calls || []).map((key) => callElement(key, calls[key], "Scoring", null, one));
   if (!links.length && !judges.length) return null;
@@ -99,7 +99,7 @@ function linksOf(one, calls) {
 
 function linkElement(link) {
   const words = link.given ? "given, not asked" : [link.outcome, link.reason].filter(Boolean).join(": ");
-  return h("p", { class: "small more" }, h("b", {}, LINKS[link.name] || link.name), " · ", words);
+  return h("p", { class: "small more" }, h("b", {}, linkTitle(link.name)), " · ", words);
 }
 
 function tally(call, tries) {
