@@ -15,11 +15,10 @@ from askance.amounts import many
 from askance.cli.display import json_text
 from askance.cli.exits import OK, SOME
 from askance.evals.negatives import (
-    Asked,
+    AuditOptions,
     Rules,
     aaudit,
     apply,
-    audit_form,
     audit_text,
     draw_sheet,
     read_key,
@@ -31,10 +30,10 @@ from askance.evals.negatives import (
     write_sheet,
 )
 from askance.evals.negatives.audit import QUESTION
-from askance.evals.negatives.files import replaced
-from askance.evals.negatives.sheet import KEY, PAGE, TABLE
-from askance.evals.negatives.sheet import QUESTION as SHEET_QUESTION
+from askance.evals.negatives.validation import KEY, PAGE, TABLE
+from askance.evals.negatives.validation import QUESTION as SHEET_QUESTION
 from askance.evals.pittads import Pictures
+from askance.evals.unwritable import write_whole
 from askance.images import Image
 from askance.models import get_embedder
 from askance.terminal import printable
@@ -73,9 +72,9 @@ def audit_by(asked: Auditing, calls: Calls) -> int:
     with calls.open(name="negatives") as work:
         named = replace(asked, judge=asked.judge or work.local_model, blind=asked.blind or work.local_model)
         audit = asyncio.run(_audited(named, work, sets=sets, rules=rules))
-    form = audit_form(audit)
+    form = audit.form()
     if asked.report is not None:
-        replaced(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
+        write_whole(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
     print(json_text(form) if asked.as_json else printable(audit_text(audit)))
     print(str(work.tally), file=sys.stderr)
     if asked.apply is None:
@@ -104,7 +103,7 @@ async def _audited(asked: Auditing, work: Workspace, *, sets: Sequence[OptionSet
     try:
         return await aaudit(
             sets,
-            Asked(
+            AuditOptions(
                 judge=judge,
                 question=asked.question or QUESTION,
                 embedder=embedder,

@@ -15,7 +15,8 @@ from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.progress import Progress, calls_state
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER
-from askance.evals.negatives import agenerate, read_sources
+from askance.evals.negatives import agenerate
+from askance.evals.negatives import read_statements as read_file
 from askance.evals.pittads import statements_in
 from askance.evals.whoops import Whoops, has_rows
 from askance.evals.whoops.explain_choice import statements
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from askance.agents.negatives import Domain
     from askance.cli.options import Calls
     from askance.cli.tally import Tally
-    from askance.evals.negatives import Recipe, Source, Written
+    from askance.evals.negatives import NegativesRun, Recipe, TrueStatements
     from askance.workspace import Workspace
 
 
 def read_statements(
     data: Path, domain: Domain | None, *, ids: Path | None, limit: int | None
-) -> tuple[Domain, Sequence[Source]]:
+) -> tuple[Domain, Sequence[TrueStatements]]:
     """What is true of the images of a file or folder, and what these statements are.
 
     Raises:
@@ -40,7 +41,7 @@ def read_statements(
     """
     if not has_rows(data):
         file = statements_in(data) if data.is_dir() else data
-        return domain or "ads", read_sources(file, ids=ids, limit=limit)
+        return domain or "ads", read_file(file, ids=ids, limit=limit)
     if domain == "ads":
         raise UsageError(
             f"The folder {str(data)!r} holds explanations of WHOOPS!, and no ads.",
@@ -50,7 +51,7 @@ def read_statements(
 
 
 def generate_by(
-    sources: Sequence[Source], llm: str | None, *, out: Path, recipe: Recipe, calls: Calls, as_json: bool
+    sources: Sequence[TrueStatements], llm: str | None, *, out: Path, recipe: Recipe, calls: Calls, as_json: bool
 ) -> int:
     """Writes the negatives; returns the exit code."""
     with calls.open(ledger=out / LEDGER) as work:
@@ -91,7 +92,7 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
     return name
 
 
-def _say_written(written: Written, tally: Tally, *, as_json: bool) -> None:
+def _say_written(written: NegativesRun, tally: Tally, *, as_json: bool) -> None:
     if as_json:
         print(json_text({**asdict(written), "folder": str(written.folder), "outcomes": dict(written.outcomes)}))
     else:

@@ -16,7 +16,7 @@ from askance.cli.output import plan_form, plan_text
 from askance.cli.progress import Progress, calls_state
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER
-from askance.evals.negatives.sheet import KEY, PAGE, TABLE
+from askance.evals.negatives.validation import KEY, PAGE, TABLE
 from askance.evals.tables import Table, markdown
 from askance.evals.whoops import Whoops
 from askance.evals.whoops.making import DROPPED, GATES, KEPT, QuestionMaker, amake, planned, write_validation

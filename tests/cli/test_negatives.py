@@ -174,7 +174,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "unknown rule": (
         ["audit", "options.json", "--rules", "bad.json"],
         2,
-        "has 'parts', which is no rule or threshold.",
+        "'parts' was unexpected",
     ),
     "no negatives": (["audit", "options.json"], 2, "There is no negative to audit."),
     "a sheet without images": (["sample", "options.json"], 2, "A sheet needs a file of options, --images and --out."),
