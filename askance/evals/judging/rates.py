@@ -36,6 +36,15 @@ class CorrectedRate:
     """Answers and samples without a verdict, which are left out."""
     notes: tuple[str, ...] = ()
 
+    @property
+    def ways(self) -> Mapping[str, Estimate]:
+        """The rate by how it was come by, in words."""
+        return {
+            "as judged": self.measured,
+            "Rogan–Gladen": self.rogan_gladen,
+            f"prediction-powered, {self.labelled:,} labelled": self.powered,
+        }
+
     def form(self) -> JsonObject:
         """The rates as JSON."""
         return {**asdict(self), "notes": list(self.notes)}

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from askance.evals.negatives.artifacts import Artifacts, Blind, BlindImage, Lengths, TextOnlyAccuracy
-from askance.evals.negatives.audit import Audit, AuditOptions, AuditRow, Embeds, aaudit, apply, audit_text
+from askance.evals.negatives.audit import (
+    Audit,
+    AuditOptions,
+    AuditRow,
+    Embeds,
+    aaudit,
+    apply,
+    audit_text,
+    planned_audit,
+)
 from askance.evals.negatives.files import HardNegative, OptionSet, TrueStatements, read_negatives, read_statements
-from askance.evals.negatives.generate import NegativesRun, Recipe, agenerate, generate
+from askance.evals.negatives.generate import NegativesRun, Recipe, agenerate, generate, planned_negatives
 from askance.evals.negatives.rules import Rules, Thresholds, read_rules
 from askance.evals.negatives.validation import (
     Rater,
@@ -47,6 +56,8 @@ __all__ = [
     "audit_text",
     "draw_sheet",
     "generate",
+    "planned_audit",
+    "planned_negatives",
     "read_key",
     "read_negatives",
     "read_ratings",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from askance.agents.negatives import NegativeKind
     from askance.chat import JsonObject
     from askance.evals.negatives.files import OptionSet
-    from askance.models import Engine, ModelLike
+    from askance.models import Engine, Model, ModelLike
     from askance.prompts import PromptLibrary
     from askance.statistics import Estimate, Interval
 
@@ -414,12 +414,11 @@ async def ask_blind(
     """
     model = get_model(llm, engine=engine)
     await model.rung()
-    choosers = {count: BlindChooser(model, count=count, prompts=prompts) for count in {len(each.true) for each in sets}}
+    choosers = blind_choosers(sets, model, prompts=prompts)
 
-    async def ask(one: tuple[OptionSet, int]) -> tuple[OptionSet, tuple[str, ...] | None]:
-        each, order = one
-        options = [*dict.fromkeys(each.options)]
-        Random(f"{seed}\n{each.key}\n{order}").shuffle(options)
+    async def ask(turn: tuple[OptionSet, int]) -> tuple[OptionSet, tuple[str, ...] | None]:
+        each, order = turn
+        options = shuffled(each, order, seed=seed)
         result = await choosers[len(each.true)].ask(options)
         return each, None if result.value is None else tuple(options[number - 1] for number in result.value.numbers)
 
@@ -441,6 +440,20 @@ async def ask_blind(
         calls=len(sets) * orders,
         unanswered=len(sets) * orders - sum(map(len, answers.values())),
     )
+
+
+def blind_choosers(
+    sets: Sequence[OptionSet], model: Model, *, prompts: PromptLibrary | None = None
+) -> dict[int, BlindChooser]:
+    """What asks about the options of images, by how many of them are true."""
+    return {count: BlindChooser(model, count=count, prompts=prompts) for count in {len(each.true) for each in sets}}
+
+
+def shuffled(each: OptionSet, order: int, *, seed: int) -> list[str]:
+    """The options of an image, each once, in one of their orders."""
+    options = [*dict.fromkeys(each.options)]
+    Random(f"{seed}\n{each.key}\n{order}").shuffle(options)
+    return options
 
 
 def _image(each: OptionSet, answers: Sequence[tuple[str, ...]], *, orders: int) -> BlindImage:

@@ -14,17 +14,22 @@ from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from askance.agents.judge import EquivalenceJudge
 from askance.agents.negatives import normal
+from askance.chains import Planner
 from askance.chains.stream import in_order
 from askance.errors import UsageError
-from askance.evals.negatives.artifacts import CHANCE, ORDERS, ask_blind, find_artifacts
+from askance.evals.negatives.artifacts import CHANCE, ORDERS, ask_blind, blind_choosers, find_artifacts, shuffled
 from askance.evals.negatives.edits import Sameness, StatementChange, change, nearest, sameness
 from askance.evals.negatives.files import HardNegative, OptionSet, own_sidecar, write_options
 from askance.evals.negatives.rules import RULES, Decision, Rule, Rules
 from askance.evals.run_folder import write_lines
+from askance.models import get_model
 
 if TYPE_CHECKING:
+    from askance.agents.blind import BlindChooser
     from askance.agents.judging import Judge, Verdict
+    from askance.chains import Plan
     from askance.chat import JsonObject
     from askance.evals.negatives.artifacts import Artifacts, Blind
     from askance.models import Engine, ModelLike
@@ -186,16 +191,14 @@ async def aaudit(
         CallError: a model cannot be asked at all.
     """
     options, rules = options or AuditOptions(), rules or Rules()
-    full = [each for each in sets if each.negatives]
-    if not full:
-        raise UsageError(
-            "There is no negative to audit.", hint="Options that are not among the true ones are negatives."
-        )
+    full = _with_negatives(sets)
     rows = [row for each in full for row in _looked_at(each, rules)]
     found = find_artifacts(full, seed=seed, train=options.wording)
-    verdicts: Mapping[int, tuple[Verdict, ...]] = (
-        {} if options.judge is None else await _judged(rows, full, options, judge=options.judge)
-    )
+    verdicts: Mapping[int, tuple[Verdict, ...]] = {}
+    if options.judge is not None:
+        if isinstance(options.judge, EquivalenceJudge):
+            await options.judge.model.rung()
+        verdicts = await _verdicts(rows, full, options, judge=options.judge)
     cosines: Mapping[int, float] = {} if options.embedder is None else await _similarities(rows, options.embedder)
     blind = None
     if options.blind is not None:
@@ -211,6 +214,51 @@ async def aaudit(
         judge=None if options.judge is None else _name(options.judge),
         embedder=None if options.embedder is None else _name(options.embedder),
     )
+
+
+async def planned_audit(
+    sets: Sequence[OptionSet], options: AuditOptions, *, rules: Rules | None = None, seed: int = 0
+) -> Plan:
+    """What the judge and the blind model of an audit would be asked; nothing is asked.
+
+    Args:
+        sets: options by image.
+        options: judge and blind model; vectors are no calls and are not counted.
+        rules: their thresholds decide which negatives need no judge.
+        seed: of orders.
+
+    Raises:
+        UsageError: there is no negative, the calls of the judge cannot be counted, or the mode is `replay`.
+    """
+    full, planner, judge = _with_negatives(sets), Planner(), options.judge
+    if judge is not None:
+        if not isinstance(judge, EquivalenceJudge):
+            raise UsageError(
+                f"The calls of the judge {judge} cannot be counted: it is no model.", hint="Plan with a model."
+            )
+        judge = planner.role("judge", judge).stand_in(judge)
+    choosers: dict[int, BlindChooser] = {}
+    if options.blind is not None:
+        model = get_model(options.blind, engine=options.engine)
+        for count, chooser in blind_choosers(full, model).items():
+            choosers[count] = planner.role("blind", chooser).stand_in(chooser)
+    with planner.walking():
+        if judge is not None:
+            rows = [row for each in full for row in _looked_at(each, rules or Rules())]
+            await _verdicts(rows, full, options, judge=judge)
+        for each in full if choosers else ():
+            for order in range(options.orders):
+                await choosers[len(each.true)].ask(shuffled(each, order, seed=seed))
+    return planner.plan(len(full))
+
+
+def _with_negatives(sets: Sequence[OptionSet]) -> list[OptionSet]:
+    full = [each for each in sets if each.negatives]
+    if not full:
+        raise UsageError(
+            "There is no negative to audit.", hint="Options that are not among the true ones are negatives."
+        )
+    return full
 
 
 def _name(seam: object) -> str:
@@ -240,7 +288,7 @@ def _looked_at(each: OptionSet, rules: Rules) -> list[AuditRow]:
     return rows
 
 
-async def _judged(
+async def _verdicts(
     rows: Sequence[AuditRow], sets: Sequence[OptionSet], options: AuditOptions, *, judge: Judge
 ) -> Mapping[int, tuple[Verdict, ...]]:
     """The verdicts on each row; a row that has the words of a true statement needs none."""

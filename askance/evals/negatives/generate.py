@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from askance.agents.negatives import Domain, NegativeKind, NegativeQuestion, NegativeWriter, kinds_of, normal
+from askance.chains import Planner
 from askance.chains.stream import in_order
 from askance.chat import key_of
 from askance.errors import OverBudget, UsageError
@@ -25,6 +26,7 @@ from askance.models import drawing, get_model, run_sync
 from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
+    from askance.chains import Plan
     from askance.chat import JsonObject
     from askance.evals.negatives.files import TrueStatements
     from askance.models import Engine, Model, ModelLike
@@ -192,16 +194,7 @@ async def agenerate(
         StoreError: a file cannot be written.
     """
     recipe = recipe or Recipe()
-    if not sources:
-        raise UsageError("There are no true statements to write negatives for.", hint="Check the file and its ids.")
-    kinds: list[NegativeKind] = [kind for kind in recipe.kinds if kind != "random"]
-    if kinds and llm is None:
-        raise UsageError("No model is named that writes the negatives.", hint="Give `llm`, or the kind `random` alone.")
-    model = get_model(cast("ModelLike", llm), engine=engine) if kinds else None
-    writers: dict[NegativeKind, NegativeWriter] = {
-        kind: NegativeWriter(cast("Model", model), kind=kind, domain=recipe.domain, count=recipe.count, prompts=prompts)
-        for kind in kinds
-    }
+    model, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
     folder = RunFolder(out, _configuration(sources, recipe, writers, model=model), name=lambda line: str(line["id"]))
     try:
         work = _Work(sources, recipe, writers, model=model, folder=folder, told=told)
@@ -218,9 +211,66 @@ async def agenerate(
     return run
 
 
+async def planned_negatives(
+    sources: Sequence[TrueStatements],
+    llm: ModelLike | None,
+    *,
+    recipe: Recipe | None = None,
+    prompts: PromptLibrary | None = None,
+    engine: Engine | None = None,
+) -> Plan:
+    """What writing the negatives of `sources` would ask, kind by kind; nothing is asked.
+
+    Args:
+        sources: what is true of each image.
+        llm: the model that would write.
+        recipe: what would be written.
+        prompts: where prompts are looked up.
+        engine: whose records are used, where `llm` is no model yet.
+
+    Raises:
+        UsageError: there is nothing to write for, a model is needed and none is given, or the mode is `replay`.
+    """
+    recipe, planner = recipe or Recipe(), Planner()
+    _, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
+    counted = {kind: planner.role(kind, writer).stand_in(writer) for kind, writer in writers.items()}
+    with planner.walking(), drawing(recipe.draw):
+        for call in calls_of(sources, recipe):
+            if call.kind in counted:
+                await counted[call.kind].ask(call.question)
+    return planner.plan(len(sources))
+
+
 def generate(sources: Sequence[TrueStatements], llm: ModelLike | None, *, out: Path, **options: Any) -> NegativesRun:
     """As `agenerate`, from anywhere: scripts, threads, notebooks."""
     return run_sync(agenerate(sources, llm, out=out, **options))
+
+
+def _writers(
+    sources: Sequence[TrueStatements],
+    llm: ModelLike | None,
+    recipe: Recipe,
+    *,
+    prompts: PromptLibrary | None,
+    engine: Engine | None,
+) -> tuple[Model | None, dict[NegativeKind, NegativeWriter]]:
+    """The model that writes and its writers by kind; no model where the recipe asks none.
+
+    Raises:
+        UsageError: there is nothing to write for, or a model is needed and none is given.
+    """
+    if not sources:
+        raise UsageError("There are no true statements to write negatives for.", hint="Check the file and its ids.")
+    kinds: list[NegativeKind] = [kind for kind in recipe.kinds if kind != "random"]
+    if not kinds:
+        return None, {}
+    if llm is None:
+        raise UsageError("No model is named that writes the negatives.", hint="Give `llm`, or the kind `random` alone.")
+    model = get_model(llm, engine=engine)
+    return model, {
+        kind: NegativeWriter(model, kind=kind, domain=recipe.domain, count=recipe.count, prompts=prompts)
+        for kind in kinds
+    }
 
 
 def _configuration(
