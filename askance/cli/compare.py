@@ -81,7 +81,9 @@ def _write_page(
     warn_of_many(difference.parts)
     pictures = pictures_of(difference.parts, images, megabytes=megabytes)
     size = write_page(
-        out, lambda files: difference_page(difference, pictures=pictures, files=files), pictures=pictures, beside=beside
+        out,
+        lambda files: difference_page(difference, pictures=pictures, files=files),
+        beside=pictures.jpegs if beside and pictures is not None else None,
     )
     if not quiet:
         tell(out, size, pictures)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.cli.exits import HELP
-from askance.cli.negatives import JudgeName
-from askance.cli.options import AsJson, PromptCalls, spelled_out
+from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
 from askance.cli.process import Process
 
 if TYPE_CHECKING:
@@ -214,8 +213,8 @@ class QuestionOptions:
     reader: Annotated[str | None, typer.Option(help="Answers them from the caption; by default the LLM.")] = None
     blind: Annotated[str | None, typer.Option(help="Answers them without anything; by default the LLM.")] = None
     judge: Annotated[str | None, typer.Option(help="Holds two answers against each other; by default the LLM.")] = None
-    judge_form: Annotated[JudgeName, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
-        JudgeName.rubric
+    judge_form: Annotated[JudgePrompt, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
+        JudgePrompt.rubric
     )
     count: Annotated[int, typer.Option(min=1, help="Answers of a caption at most.")] = 5
     limit: Annotated[int | None, typer.Option(min=1, help="So many images, the first ones.")] = None

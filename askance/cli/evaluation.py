@@ -289,10 +289,10 @@ def _turns(asked: EvaluationOptions, task: Task) -> list[Turn]:
 
 async def _plan(asked: EvaluationOptions, task: Task, engine: Engine) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
-    from askance.cli.output import plan_form, plan_text
+    from askance.cli.output import print_plan
 
     found = await plan_run(task, _turns(asked, task), engine)
-    print(json.dumps(plan_form(found, engine)) if asked.as_json else plan_text(found, engine))
+    print_plan(found, engine, as_json=asked.as_json)
     return OK
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -258,10 +257,10 @@ def run_job(job: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
 async def _plan(job: RunOptions, chain: Chain, engine: Engine, samples: Mapping[Path, Options | None]) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     from askance.chains import plan
-    from askance.cli.output import plan_form, plan_text
+    from askance.cli.output import print_plan
 
     planned = await plan(chain, inputs_of(samples.items()))
-    print(json.dumps(plan_form(planned, engine)) if job.as_json else plan_text(planned, engine))
+    print_plan(planned, engine, as_json=job.as_json)
     return OK
 
 

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.cli.exits import HELP
-from askance.cli.options import (
-    AsJson,
-    Budget,
-    Concurrency,
-    InProtocol,
-    Local,
-    Mode,
-    PromptCalls,
-    Prompts,
-    Protocol,
-    Records,
-    Replay,
-    Retry,
-    Rpm,
-    Tpm,
-    Yes,
-)
+from askance.cli.exits import HELP, INTERRUPTED, OK, SOME
+from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
 from askance.cli.process import Process
+
+if TYPE_CHECKING:
+    from askance.agents.negatives import Domain
+    from askance.cli.workspace import CommandWorkspace
+    from askance.evals.negatives import (
+        Audit,
+        AuditOptions,
+        NegativesRun,
+        OptionSet,
+        Recipe,
+        Rules,
+        TrueStatements,
+    )
+    from askance.images import Image
+    from askance.models import Model
+    from askance.models.encoders.embedder import RecordedEmbedder
+    from askance.workspace import Workspace
 
 app = typer.Typer(
     help="Hard negatives: write them for true statements, audit them, put them before people.",
@@ -42,107 +47,227 @@ class DomainName(StrEnum):
     explanations = "explanations"
 
 
-class JudgeName(StrEnum):
-    """Prompts of the judge."""
-
-    rubric = "rubric"
-    short = "short"
-
-
 Sidecar = Annotated[
     Path | None,
     typer.Option(help="What is known of each negative; by default negatives.jsonl beside the file, where it is there."),
 ]
 
 
-@app.command(epilog=HELP)
-def generate(
-    context_: typer.Context,
+# --- generate ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateCommand:
+    """The options of one `askance negatives generate` beside those of its calls; None is not given."""
+
     data: Annotated[
         Path,
         typer.Argument(
             help="What is true: a file of PittAds or of its shape, a folder with one, or a folder of WHOOPS!."
         ),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the files, and for the run; the same command finishes it.")],
+    ]
+    out: Annotated[Path, typer.Option(help="Folder for the files, and for the run; the same command finishes it.")]
     llm: Annotated[
         str | None,
         typer.Option(help="The model that writes: a spec such as openai:gpt-4o, or a name; random needs none."),
-    ] = None,
-    local: Local = False,
-    yes: Yes = False,
+    ] = None
     domain: Annotated[
         DomainName | None,
         typer.Option(
             help="ads: action-reasons. explanations: of what is unusual. "
             "By default explanations for a folder of WHOOPS!, else ads."
         ),
-    ] = None,
+    ] = None
     kinds: Annotated[
         str | None,
         typer.Option(
             help="Some kinds alone, with commas. Ads: action,reason,adjective,object,statement. "
             "Explanations: verb,object,adjective,causal,random."
         ),
-    ] = None,
-    most: Annotated[int, typer.Option(min=1, help="True statements of an image that negatives are made from.")] = 3,
-    count: Annotated[int, typer.Option(min=1, help="Negatives of each kind for each true statement.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of the order of options, and of what `random` draws.")] = 0,
-    draw: Annotated[int, typer.Option(min=0, help="Another number asks all anew, for other negatives.")] = 0,
-    limit: Annotated[int | None, typer.Option(min=1, help="So many images, the first ones.")] = None,
-    ids: Annotated[Path | None, typer.Option(help="The images of a list: lines, JSON or CSV.")] = None,
-    replay: Replay = False,
-    mode: Mode = None,
-    retry: Retry = None,
-    budget: Budget = None,
-    concurrency: Concurrency = None,
-    rpm: Rpm = None,
-    tpm: Tpm = None,
-    prompts: Prompts = None,
-    protocol: InProtocol = Protocol.auto,
-    store: Records = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
-    Process.of(context_).without_langchain()
-    from askance.agents.negatives import kinds_of
-    from askance.cli.hard_negatives import generate_by, read_statements
-    from askance.evals.negatives import Recipe
-
-    told, sources = read_statements(data, None if domain is None else domain.value, ids=ids, limit=limit)
-    named = None if kinds is None else [kind.strip() for kind in kinds.split(",") if kind.strip()]
-    recipe = Recipe(domain=told, kinds=kinds_of(told, named), most=most, count=count, seed=seed, draw=draw)
-    calls = PromptCalls(
-        replay=replay,
-        mode=mode,
-        retry=retry,
-        budget=budget,
-        concurrency=concurrency,
-        rpm=rpm,
-        tpm=tpm,
-        prompts=prompts,
-        protocol=protocol,
-        store=store,
-        local=local,
-        yes=yes,
-    )
-    raise typer.Exit(generate_by(sources, llm, out=out, recipe=recipe, calls=calls, as_json=as_json))
+    ] = None
+    most: Annotated[int, typer.Option(min=1, help="True statements of an image that negatives are made from.")] = 3
+    count: Annotated[int, typer.Option(min=1, help="Negatives of each kind for each true statement.")] = 1
+    seed: Annotated[int, typer.Option(help="Of the order of options, and of what `random` draws.")] = 0
+    draw: Annotated[int, typer.Option(min=0, help="Another number asks all anew, for other negatives.")] = 0
+    limit: Annotated[int | None, typer.Option(min=1, help="So many images, the first ones.")] = None
+    ids: Annotated[Path | None, typer.Option(help="The images of a list: lines, JSON or CSV.")] = None
+    as_json: AsJson = False
 
 
 @app.command(epilog=HELP)
-def audit(
-    context_: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file of options: [true statements, options] by image.")],
+@spelled_out
+def generate(context_: typer.Context, asked: GenerateCommand, calls: PromptCalls) -> None:
+    """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
+    import asyncio
+
+    Process.of(context_).without_langchain()
+    from askance.agents.negatives import kinds_of
+    from askance.cli.output import print_plan
+    from askance.evals.evaluation import LEDGER
+    from askance.evals.negatives import Recipe, planned_negatives
+
+    domain, sources = _sources(asked)
+    named = None if asked.kinds is None else [kind.strip() for kind in asked.kinds.split(",") if kind.strip()]
+    recipe = Recipe(
+        domain=domain,
+        kinds=kinds_of(domain, named),
+        most=asked.most,
+        count=asked.count,
+        seed=asked.seed,
+        draw=asked.draw,
+    )
+    with calls.open(ledger=None if calls.plan else asked.out / LEDGER) as work:
+        name = _writer(asked.llm, work, recipe)
+        if calls.plan:
+            model = None if name is None else work.model(name)
+            plan = asyncio.run(planned_negatives(sources, model, recipe=recipe, prompts=work.library))
+            print_plan(plan, work.engine, as_json=asked.as_json)
+            return
+        raise typer.Exit(_generate(asked, sources, name, recipe, work))
+
+
+def _sources(asked: GenerateCommand) -> tuple[Domain, Sequence[TrueStatements]]:
+    """What the statements of a file or folder are, and what is true of each image.
+
+    Raises:
+        BadData: there is no such file, or nothing in it is true of an image.
+        UsageError: the folder is one of WHOOPS!, and its statements are said to be those of ads.
+    """
+    from askance.errors import UsageError
+    from askance.evals.negatives import read_statements
+    from askance.evals.pittads import statements_in
+    from askance.evals.whoops import Whoops, has_rows
+    from askance.evals.whoops.explain_choice import statements
+
+    data, domain = asked.data, None if asked.domain is None else asked.domain.value
+    if not has_rows(data):
+        file = statements_in(data) if data.is_dir() else data
+        return domain or "ads", read_statements(file, ids=asked.ids, limit=asked.limit)
+    if domain == "ads":
+        raise UsageError(
+            f"The folder {str(data)!r} holds explanations of WHOOPS!, and no ads.",
+            hint="Leave --domain out, or write --domain explanations.",
+        )
+    return "explanations", statements(Whoops.open(data, ids=asked.ids))[: asked.limit]
+
+
+def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
+    """The name of the model that writes; None where none is named and none is asked.
+
+    Raises:
+        UsageError: one is needed, and none is named.
+    """
+    from askance.errors import UsageError
+
+    drawn = recipe.kinds == ("random",)
+    name = llm or (work.config.llm if drawn else work.named("llm"))
+    if name is None and not drawn:
+        raise UsageError(
+            "No model is named that writes the negatives.",
+            hint="On this machine: --local. An API: --llm openai:gpt-4o. Or set `llm` in askance.toml; --kinds random "
+            "asks none.",
+        )
+    return name
+
+
+def _generate(
+    asked: GenerateCommand,
+    sources: Sequence[TrueStatements],
+    name: str | None,
+    recipe: Recipe,
+    work: CommandWorkspace,
+) -> int:
+    """Writes the negatives; returns the exit code."""
+    import asyncio
+
+    from askance.cli.progress import Progress, calls_state
+    from askance.evals.negatives import agenerate
+
+    model = None if name is None else work.model(name)
+    try:
+        with Progress("calls", state=calls_state(work.tally, work.engine)) as progress:
+            run = asyncio.run(
+                agenerate(
+                    sources,
+                    model,
+                    out=asked.out,
+                    recipe=recipe,
+                    prompts=work.library,
+                    told=lambda run: progress.update(run.done, run.total),
+                )
+            )
+    except KeyboardInterrupt:
+        print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
+        return INTERRUPTED
+    _print_run(run, work, as_json=asked.as_json)
+    return OK if run.complete else SOME
+
+
+def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> None:
+    from askance.amounts import many
+    from askance.cli.display import json_text
+    from askance.terminal import printable
+
+    if as_json:
+        print(json_text({**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes)}))
+    else:
+        for name, images in run.files.items():
+            print(printable(f"{run.folder / name}  {many(images, 'image')}"))
+    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.outcomes.items()))
+    print(
+        f"{run.done:,} of {run.total:,} calls: {counts or 'none'}; {many(run.negatives, 'different negative')}.\n"
+        f"{work.tally}",
+        file=sys.stderr,
+    )
+    if run.left:
+        print(
+            f"The budget had nothing left for {many(run.left, 'call')}. The same command with a "
+            "larger --budget goes on.",
+            file=sys.stderr,
+        )
+    elif not run.complete:
+        print("What has no answer is asked again by the same command with --retry.", file=sys.stderr)
+
+
+# --- audit ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditCommand:
+    """The options of one `askance negatives audit` beside those of its calls; None is not given."""
+
+    file: Annotated[Path, typer.Argument(help="A file of options: [true statements, options] by image.")]
     judge: Annotated[
         str | None, typer.Option(help="A model that says whether a negative means the same as a true statement.")
-    ] = None,
-    judge_form: Annotated[JudgeName, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
-        JudgeName.rubric
-    ),
-    question: Annotated[str | None, typer.Option(help="What the statements answer, as the judge is told.")] = None,
+    ] = None
+    judge_form: Annotated[JudgePrompt, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
+        JudgePrompt.rubric
+    )
+    question: Annotated[str | None, typer.Option(help="What the statements answer, as the judge is told.")] = None
     blind: Annotated[
         str | None, typer.Option(help="A model that chooses among the options without knowing the image.")
-    ] = None,
+    ] = None
+    orders: Annotated[int, typer.Option(min=1, help="Orders of the options in which it is asked.")] = 4
+    embedder: Annotated[
+        str | None, typer.Option(help="How similar a negative is to its source: st:FOLDER, a sentence encoder.")
+    ] = None
+    wording: Annotated[
+        bool, typer.Option("--wording/--no-wording", help="Whether classifiers look for what wording gives away.")
+    ] = True
+    rules: Annotated[Path | None, typer.Option(help="What is dropped and flagged: JSON, as `rules` prints it.")] = None
+    seed: Annotated[int, typer.Option(help="Of orders, folds and bootstraps.")] = 0
+    sidecar: Sidecar = None
+    apply: Annotated[
+        Path | None, typer.Option("--apply", help="Write the options without what is dropped to this file.")
+    ] = None
+    report: Annotated[Path | None, typer.Option(help="Write the audit as JSON to this file, every column.")] = None
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditCalls(PromptCalls):
+    """How the models of an audit are asked."""
+
     local: Annotated[
         bool,
         typer.Option(
@@ -150,116 +275,193 @@ def audit(
             help="A small open model on this machine judges, and chooses blindly, where no other does; "
             "asks before a download.",
         ),
-    ] = False,
-    yes: Yes = False,
-    orders: Annotated[int, typer.Option(min=1, help="Orders of the options in which it is asked.")] = 4,
-    embedder: Annotated[
-        str | None, typer.Option(help="How similar a negative is to its source: st:FOLDER, a sentence encoder.")
-    ] = None,
-    wording: Annotated[
-        bool, typer.Option("--wording/--no-wording", help="Whether classifiers look for what wording gives away.")
-    ] = True,
-    rules: Annotated[Path | None, typer.Option(help="What is dropped and flagged: JSON, as `rules` prints it.")] = None,
-    seed: Annotated[int, typer.Option(help="Of orders, folds and bootstraps.")] = 0,
-    sidecar: Sidecar = None,
-    apply: Annotated[
-        Path | None, typer.Option("--apply", help="Write the options without what is dropped to this file.")
-    ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write the audit as JSON to this file, every column.")] = None,
-    replay: Replay = False,
-    mode: Mode = None,
-    retry: Retry = None,
-    budget: Budget = None,
-    concurrency: Concurrency = None,
-    rpm: Rpm = None,
-    tpm: Tpm = None,
-    prompts: Prompts = None,
-    protocol: InProtocol = Protocol.auto,
-    store: Records = None,
-    as_json: AsJson = False,
-) -> None:
+    ] = False
+
+
+@app.command(epilog=HELP)
+@spelled_out
+def audit(context_: typer.Context, asked: AuditCommand, calls: AuditCalls) -> None:
     """Audit negatives: are they wrong, do they change what they say, can they be told without the image?
 
     Exit code 1 where something should be dropped and --apply is not given.
     """
-    Process.of(context_).without_langchain()
-    from askance.cli.audit import Auditing, audit_by
+    import asyncio
 
-    asked = Auditing(
-        file=file,
-        judge=judge,
-        judge_form=judge_form.value,
-        question=question,
-        blind=blind,
-        orders=orders,
+    Process.of(context_).without_langchain()
+    from askance.cli.display import json_text
+    from askance.cli.output import print_plan
+    from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
+    from askance.evals.unwritable import write_whole
+    from askance.terminal import printable
+
+    sets = read_negatives(asked.file, sidecar=asked.sidecar)
+    rules = Rules() if asked.rules is None else read_rules(asked.rules)
+    with calls.open(name="negatives") as work:
+        options, models = _audit_options(asked, work)
+        if calls.plan:
+            plan = asyncio.run(planned_audit(sets, options, rules=rules, seed=asked.seed))
+            print_plan(plan, work.engine, as_json=asked.as_json)
+            return
+        found = asyncio.run(_audit(sets, options, models, rules=rules, seed=asked.seed))
+    form = found.form()
+    if asked.report is not None:
+        write_whole(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
+    print(json_text(form) if asked.as_json else printable(audit_text(found)))
+    print(str(work.tally), file=sys.stderr)
+    if asked.apply is None:
+        raise typer.Exit(SOME if found.decisions["drop"] else OK)
+    _apply(sets, found, asked.apply)
+
+
+def _audit_options(asked: AuditCommand, work: Workspace) -> tuple[AuditOptions, Sequence[Model | RecordedEmbedder]]:
+    """What the audit looks at, and what it asks."""
+    from askance.agents import judge_equivalence
+    from askance.evals.negatives import AuditOptions
+    from askance.evals.negatives.audit import QUESTION
+    from askance.models import get_embedder
+
+    names = (asked.judge or work.local_model, asked.blind or work.local_model)
+    judge, blind = (None if name is None else work.model(name) for name in names)
+    embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
+    form = asked.judge_form.value
+    options = AuditOptions(
+        judge=None if judge is None else judge_equivalence(judge, form=form, prompts=work.library),
+        question=asked.question or QUESTION,
         embedder=embedder,
-        wording=wording,
-        rules=rules,
-        seed=seed,
-        sidecar=sidecar,
-        apply=apply,
-        report=report,
-        as_json=as_json,
+        blind=blind,
+        orders=asked.orders,
+        engine=work.engine,
+        wording=asked.wording,
     )
-    calls = PromptCalls(
-        replay=replay,
-        mode=mode,
-        retry=retry,
-        budget=budget,
-        concurrency=concurrency,
-        rpm=rpm,
-        tpm=tpm,
-        prompts=prompts,
-        protocol=protocol,
-        store=store,
-        local=local,
-        yes=yes,
+    return options, [each for each in dict.fromkeys((judge, blind, embedder)) if each is not None]
+
+
+async def _audit(
+    sets: Sequence[OptionSet],
+    options: AuditOptions,
+    models: Sequence[Model | RecordedEmbedder],
+    *,
+    rules: Rules,
+    seed: int,
+) -> Audit:
+    from askance.evals.negatives import aaudit
+
+    try:
+        return await aaudit(sets, options, rules=rules, seed=seed)
+    finally:
+        for each in models:
+            await each.aclose()
+
+
+def _apply(sets: Sequence[OptionSet], found: Audit, out: Path) -> None:
+    from askance.amounts import many
+    from askance.evals.negatives import apply
+
+    counts = apply(sets, found, out)
+    dropping = {rule: count for rule, count in sorted(found.broken.items()) if found.rules.actions[rule] == "drop"}
+    by_rule = ", ".join(f"{count:,} {rule}" for rule, count in dropping.items())
+    print(
+        f"{out}: {many(counts['kept'], 'negative')} of {many(counts['images'], 'image')}; "
+        f"{counts['dropped']:,} dropped ({by_rule or 'by no rule'}), {many(counts['gone'], 'image')} left out.",
+        file=sys.stderr,
     )
-    raise typer.Exit(audit_by(asked, calls))
 
 
 @app.command()
 def rules() -> None:
     """Print the rules and thresholds of audits as JSON, to be edited and given to --rules."""
-    import json
-
     from askance.evals.negatives import Rules
 
     print(json.dumps(Rules().form(), indent=2))
 
 
-@app.command()
-def sample(
-    context_: typer.Context,
-    file: Annotated[Path | None, typer.Argument(help="A file of options to draw images from.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for sheet.html, sheet.csv and key.json.")] = None,
-    images: Annotated[Path | None, typer.Option(help="Folder with the images, in any layout.")] = None,
-    count: Annotated[int, typer.Option(min=1, help="Images of the sheet.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of what is drawn and of every order; reading: of the bootstraps.")] = 0,
-    question: Annotated[str | None, typer.Option(help="Asked of every statement.")] = None,
-    sidecar: Sidecar = None,
-    key: Annotated[Path | None, typer.Option(help="Read answers back: the sheet's key.json.")] = None,
+# --- sample ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleCommand:
+    """The options of one `askance negatives sample`; None is not given."""
+
+    file: Annotated[Path | None, typer.Argument(help="A file of options to draw images from.")] = None
+    out: Annotated[Path | None, typer.Option(help="Folder for sheet.html, sheet.csv and key.json.")] = None
+    images: Annotated[Path | None, typer.Option(help="Folder with the images, in any layout.")] = None
+    count: Annotated[int, typer.Option(min=1, help="Images of the sheet.")] = 100
+    seed: Annotated[int, typer.Option(help="Of what is drawn and of every order; reading: of the bootstraps.")] = 0
+    question: Annotated[str | None, typer.Option(help="Asked of every statement.")] = None
+    sidecar: Sidecar = None
+    key: Annotated[Path | None, typer.Option(help="Read answers back: the sheet's key.json.")] = None
     answers: Annotated[
         list[Path] | None, typer.Option(help="Read answers back: a filled CSV file; once for each rater.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    as_json: AsJson = False
+
+
+@app.command()
+@spelled_out
+def sample(context_: typer.Context, asked: SampleCommand) -> None:
     """Write a blind validation sheet for people, or read their answers back: share of true negatives, agreement."""
     Process.of(context_).without_langchain()
-    from askance.cli.audit import read_back, write_by
     from askance.errors import UsageError
 
-    if key is not None or answers:
-        if file is not None or key is None or not answers:
+    if asked.key is not None or asked.answers:
+        if asked.file is not None or asked.key is None or not asked.answers:
             raise UsageError(
                 "Answers are read back with --key and --answers alone.",
                 hint="askance negatives sample --key sheet/key.json --answers ann.csv --answers ben.csv",
             )
-        read_back(key, answers, seed=seed, as_json=as_json)
-        return
-    if file is None or out is None or images is None:
+        _print_validation(asked.key, asked.answers, seed=asked.seed, as_json=asked.as_json)
+    elif asked.file is None or asked.out is None or asked.images is None:
         raise UsageError(
             "A sheet needs a file of options, --images and --out.",
             hint="askance negatives sample FILE --images DIR --out sheet; with --key and --answers it is read back.",
         )
-    write_by(file, images, out, count=count, seed=seed, question=question, sidecar=sidecar, as_json=as_json)
+    else:
+        _write_sheet(asked, asked.file, asked.images, asked.out)
+
+
+def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json: bool) -> None:
+    """Prints what raters made of a sheet."""
+    from askance.cli.display import json_text
+    from askance.evals.negatives import read_key, read_ratings, validate, validation_text
+    from askance.terminal import printable
+
+    sheet = read_key(key)
+    validation = validate(sheet, read_ratings(answers, sheet), seed=seed)
+    print(json_text(validation.form()) if as_json else printable(validation_text(validation)))
+
+
+def _write_sheet(asked: SampleCommand, file: Path, images: Path, out: Path) -> None:
+    from askance.amounts import many
+    from askance.cli.display import json_text
+    from askance.evals.negatives import draw_sheet, read_negatives, write_sheet
+    from askance.evals.negatives.validation import KEY, PAGE, QUESTION, TABLE
+    from askance.terminal import printable
+
+    sheet = draw_sheet(read_negatives(file, sidecar=asked.sidecar), count=asked.count, seed=asked.seed)
+    missing = write_sheet(sheet, out, images=_finder(images), question=asked.question or QUESTION)
+    if asked.as_json:
+        shown = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
+        print(json_text(shown))
+    else:
+        print(printable(f"{out / PAGE}\n{out / TABLE}"))
+    print(
+        f"{many(len(sheet.items), 'statement')} about {many(len(sheet.keys), 'image')}, "
+        f"{len(missing):,} of which cannot be read.\n"
+        f"Raters get one of the two files, and never {out / KEY}, which says what is true.",
+        file=sys.stderr,
+    )
+
+
+def _finder(folder: Path) -> Callable[[str], Image | None]:
+    """Finds images by key in a folder, in the layouts of the data set; a key without an ending by its name alone."""
+    from askance.evals.pittads import Pictures
+    from askance.images import Image
+
+    pictures = Pictures.scan(folder)
+    by_stem = {Path(name).stem: keys[0] for name, keys in pictures.by_name.items() if len(keys) == 1}
+
+    def find(key: str) -> Image | None:
+        path = pictures.find(key) or pictures.find(by_stem.get(key, key))
+        return None if path is None else Image.from_path(path)
+
+    return find

@@ -80,6 +80,13 @@ class Protocol(StrEnum):
     paper = "paper"
 
 
+class JudgePrompt(StrEnum):
+    """Prompts of a judge."""
+
+    rubric = "rubric"
+    short = "short"
+
+
 # Which models.
 Vlm = Annotated[
     str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")

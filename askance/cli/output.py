@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import textwrap
@@ -24,10 +25,15 @@ def plan_text(plan: Plan, engine: Engine) -> str:
     """The plan as a table and what it comes to."""
     made = f"{plan.hits:,} on record, {plan.calls:,} to be made"
     lines = [f"{many(plan.images, plan.unit)}, {many(plan.hits + plan.calls, 'call')}: {made}.", ""]
-    lines += _table(plan)
+    lines += _table(plan) if plan.links else []
     if plan.calls:
         lines += ["", *_costs(plan), f"time        {_time(plan, engine)}"]
     return "\n".join([*lines, *(f"· {note}" for note in _notes(plan))])
+
+
+def print_plan(plan: Plan, engine: Engine, *, as_json: bool) -> None:
+    """Prints the plan: as a table, or as one JSON object."""
+    print(json.dumps(plan_form(plan, engine)) if as_json else plan_text(plan, engine))
 
 
 def plan_form(plan: Plan, engine: Engine) -> JsonObject:

@@ -100,7 +100,6 @@ def write_readings(
     size = write_page(
         out,
         lambda _: readings_page(part, title=title, prompts=solver.prompts, pictures=pictures, notes=notes),
-        pictures=pictures,
     )
     some = f" of {len(read):,} of {show.total:,} pictures" if left else ""
     print(printable(f"The page{some} is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING
 from askance.amounts import many
 from askance.cli.display import json_text
 from askance.cli.exits import INTERRUPTED, OK, SOME
-from askance.cli.output import plan_form, plan_text
+from askance.cli.output import print_plan
 from askance.cli.progress import Progress, calls_state
 from askance.errors import UsageError
 from askance.evals.evaluation import LEDGER
-from askance.evals.negatives.sheet import KEY, PAGE, TABLE
+from askance.evals.negatives.validation import KEY, PAGE, TABLE
 from askance.evals.tables import Table, markdown
 from askance.evals.whoops import Whoops
 from askance.evals.whoops.making import DROPPED, GATES, KEPT, QuestionMaker, amake, planned, write_validation
@@ -46,7 +45,7 @@ def make_by(asked: QuestionOptions, calls: Calls) -> int:
         maker = _maker(asked, work)
         if calls.plan:
             plan = asyncio.run(planned(entries, maker))
-            print(json.dumps(plan_form(plan, work.engine)) if asked.as_json else plan_text(plan, work.engine))
+            print_plan(plan, work.engine, as_json=asked.as_json)
             return OK
         try:
             with Progress("captions", state=calls_state(work.tally, work.engine)) as told:

@@ -58,7 +58,9 @@ def report(
     warn_of_many(found.runs)
     pictures = pictures_of(found.runs, images, megabytes=images_mb)
     size = write_page(
-        out, lambda files: report_page(found, pictures=pictures, files=files), pictures=pictures, beside=beside
+        out,
+        lambda files: report_page(found, pictures=pictures, files=files),
+        beside=pictures.jpegs if beside and pictures is not None else None,
     )
     tell(out, size, pictures)
 

@@ -25,3 +25,18 @@ def writing_to(path: Path, *, hint: str = ROOM) -> Generator[None]:
         if part.is_file():
             part.unlink()
         raise StoreError(f"{str(path)!r} cannot be written: {error.strerror or error}.", hint=hint) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a text file, in place of one that is there; at no time is it half written.
+
+    Its folder is made. Half a surrogate pair, as a name may hold, is written as JSON's escape for it.
+
+    Raises:
+        StoreError: it cannot be written; a file that was there stays.
+    """
+    with writing_to(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.part")
+        part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        part.replace(path)

@@ -89,6 +89,32 @@ def test_generate_replays_without_an_endpoint(askance: Command, generated: str, 
     assert len(endpoint.bodies) == asked
 
 
+def test_a_plan_counts_the_calls_of_each_kind_and_asks_nothing(
+    askance: Command, data: str, vlm: str, endpoint: FakeEndpoint
+) -> None:
+    words = ("negatives", "generate", data, "--llm", vlm, "--kinds", "reason,action,statement", "--out", "hard")
+    planned = askance(*words, "--plan", "--json")
+    plan = json.loads(planned.out)
+
+    assert (planned.code, endpoint.requests, Path("hard").exists()) == (0, [], False)
+    assert (plan["images"], plan["hits"], plan["calls"]) == (2, 0, 9)
+    assert {kind: counts["known"] for kind, counts in plan["links"].items()} == {
+        "action": 3,
+        "reason": 3,
+        "statement": 3,
+    }
+    assert askance(*words).code == 0
+    assert json.loads(askance(*words, "--plan", "--json").out)["hits"] == 9
+
+
+def test_what_is_drawn_plans_no_call(askance: Command, data: str) -> None:
+    done = askance(
+        "negatives", "generate", data, "--domain", "explanations", "--kinds", "random", "--out", "h", "--plan"
+    )
+
+    assert (done.code, done.out.split("\n")[0]) == (0, "2 images, 0 calls: 0 on record, 0 to be made.")
+
+
 def test_a_budget_stops_and_a_larger_one_goes_on(askance: Command, data: str, vlm: str) -> None:
     command = ["negatives", "generate", data, "--llm", vlm, "--kinds", "action", "--out", "hard"]
     stopped = askance(*command, "--budget", "3calls", "--concurrency", "1")
@@ -133,6 +159,18 @@ def test_a_blind_model_is_asked_without_an_image(askance: Command, generated: st
     assert "0 of 4 calls have no answer" in done.out
 
 
+def test_a_plan_of_an_audit_is_what_it_asks(askance: Command, generated: str, vlm: str, endpoint: FakeEndpoint) -> None:
+    words = ("negatives", "audit", generated, "--judge", vlm, "--blind", vlm, "--orders", "2")
+    before = len(endpoint.requests)
+    plan = json.loads(askance(*words, "--plan", "--json").out)
+
+    assert len(endpoint.requests) == before
+    assert {role: counts["known"] for role, counts in plan["links"].items()} == {"judge": 10, "blind": 4}
+    assert askance(*words).code == 1
+    assert len(endpoint.requests) == before + 14
+    assert json.loads(askance(*words, "--plan", "--json").out)["calls"] == 0
+
+
 def test_rules_are_printed_and_taken_back(askance: Command, generated: str) -> None:
     printed = askance("negatives", "rules")
     rules = json.loads(printed.out)
@@ -174,7 +212,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "unknown rule": (
         ["audit", "options.json", "--rules", "bad.json"],
         2,
-        "has 'parts', which is no rule or threshold.",
+        "'parts' was unexpected",
     ),
     "no negatives": (["audit", "options.json"], 2, "There is no negative to audit."),
     "a sheet without images": (["sample", "options.json"], 2, "A sheet needs a file of options, --images and --out."),

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from askance.evals.negatives import generate, read_sources
+from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
 from tests.evals.pittads.worlds import writer
@@ -138,7 +138,7 @@ def test_table_11_with_a_real_scorer_is_planned_run_packed_and_replayed_without_
 def test_a_grid_shows_the_row(place: Path, command: Command) -> None:
     models = ("CLIP=clip:models/siglip?scale=cosine", "text encoder=clip:models/siglip", "LLaVA=eyes", "Vicuna=eyes")
     words = ("eval", "grid", "pittads", "--data", "data", "--table", "table-11", "--out", "grid")
-    generate(read_sources(statements_in(place / "data")), writer(), out=place / "data" / "hard")
+    generate(read_statements(statements_in(place / "data")), writer(), out=place / "data" / "hard")
 
     command(*words, *(word for model in models for word in ("--model", model)))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, aclosing
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,24 +14,33 @@ from typing import TYPE_CHECKING, Any
 from askance.agents import Panel, canonical_judge
 from askance.agents.judge import QUESTION, EquivalenceJudge
 from askance.chains import Planner
+from askance.chains.stream import in_order
 from askance.chat import key_of
+from askance.documents import misfit
 from askance.errors import BadData, UsageError
-from askance.evals.judging.asking import DRAWS, Case, ask_about
-from askance.evals.judging.figuring import CardFigure, figures_of_cases
 from askance.evals.judging.labels import Labels, read_labels
-from askance.evals.judging.reliability import summary_of
+from askance.evals.judging.pairs import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
+from askance.evals.suite.files import read_json
+from askance.models import drawing
 from askance.statistics import confusion
 
 if TYPE_CHECKING:
-    from askance.agents import Judge
+    from askance.agents import Judge, Verdict, VerdictValue
     from askance.chains import Plan
     from askance.chat import JsonObject
+    from askance.evals.judging.labels import Label
     from askance.statistics import Confusion
 
 FORMAT = 1
 """Version of a card's JSON form."""
+_SCHEMA = Path(__file__).with_name("card.schema.json")
 
 VERDICTS = ("true", "false", "unclear", "unscored")
+
+DRAWS = 3
+"""How often a judge is asked about a pair, to know whether it says the same again."""
+REASON = 200
+"""Characters of a reason that are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,30 +51,29 @@ class JudgeCard:
     """Its name, for a person."""
     canonical: Mapping[str, Any]
     """Everything that decides its verdicts, as JSON."""
-    labels: Mapping[str, Any]
-    """Name and digest of the label file."""
-    cases: tuple[Case, ...]
-    figures: tuple[CardFigure, ...]
+    labels: Mapping[str, str]
+    """`name` and `sha256` of the label file."""
+    pairs: tuple[JudgedPair, ...]
     notes: tuple[str, ...] = ()
     seed: int = 0
+    """Of the bootstraps."""
 
     @classmethod
-    def of(cls, judge: Judge, labels: Labels, cases: Sequence[Case], *, seed: int = 0) -> JudgeCard:
+    def of(cls, judge: Judge, labels: Labels, pairs: Sequence[JudgedPair], *, seed: int = 0) -> JudgeCard:
         """The card of what `judge` says of `labels`.
 
         Args:
             judge: whose card it is.
             labels: that it was asked about.
-            cases: what was said, from `ask_about`.
+            pairs: what was said of each, from `ask_about`.
             seed: of the bootstraps.
         """
         return cls(
             judge=str(judge),
             canonical=canonical_judge(judge),
             labels={"name": labels.name, "sha256": labels.digest},
-            cases=tuple(cases),
-            figures=figures_of_cases(cases, seed=seed),
-            notes=(*labels.notes, *_notes(cases)),
+            pairs=tuple(pairs),
+            notes=(*labels.notes, *_notes(pairs)),
             seed=seed,
         )
 
@@ -74,20 +82,25 @@ class JudgeCard:
         """What tells the judge from others, 16 hex digits."""
         return digest_of_judge(self.canonical)
 
+    @cached_property
+    def figures(self) -> tuple[CardFigure, ...]:
+        """All figures of the card."""
+        return figures_of_pairs(self.pairs, seed=self.seed)
+
     @property
-    def labelled(self) -> tuple[Case, ...]:
-        """The cases with a label."""
-        return tuple(case for case in self.cases if case.truth is not None)
+    def labelled(self) -> tuple[JudgedPair, ...]:
+        """The pairs with a label."""
+        return tuple(pair for pair in self.pairs if pair.truth is not None)
 
     @property
     def confusion(self) -> Confusion:
         """Its verdicts against the labels; `unclear` is a no."""
-        return confusion([bool(case.truth) for case in self.labelled], [case.says for case in self.labelled])
+        return confusion([bool(pair.truth) for pair in self.labelled], [pair.says for pair in self.labelled])
 
     @property
     def table(self) -> Mapping[str, Mapping[str, int]]:
         """How many pairs there are by label, and by verdict."""
-        counts = Counter((case.truth, case.verdict or "unscored") for case in self.labelled)
+        counts = Counter((pair.truth, pair.verdict or "unscored") for pair in self.labelled)
         return {
             str(truth).lower(): {verdict: counts[truth, verdict] for verdict in VERDICTS} for truth in (True, False)
         }
@@ -95,9 +108,7 @@ class JudgeCard:
     @property
     def bounds(self) -> tuple[float, float]:
         """What the accuracy would be if every unscored pair had been judged wrongly, and if rightly."""
-        right = sum(case.says == case.truth for case in self.labelled)
-        unscored = sum(case.says is None for case in self.labelled)
-        return right / len(self.labelled), (right + unscored) / len(self.labelled)
+        return _bounds(self.labelled)
 
     def figure(self, name: str) -> CardFigure:
         """The figure of that name.
@@ -117,7 +128,7 @@ class JudgeCard:
             **{each.name: each.value for each in shown},
             "intervals": {name: [each.low, each.high] for name, each in intervals.items()},
             "table": {truth: dict(row) for truth, row in self.table.items()},
-            **summary_of(self.labelled, seed=self.seed),
+            **reliability_summary(self.labelled, seed=self.seed),
         }
 
     def form(self) -> JsonObject:
@@ -134,7 +145,7 @@ class JudgeCard:
             "table": {truth: dict(row) for truth, row in self.table.items()},
             "notes": list(self.notes),
             "seed": self.seed,
-            "cases": [case.form() for case in self.cases],
+            "cases": [pair.form() for pair in self.pairs],
         }
 
     @classmethod
@@ -144,21 +155,63 @@ class JudgeCard:
         Raises:
             BadData: it is none, or one of another version.
         """
-        if form.get("format") != FORMAT:
-            raise BadData("This is no card of a judge.", hint="Make one: askance judge card --labels … --json > FILE")
-        try:
-            cases = tuple(Case.from_form(each) for each in form["cases"])
-            return cls(
-                judge=form["judge"],
-                canonical=form["canonical"],
-                labels=form["labels"],
-                cases=cases,
-                figures=figures_of_cases(cases, seed=form["seed"]),
-                notes=tuple(form["notes"]),
-                seed=form["seed"],
+        if (wrong := misfit(form, _SCHEMA, whole="the file")) is not None:
+            raise BadData(
+                f"This is no card of a judge: {wrong}.", hint="Make one: askance judge card --labels … --json > FILE"
             )
-        except (KeyError, TypeError) as error:
-            raise BadData("This card of a judge lacks something.", hint="Make it anew.") from error
+        return cls(
+            judge=form["judge"],
+            canonical=form["canonical"],
+            labels=form["labels"],
+            pairs=tuple(JudgedPair.from_form(each) for each in form["cases"]),
+            notes=tuple(form["notes"]),
+            seed=form["seed"],
+        )
+
+
+def read_card(path: str | Path) -> JudgeCard:
+    """The card in a file, as `askance judge card --json` prints it.
+
+    Raises:
+        BadData: it cannot be read, or holds no card.
+    """
+    form: Any = read_json(Path(path))
+    return JudgeCard.from_form(form)
+
+
+def digest_of_judge(canonical: Mapping[str, Any]) -> str:
+    """What tells a judge from others, 16 hex digits."""
+    return key_of("judge", dict(canonical))[:16]
+
+
+def _bounds(labelled: Sequence[JudgedPair]) -> tuple[float, float]:
+    right = sum(pair.says == pair.truth for pair in labelled)
+    unscored = sum(pair.says is None for pair in labelled)
+    return right / len(labelled), (right + unscored) / len(labelled)
+
+
+def _notes(pairs: Sequence[JudgedPair]) -> list[str]:
+    labelled = [pair for pair in pairs if pair.truth is not None]
+    scored = [pair for pair in labelled if pair.verdict is not None]
+    notes: list[str] = []
+    if len(scored) < len(labelled):
+        first, lost = next(pair for pair in labelled if pair.verdict is None), len(labelled) - len(scored)
+        named = f"one was {first.outcome}: {first.reason.rstrip('.')}"
+        low, high = (100 * bound for bound in _bounds(labelled))
+        notes += [
+            f"Unscored: {lost:,} of {len(labelled):,} pairs, in no figure but the rate of them; {named}.",
+            f"Were they all judged wrongly, the accuracy would be {low:.2f}; were they rightly, {high:.2f}.",
+        ]
+    if not scored:
+        notes.append("The judge gave no verdict that could be read, so nothing is known of it.")
+    elif len({pair.verdict for pair in scored}) == 1:
+        notes.append(f"The judge says {scored[0].verdict} of everything: it tells no pair from another.")
+    if any(pair.verdict == "unclear" for pair in scored):
+        notes.append("Where the judge is unclear, it does not say that both mean the same: it counts as false.")
+    return notes
+
+
+# --- making a card ---
 
 
 async def judge_card(
@@ -181,7 +234,7 @@ async def judge_card(
         swaps: whether each is asked once more with its texts in each other's place.
         question: where a pair has none of its own.
         seed: of the bootstraps.
-        room: how many pairs may be under way by now.
+        room: how many pairs may be under way at the moment.
         told: hears after each pair how many are done, and of how many.
 
     Raises:
@@ -194,8 +247,8 @@ async def judge_card(
         if told is not None:
             told(next(done), len(known.rows))
 
-    cases = await ask_about(judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, told=one_more)
-    return JudgeCard.of(judge, known, cases, seed=seed)
+    pairs = await ask_about(judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, told=one_more)
+    return JudgeCard.of(judge, known, pairs, seed=seed)
 
 
 async def planned_card(
@@ -211,14 +264,15 @@ async def planned_card(
         question: where a pair has none of its own.
 
     Raises:
-        UsageError: the judge is of another kind, so that nobody can tell what it asks; or the mode is `replay`.
+        UsageError: the judge is of another kind, whose calls cannot be counted; or the mode is `replay`.
     """
     members, planner = judge.judges if isinstance(judge, Panel) else (judge,), Planner(unit="pair")
     with ExitStack() as within:
         for place, member in enumerate(members, start=1):
             if not isinstance(member, EquivalenceJudge):
                 raise UsageError(
-                    "Nobody can tell what a judge asks that is no node.", hint="Plan a judge that is a model."
+                    f"The calls of the judge {member} cannot be counted: it is no model.",
+                    hint="Plan with judges that are models.",
                 )
             role = planner.role("judge" if len(members) == 1 else f"judge {place}", member)
             within.enter_context(role.hearing(member))
@@ -227,48 +281,68 @@ async def planned_card(
     return planner.plan(sum(label.verdict is not None for label in labels.rows))
 
 
-def read_card(path: str | Path) -> JudgeCard:
-    """The card in a file that `askance judge card --json` has written.
+async def ask_about(
+    judge: Judge,
+    labels: Sequence[Label],
+    *,
+    draws: int = DRAWS,
+    swaps: bool = True,
+    question: str = QUESTION,
+    room: Callable[[], int] = lambda: 64,
+    told: Callable[[], None] = lambda: None,
+) -> list[JudgedPair]:
+    """What `judge` says of each of `labels`, in their order.
 
-    Raises:
-        BadData: there is none.
+    Args:
+        judge: what is asked.
+        labels: the pairs; nothing is asked about those whose votes tie.
+        draws: how often each pair is asked about.
+        swaps: whether each is asked once more with its texts in each other's place.
+        question: where a pair has none of its own.
+        room: how many pairs may be under way at the moment.
+        told: hears of every pair that is done.
     """
-    file = Path(path)
-    try:
-        form: Any = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadData(
-            f"The card {str(file)!r} cannot be read: {error.strerror}.", hint="Make one with `askance judge card`."
-        ) from error
-    except ValueError as error:
-        raise BadData(f"The card {str(file)!r} is no JSON.", hint="Make it anew.") from error
-    if not isinstance(form, dict):
-        raise BadData(f"{str(file)!r} holds no card of a judge.", hint="Make one with `askance judge card`.")
-    return JudgeCard.from_form(form)  # pyright: ignore[reportUnknownArgumentType]
+
+    async def one(label: Label) -> JudgedPair:
+        return await _ask(judge, label, draws=draws, swaps=swaps, question=label.question or question)
+
+    pairs: list[JudgedPair] = []
+    async with aclosing(in_order(one, labels, room=room)) as done:
+        async for pair in done:
+            pairs.append(pair)
+            told()
+    return pairs
 
 
-def digest_of_judge(canonical: Mapping[str, Any]) -> str:
-    """What tells a judge from others, 16 hex digits."""
-    return key_of("judge", dict(canonical))[:16]
+async def _ask(judge: Judge, label: Label, *, draws: int, swaps: bool, question: str) -> JudgedPair:
+    about = JudgedPair(
+        group=label.group,
+        id=label.id,
+        candidate=digest_of(label.candidate),
+        truth=label.verdict,
+        votes=label.votes,
+    )
+    if label.verdict is None:
+        return about
+    first, members = await _first(judge, label, question)
+    verdicts = [first]
+    for draw in range(1, draws):
+        with drawing(draw):
+            verdicts.append(await judge.judge(label.reference, label.candidate, question=question))
+    swapped = await judge.judge(label.candidate, label.reference, question=question) if swaps else None
+    return replace(
+        about,
+        verdicts=tuple(verdict.value for verdict in verdicts),
+        swapped=None if swapped is None else swapped.value,
+        members=members,
+        outcome=first.outcome,
+        reason="" if first.scored else first.reason.partition("\n")[0][:REASON],
+    )
 
 
-def _notes(cases: Sequence[Case]) -> list[str]:
-    asked = [case for case in cases if case.truth is not None]
-    scored = [case for case in asked if case.verdict is not None]
-    notes: list[str] = []
-    if len(scored) < len(asked):
-        first = next(case for case in asked if case.verdict is None)
-        right, lost = sum(case.says == case.truth for case in scored), len(asked) - len(scored)
-        low, high = (100 * each / len(asked) for each in (right, right + lost))
-        named = f"one was {first.outcome}: {first.reason.rstrip('.')}"
-        notes += [
-            f"Unscored: {lost:,} of {len(asked):,} pairs, in no figure but the rate of them; {named}.",
-            f"Were they all judged wrongly, the accuracy would be {low:.2f}; were they rightly, {high:.2f}.",
-        ]
-    if not scored:
-        notes.append("The judge gave no verdict that could be read, so nothing is known of it.")
-    elif len({case.verdict for case in scored}) == 1:
-        notes.append(f"The judge says {scored[0].verdict} of everything: it tells no pair from another.")
-    if any(case.verdict == "unclear" for case in scored):
-        notes.append("Where the judge is unclear, it does not say that both mean the same: it counts as false.")
-    return notes
+async def _first(judge: Judge, label: Label, question: str) -> tuple[Verdict, tuple[VerdictValue | None, ...]]:
+    """The verdict that counts, and what each member of a panel says."""
+    if not isinstance(judge, Panel):
+        return await judge.judge(label.reference, label.candidate, question=question), ()
+    said = await judge.vote(label.reference, label.candidate, question=question)
+    return said.verdict, tuple(vote.value for vote in said.votes)

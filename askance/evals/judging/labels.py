@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from askance.errors import BadData
+from askance.evals.suite.files import read_bytes
 
 COLUMNS = ("reference", "candidate", "verdict", "votes", "question", "group", "id")
-"""What a file can say of a pair; the first two, and one of the next two, it must."""
+"""Columns of a file; the first two must be there, and one of the next two."""
 
 _WORDS: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _HINT = "Columns: reference, candidate, verdict (true or false) or votes (true;false;true); question, group and id."
@@ -34,9 +35,9 @@ class Label:
     """One for each person, None where one said nothing; people stand in the same places throughout."""
     question: str | None = None
     group: str
-    """Pairs of one group are no independent evidence: by default those that share an id or, without, the reference."""
+    """Pairs of one group are no independent evidence. By default these share an id or, without ids, the reference."""
     id: str = ""
-    """The sample of a run that the candidate is the answer to."""
+    """The sample of a run that the candidate answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +59,9 @@ def read_labels(path: str | Path) -> Labels:
         BadData: the file cannot be read, lacks a column, has no rows, or a row that cannot be used; it is named.
     """
     file = Path(path)
+    content = read_bytes(file)
     try:
-        content = file.read_bytes()
         text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise BadData(
-            f"The label file {str(file)!r} cannot be read: {error.strerror}.", hint="Name a CSV or JSONL file of pairs."
-        ) from error
     except UnicodeDecodeError as error:
         raise BadData(f"The label file {str(file)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
     lines = file.suffix.lower() in {".jsonl", ".ndjson"}
@@ -138,7 +135,7 @@ def _label(row: Mapping[str, Any], where: str) -> Label:
 
 
 def group_of(reference: str) -> str:
-    """The group of pairs that share this reference and say nothing else of what they belong to; not its words."""
+    """The group of pairs that share a reference, where the file names no group: by digest, without its words."""
     return f"reference {sha256(reference.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 

@@ -2,58 +2,67 @@
 
 from __future__ import annotations
 
-from askance.evals.negatives.audit import Asked, Embeds, aaudit
-from askance.evals.negatives.audited import Audit, Audited
-from askance.evals.negatives.blind import Blind, BlindImage
-from askance.evals.negatives.files import (
-    HardNegative,
-    OptionSet,
-    Source,
-    read_negatives,
-    read_sources,
+from askance.evals.negatives.artifacts import Artifacts, Blind, BlindImage, Lengths, TextOnlyAccuracy
+from askance.evals.negatives.audit import (
+    Audit,
+    AuditOptions,
+    AuditRow,
+    Embeds,
+    aaudit,
+    apply,
+    audit_text,
+    planned_audit,
 )
-from askance.evals.negatives.generate import Written, agenerate, generate
-from askance.evals.negatives.giveaways import GiveAways, Tell
-from askance.evals.negatives.lengths import Lengths
-from askance.evals.negatives.ratings import Rater, Validation, read_ratings, validate, validation_text
-from askance.evals.negatives.recipe import Recipe
-from askance.evals.negatives.report import apply, audit_form, audit_text
+from askance.evals.negatives.files import HardNegative, OptionSet, TrueStatements, read_negatives, read_statements
+from askance.evals.negatives.generate import NegativesRun, Recipe, agenerate, generate, planned_negatives
 from askance.evals.negatives.rules import Rules, Thresholds, read_rules
-from askance.evals.negatives.sheet import Item, Sheet, draw_sheet, read_key, write_sheet
+from askance.evals.negatives.validation import (
+    Rater,
+    Sheet,
+    SheetItem,
+    Validation,
+    draw_sheet,
+    read_key,
+    read_ratings,
+    validate,
+    validation_text,
+    write_sheet,
+)
 
 __all__ = [
-    "Asked",
+    "Artifacts",
     "Audit",
-    "Audited",
+    "AuditOptions",
+    "AuditRow",
     "Blind",
     "BlindImage",
     "Embeds",
-    "GiveAways",
     "HardNegative",
-    "Item",
     "Lengths",
+    "NegativesRun",
     "OptionSet",
     "Rater",
     "Recipe",
     "Rules",
     "Sheet",
-    "Source",
-    "Tell",
+    "SheetItem",
+    "TextOnlyAccuracy",
     "Thresholds",
+    "TrueStatements",
     "Validation",
-    "Written",
     "aaudit",
     "agenerate",
     "apply",
-    "audit_form",
     "audit_text",
     "draw_sheet",
     "generate",
+    "planned_audit",
+    "planned_negatives",
     "read_key",
     "read_negatives",
     "read_ratings",
     "read_rules",
-    "read_sources",
+    "read_statements",
     "validate",
     "validation_text",
     "write_sheet",

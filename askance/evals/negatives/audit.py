@@ -1,32 +1,154 @@
-"""The audit of hard negatives: column by column what may be wrong with each, and what becomes of it by the rules."""
+"""The audit of hard negatives: what may be wrong with each, what becomes of it by the rules, and what that leaves.
+
+`audit_text` shows an audit to people, `Audit.form` gives it as JSON, and `apply` writes the file without what it drops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import hypot
 from operator import mul
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from askance.agents.judge import EquivalenceJudge
 from askance.agents.negatives import normal
+from askance.chains import Planner
 from askance.chains.stream import in_order
 from askance.errors import UsageError
-from askance.evals.negatives.audited import Audit, Audited
-from askance.evals.negatives.blind import ORDERS, Blind, ask_blind
-from askance.evals.negatives.giveaways import give_aways
-from askance.evals.negatives.rules import Rule, Rules
-from askance.evals.negatives.wording import change, nearest, sameness
+from askance.evals.negatives.artifacts import CHANCE, ORDERS, ask_blind, blind_choosers, find_artifacts, shuffled
+from askance.evals.negatives.edits import Sameness, StatementChange, change, nearest, sameness
+from askance.evals.negatives.files import HardNegative, OptionSet, own_sidecar, write_options
+from askance.evals.negatives.rules import RULES, Decision, Rule, Rules
+from askance.evals.run_folder import write_lines
+from askance.models import get_model
 
 if TYPE_CHECKING:
+    from askance.agents.blind import BlindChooser
     from askance.agents.judging import Judge, Verdict
-    from askance.evals.negatives.files import OptionSet
+    from askance.chains import Plan
+    from askance.chat import JsonObject
+    from askance.evals.negatives.artifacts import Artifacts, Blind
     from askance.models import Engine, ModelLike
+    from askance.statistics import Interval
 
 QUESTION = "What should I do according to the image, and why?"
-"""What true statements and negatives answer, as the judge is told."""
+"""The question that true statements and negatives answer, as the judge is told."""
 EMBEDDED = 256
 """Texts that are embedded at a time."""
+
+Judged: TypeAlias = Literal["true", "false", "unclear", "unscored"]
+
+
+# --- what an audit finds ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """One negative, and what was found of it."""
+
+    negative: HardNegative
+    same: Sameness
+    """Whether its words are those of a true statement of its image."""
+    nearest: str
+    """The true statement that is nearest in wording."""
+    alike: float
+    """How similar the two are in letters, from 0 to 1."""
+    repeats: bool
+    """Whether an earlier negative of the image has the same words, but for case and punctuation."""
+    change: StatementChange
+    verdicts: tuple[Verdict, ...] = ()
+    """Of the judge, one for each true statement of the image; empty where no judge was options."""
+    similarity: float | None = None
+    """Cosine with the statement that it was made from; None without an embedder."""
+    chosen: float | None = None
+    """How often a blind model chose it, as a share of its answers; None where no such model was options."""
+    solved: bool | None = None
+    """Whether a blind model chose its image's true options, and no others, in every order."""
+    telling: float | None = None
+    """Probability of being a negative by wording alone."""
+    broken: tuple[Rule, ...] = ()
+    decision: Decision = "keep"
+
+    @property
+    def equivalent(self) -> Judged | None:
+        """Whether it means the same as any true statement; None where no judge was options."""
+        if not self.verdicts:
+            return None
+        said = {str(verdict) for verdict in self.verdicts}
+        order: tuple[Judged, ...] = ("true", "unclear", "unscored", "false")
+        return next(value for value in order if value in said)
+
+    def form(self) -> JsonObject:
+        """The negative and its columns as JSON."""
+        return {
+            **self.negative.form(),
+            "decision": self.decision,
+            "broken": list(self.broken),
+            "same": self.same,
+            "nearest": self.nearest,
+            "alike": round(self.alike, 4),
+            "repeats": self.repeats,
+            "edits": [{"replaced": edit.replaced, "replacement": edit.replacement} for edit in self.change.edits],
+            "parts": list(self.change.parts),
+            "changed_part_only": self.change.only,
+            "equivalent": self.equivalent,
+            "verdicts": [
+                {"verdict": str(each), "outcome": each.outcome, "reason": each.reason, "calls": list(each.calls)}
+                for each in self.verdicts
+            ],
+            "similarity": self.similarity,
+            "blind_chosen": self.chosen,
+            "blind_solved": self.solved,
+            "telling": self.telling,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What an audit found."""
+
+    rows: tuple[AuditRow, ...]
+    rules: Rules
+    artifacts: Artifacts
+    blind: Blind | None = None
+    judge: str | None = None
+    """Name of the judge, where one was options."""
+    embedder: str | None = None
+    decisions: Counter[Decision] = field(init=False)
+    broken: Counter[Rule] = field(init=False)
+    """How many negatives break each rule; one may break several."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decisions", Counter(row.decision for row in self.rows))
+        object.__setattr__(self, "broken", Counter(rule for row in self.rows for rule in row.broken))
+
+    def dropped(self) -> Mapping[str, frozenset[str]]:
+        """Texts to be taken out, by image."""
+        texts: dict[str, set[str]] = {}
+        for row in self.rows:
+            if row.decision == "drop":
+                texts.setdefault(row.negative.key, set()).add(row.negative.text)
+        return {key: frozenset(found) for key, found in texts.items()}
+
+    def form(self) -> JsonObject:
+        """The audit as JSON: every negative with its columns, the figures over all, and the rules it went by."""
+        return {
+            "decisions": dict(sorted(self.decisions.items())),
+            "broken": dict(sorted(self.broken.items())),
+            "rules": self.rules.form(),
+            "judge": self.judge,
+            "embedder": self.embedder,
+            "blind": None if self.blind is None else self.blind.form(),
+            "give_aways": self.artifacts.form(),
+            "negatives": [row.form() for row in self.rows],
+        }
+
+
+# --- the audit ---
 
 
 class Embeds(Protocol):
@@ -38,8 +160,8 @@ class Embeds(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """Whom an audit asks beside the texts themselves; what is None leaves its column out."""
+class AuditOptions:
+    """What an audit looks at beside the texts themselves; without a model, its column is left out."""
 
     judge: Judge | None = None
     question: str = QUESTION
@@ -53,55 +175,90 @@ class Asked:
 
 
 async def aaudit(
-    sets: Sequence[OptionSet], asked: Asked | None = None, *, rules: Rules | None = None, seed: int = 0
+    sets: Sequence[OptionSet], options: AuditOptions | None = None, *, rules: Rules | None = None, seed: int = 0
 ) -> Audit:
     """Audits every negative of `sets`.
 
     Args:
         sets: options by image, as `read_negatives` gives them.
-        asked: judge, embedder and blind model; by default none, and texts alone are looked at.
+        options: judge, embedder and blind model; by default none, and only texts are looked at.
         rules: what becomes of what is found; by default `DEFAULTS`.
         seed: of orders, folds and bootstraps.
 
     Raises:
         UsageError: there is no negative.
-        MissingExtra: wording is to be looked at, and scikit-learn is not installed.
+        MissingExtra: classifiers of wording are to be trained, and scikit-learn is not installed.
         CallError: a model cannot be asked at all.
     """
-    asked, rules = asked or Asked(), rules or Rules()
+    options, rules = options or AuditOptions(), rules or Rules()
+    full = _with_negatives(sets)
+    rows = [row for each in full for row in _looked_at(each, rules)]
+    found = find_artifacts(full, seed=seed, train=options.wording)
+    verdicts: Mapping[int, tuple[Verdict, ...]] = {}
+    if options.judge is not None:
+        if isinstance(options.judge, EquivalenceJudge):
+            await options.judge.model.rung()
+        verdicts = await _verdicts(rows, full, options, judge=options.judge)
+    cosines: Mapping[int, float] = {} if options.embedder is None else await _similarities(rows, options.embedder)
+    blind = None
+    if options.blind is not None:
+        blind = await ask_blind(full, options.blind, orders=options.orders, seed=seed, engine=options.engine)
+    whole = [
+        replace(row, verdicts=verdicts.get(place, ()), similarity=cosines.get(place)) for place, row in enumerate(rows)
+    ]
+    return Audit(
+        rows=tuple(_decided(row, rules, artifacts=found, blind=blind) for row in whole),
+        rules=rules,
+        artifacts=found,
+        blind=blind,
+        judge=None if options.judge is None else _name(options.judge),
+        embedder=None if options.embedder is None else _name(options.embedder),
+    )
+
+
+async def planned_audit(
+    sets: Sequence[OptionSet], options: AuditOptions, *, rules: Rules | None = None, seed: int = 0
+) -> Plan:
+    """What the judge and the blind model of an audit would be asked; nothing is asked.
+
+    Args:
+        sets: options by image.
+        options: judge and blind model; vectors are no calls and are not counted.
+        rules: their thresholds decide which negatives need no judge.
+        seed: of orders.
+
+    Raises:
+        UsageError: there is no negative, the calls of the judge cannot be counted, or the mode is `replay`.
+    """
+    full, planner, judge = _with_negatives(sets), Planner(), options.judge
+    if judge is not None:
+        if not isinstance(judge, EquivalenceJudge):
+            raise UsageError(
+                f"The calls of the judge {judge} cannot be counted: it is no model.", hint="Plan with a model."
+            )
+        judge = planner.role("judge", judge).stand_in(judge)
+    choosers: dict[int, BlindChooser] = {}
+    if options.blind is not None:
+        model = get_model(options.blind, engine=options.engine)
+        for count, chooser in blind_choosers(full, model).items():
+            choosers[count] = planner.role("blind", chooser).stand_in(chooser)
+    with planner.walking():
+        if judge is not None:
+            rows = [row for each in full for row in _looked_at(each, rules or Rules())]
+            await _verdicts(rows, full, options, judge=judge)
+        for each in full if choosers else ():
+            for order in range(options.orders):
+                await choosers[len(each.true)].ask(shuffled(each, order, seed=seed))
+    return planner.plan(len(full))
+
+
+def _with_negatives(sets: Sequence[OptionSet]) -> list[OptionSet]:
     full = [each for each in sets if each.negatives]
     if not full:
         raise UsageError(
             "There is no negative to audit.", hint="Options that are not among the true ones are negatives."
         )
-    rows = [row for each in full for row in _looked_at(each, rules)]
-    found = give_aways(full, seed=seed, train=asked.wording)
-    verdicts: Mapping[int, tuple[Verdict, ...]] = (
-        {} if asked.judge is None else await _judged(rows, full, asked, judge=asked.judge)
-    )
-    cosines: Mapping[int, float] = {} if asked.embedder is None else await _similarities(rows, asked.embedder)
-    blind = None
-    if asked.blind is not None:
-        blind = await ask_blind(full, asked.blind, orders=asked.orders, seed=seed, engine=asked.engine)
-    telling = found.probability
-    whole = [
-        _with_columns(
-            row,
-            verdicts=verdicts.get(place, ()),
-            similarity=cosines.get(place),
-            blind=blind,
-            telling=telling.get((row.negative.key, row.negative.text)),
-        )
-        for place, row in enumerate(rows)
-    ]
-    return Audit(
-        rows=tuple(_ruled(row, rules, gives_away=found.found) for row in whole),
-        rules=rules,
-        give_aways=found,
-        blind=blind,
-        judge=None if asked.judge is None else _name(asked.judge),
-        embedder=None if asked.embedder is None else _name(asked.embedder),
-    )
+    return full
 
 
 def _name(seam: object) -> str:
@@ -109,16 +266,16 @@ def _name(seam: object) -> str:
     return str(getattr(model, "id", None) or type(seam).__name__)
 
 
-def _looked_at(each: OptionSet, rules: Rules) -> list[Audited]:
-    """The columns that are always there: what the texts themselves say."""
+def _looked_at(each: OptionSet, rules: Rules) -> list[AuditRow]:
+    """The columns that take nothing but the texts."""
     limits = rules.thresholds
-    rows: list[Audited] = []
+    rows: list[AuditRow] = []
     seen: set[str] = set()
     for negative in each.negatives:
         place, alike = nearest(negative.text, each.true)
         same = {sameness(true, negative.text, near=limits.spelling) for true in each.true}
         rows.append(
-            Audited(
+            AuditRow(
                 negative=negative,
                 same=next(value for value in ("exact", "near", "none") if value in same),
                 nearest=each.true[place],
@@ -131,10 +288,10 @@ def _looked_at(each: OptionSet, rules: Rules) -> list[Audited]:
     return rows
 
 
-async def _judged(
-    rows: Sequence[Audited], sets: Sequence[OptionSet], asked: Asked, *, judge: Judge
+async def _verdicts(
+    rows: Sequence[AuditRow], sets: Sequence[OptionSet], options: AuditOptions, *, judge: Judge
 ) -> Mapping[int, tuple[Verdict, ...]]:
-    """The verdicts on each row; one that has the words of a true statement needs none."""
+    """The verdicts on each row; a row that has the words of a true statement needs none."""
     true = {each.key: each.true for each in sets}
     pairs = [
         (place, reference)
@@ -145,10 +302,10 @@ async def _judged(
 
     async def ask(pair: tuple[int, str]) -> tuple[int, Verdict]:
         place, reference = pair
-        return place, await judge.judge(reference, rows[place].negative.text, question=asked.question)
+        return place, await judge.judge(reference, rows[place].negative.text, question=options.question)
 
     verdicts: dict[int, tuple[Verdict, ...]] = {}
-    async with aclosing(in_order(ask, pairs, room=_room(asked.engine))) as found:
+    async with aclosing(in_order(ask, pairs, room=_room(options.engine))) as found:
         async for place, verdict in found:
             verdicts[place] = (*verdicts.get(place, ()), verdict)
     return verdicts
@@ -158,7 +315,7 @@ def _room(engine: Engine | None) -> Callable[[], int]:
     return lambda: 16 if engine is None else engine.places
 
 
-async def _similarities(rows: Sequence[Audited], embedder: Embeds) -> Mapping[int, float]:
+async def _similarities(rows: Sequence[AuditRow], embedder: Embeds) -> Mapping[int, float]:
     """The cosine of each row with the statement that it was made from."""
     texts = [*dict.fromkeys(text for row in rows for text in (row.negative.source, row.negative.text))]
     vectors: dict[str, Sequence[float]] = {}
@@ -173,29 +330,17 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return sum(map(mul, one, other)) / size if size else 0.0
 
 
-def _with_columns(
-    row: Audited,
-    *,
-    verdicts: tuple[Verdict, ...],
-    similarity: float | None,
-    blind: Blind | None,
-    telling: float | None,
-) -> Audited:
-    image = None if blind is None else blind.images[row.negative.key]
-    return replace(
+def _decided(row: AuditRow, rules: Rules, *, artifacts: Artifacts, blind: Blind | None) -> AuditRow:
+    """The row with what is known of its wording and its image, the rules that it breaks, and what becomes of it."""
+    negative, image = row.negative, None if blind is None else blind.images[row.negative.key]
+    row = replace(
         row,
-        verdicts=verdicts,
-        similarity=similarity,
-        chosen=None if image is None else image.chosen.get(row.negative.text),
+        chosen=None if image is None else image.chosen.get(negative.text),
         solved=None if image is None else image.solved,
-        telling=telling,
+        telling=artifacts.probability.get((negative.key, negative.text)),
     )
-
-
-def _ruled(row: Audited, rules: Rules, *, gives_away: bool) -> Audited:
-    """The row with the rules that it breaks and what becomes of it."""
     limits = rules.thresholds
-    cosine = row.similarity if row.negative.kind != "random" else None
+    cosine = row.similarity if negative.kind != "random" else None
     breaks: Mapping[Rule, bool] = {
         "duplicate": row.same == "exact",
         "near duplicate": row.same == "near",
@@ -206,7 +351,115 @@ def _ruled(row: Audited, rules: Rules, *, gives_away: bool) -> Audited:
         "part": row.change.only is False,
         "similarity": cosine is not None and not limits.least_similar <= cosine <= limits.most_similar,
         "solvable": row.solved is True,
-        "telling": gives_away and row.telling is not None and row.telling >= limits.telling,
+        "telling": artifacts.found and row.telling is not None and row.telling >= limits.telling,
     }
     broken: tuple[Rule, ...] = tuple(rule for rule, is_broken in breaks.items() if is_broken)
     return replace(row, broken=broken, decision=rules.decision(broken))
+
+
+# --- what is said of it ---
+
+_FEATURES = {"words": "words", "form": "length, capitals, marks", "all": "both"}
+
+
+def audit_text(audit: Audit) -> str:
+    """The audit for people: negatives by kind, the rules that they break, and the artifacts of all of them."""
+    return "\n".join([*_kinds_text(audit), "", *_broken_text(audit), "", *_figures_text(audit)])
+
+
+def _kinds_text(audit: Audit) -> list[str]:
+    names = list(dict.fromkeys(row.negative.kind or "unknown" for row in audit.rows))
+    lines = [f"{'kind':<12}{'negatives':>10}{'keep':>8}{'flag':>8}{'drop':>8}"]
+    for name in (*names, "all") if len(names) > 1 else names:
+        some = [row for row in audit.rows if name in {"all", row.negative.kind or "unknown"}]
+        counts = Counter(row.decision for row in some)
+        columns = "".join(f"{counts[decision]:>8,}" for decision in ("keep", "flag", "drop"))
+        lines.append(f"{name:<12}{len(some):>10,}{columns}")
+    return lines
+
+
+def _broken_text(audit: Audit) -> list[str]:
+    if not audit.broken:
+        return ["No rule is broken."]
+    lines = [f"{'rule':<16}{'broken by':>10}  {'then':<6}what it says of a negative"]
+    lines += [
+        f"{rule:<16}{audit.broken[rule]:>10,}  {audit.rules.actions[rule]:<6}{said}"
+        for rule, said in RULES.items()
+        if audit.broken[rule]
+    ]
+    return lines
+
+
+def _figures_text(audit: Audit) -> list[str]:
+    found = audit.artifacts
+    lengths = found.lengths
+    length = (
+        f"Length: {lengths.true:.1f} words in true statements, {lengths.wrong:.1f} in negatives "
+        f"({_signed(lengths.difference.value)} within an image{_between(lengths.difference.interval, percent=False)}); "
+        f"the longest option is true {_percent(lengths.longest_true.value)} of the time"
+        f"{_between(lengths.longest_true.interval)}, chance {_percent(lengths.chance)}."
+    )
+    lines = [length]
+    lines += [
+        f"Known by {_FEATURES[each.features]}{f', {each.kind} alone' if each.kind else ''}: {_percent(each.accuracy)}"
+        f"{_between(each.interval)}, chance {_percent(CHANCE)}{': above it' if each.above_chance else ''}."
+        for each in found.accuracies
+    ]
+    if found.reason is not None:
+        lines.append(f"No classifier of wording was trained: {found.reason}.")
+    if found.found:
+        lines.append(f"Words that tell a negative: {', '.join(found.wrong_words)}.")
+    blind = audit.blind
+    if blind is not None:
+        solved = sum(image.solved for image in blind.images.values())
+        lines.append(
+            f"Without the image {blind.model} chooses true options {_percent(blind.precision.value)} of the time"
+            f"{_between(blind.precision.interval)}, chance {_percent(blind.chance)}"
+            f"{': above it' if blind.above_chance else ''}; {solved:,} of {len(blind.images):,} images are solved in "
+            f"all {blind.orders} orders; {blind.unanswered:,} of {blind.calls:,} calls have no answer."
+        )
+    return lines
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}%"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.1f}"
+
+
+def _between(interval: Interval | None, *, percent: bool = True) -> str:
+    if interval is None:
+        return ""
+    if percent:
+        return f" [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    return f" [{interval.low:+.1f}, {interval.high:+.1f}]"
+
+
+def apply(sets: Sequence[OptionSet], audit: Audit, out: Path) -> Mapping[str, int]:
+    """Writes the options without the dropped negatives, in their order, and a sidecar of the others.
+
+    An image without any negative left is left out.
+
+    Returns:
+        How many negatives stay (`kept`) or do not (`dropped`), and how many images (`images`, `gone`).
+    """
+    dropped = audit.dropped()
+    left = [(each, [text for text in each.options if text not in dropped.get(each.key, ())]) for each in sets]
+    whole = [(each, options) for each, options in left if any(text not in each.true for text in options)]
+    written = write_options(out, ((each.key, _true_among(each, options), options) for each, options in whole))
+    kept = [row.negative.form() for row in audit.rows if row.decision != "drop"]
+    write_lines(own_sidecar(out), kept)
+    return {
+        "kept": len(kept),
+        "dropped": audit.decisions["drop"],
+        "images": written,
+        "gone": len(sets) - written,
+    }
+
+
+def _true_among(each: OptionSet, options: Iterable[str]) -> list[str]:
+    """The true statements that are among the options."""
+    there = {*options}
+    return [text for text in each.true if text in there]

@@ -1,36 +1,48 @@
-"""Files of hard negatives: statements to write them for, the authors' shape to keep them in, and what is known of each.
+"""Files of hard negatives: statements to write them for, options to choose from, and what is known of each negative.
 
-The authors' shape is `{"9/142269.jpg": [[true statements], [options]]}`, the options with the true statements among
-them. Beside such a file lies `negatives.jsonl`, a line for each negative: kind, true statement that it was made from,
-what was changed, keys of the records that it rests on.
+Options are kept in the authors' shape, `{"9/142269.jpg": [[true statements], [options]]}`, with the true statements
+among the options. Beside such a file lies a *sidecar*, `negatives.jsonl`, with a line for each negative: its kind, the
+true statement that it was made from, what was changed, and the keys of the records that it rests on.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast, get_args
 
 from askance.agents.negatives import NegativeKind, normal
+from askance.documents import UnreadableDocument, misfit, parse_json
 from askance.errors import BadData
-from askance.evals.negatives.sidecar import KIND_NAMES, HardNegative, read_sidecar, sidecar_of
-from askance.evals.negatives.wording import nearest
+from askance.evals.negatives.edits import nearest
+from askance.evals.suite.files import read_text
 from askance.evals.suite.ids import read_ids
 from askance.evals.suite.statements import read_qa
+from askance.evals.unwritable import write_whole
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+
+SIDECAR = "negatives.jsonl"
+_SCHEMA = Path(__file__).with_name("sidecar.schema.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class TrueStatements:
     """What is true of one image."""
 
     key: str
+    """The image."""
     true: tuple[str, ...]
 
     @classmethod
-    def of(cls, key: str, texts: Iterable[str]) -> Source:
-        """An image and what is true of it, each text once but for case and punctuation; those without a word not."""
+    def of(cls, key: str, texts: Iterable[str]) -> TrueStatements:
+        """An image and what is true of it.
+
+        Empty texts are left out, and so are those that differ from an earlier one only in case and punctuation.
+        """
         found: dict[str, str] = {}
         for text in texts:
             if text.strip():
@@ -39,10 +51,38 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HardNegative:
+    """One negative of one image, and what is known of where it comes from."""
+
+    key: str
+    """The image."""
+    kind: NegativeKind | None = None
+    """None where it is not known."""
+    source: str
+    """The true statement that it was made from; where that is not known, the one that is nearest in wording."""
+    place: int = 0
+    """Of the source among the true statements of its image, from 0."""
+    text: str
+    replaced: str | None = None
+    """Words of the source that its writer says were replaced."""
+    replacement: str | None = None
+    """Words that its writer says stand in their place."""
+    calls: tuple[str, ...] = ()
+    """Keys of the records that it rests on."""
+
+    def form(self) -> JsonObject:
+        """The line of the sidecar."""
+        form: JsonObject = {"image": self.key, **asdict(self), "calls": list(self.calls)}
+        del form["key"]
+        return form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OptionSet:
     """The options of one image."""
 
     key: str
+    """The image."""
     true: tuple[str, ...]
     options: tuple[str, ...]
     """In the order of the file."""
@@ -50,8 +90,8 @@ class OptionSet:
     """Those of the options that are not true, in their order."""
 
 
-def read_sources(path: Path, *, ids: Path | None = None, limit: int | None = None) -> tuple[Source, ...]:
-    """The true statements in a file of either release or of the same shape.
+def read_statements(path: Path, *, ids: Path | None = None, limit: int | None = None) -> tuple[TrueStatements, ...]:
+    """The true statements in a file of either release of PittAds, or of the same shape.
 
     Args:
         path: the file; `askance.evals.pittads.statements_in` finds that of a folder.
@@ -59,7 +99,7 @@ def read_sources(path: Path, *, ids: Path | None = None, limit: int | None = Non
         limit: images at most, the first in order.
 
     Raises:
-        BadData: no such file, one that hides its answers, or no image that is left.
+        BadData: there is no such file, it hides its answers, or no image is left.
     """
     file = read_qa(path)
     wanted: Collection[str] = file.records if ids is None else read_ids(ids)
@@ -70,7 +110,7 @@ def read_sources(path: Path, *, ids: Path | None = None, limit: int | None = Non
             hint="Mend the list, or name the file that they are in.",
         )
     records = [file.records[key] for key in wanted]
-    found = [Source.of(each.key, each.true) for each in records if each.true]
+    found = [TrueStatements.of(each.key, each.true) for each in records if each.true]
     if not found:
         raise BadData(
             f"The file {str(file.path)!r} has no true statements: {file.release}.",
@@ -84,11 +124,11 @@ def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSe
 
     Args:
         path: the file.
-        sidecar: what is known of the negatives; by default the file's own (`FILE.negatives.jsonl`, without its ending),
-            else `negatives.jsonl` beside it, where there is one.
+        sidecar: what is known of the negatives; by default the file's own sidecar (`FILE.negatives.jsonl`, without the
+            ending of FILE), else `negatives.jsonl` beside it, where there is one.
 
     Raises:
-        BadData: no such file, one of another shape, or a sidecar that is none.
+        BadData: there is no such file, it has another shape, or the sidecar cannot be read.
     """
     file = read_qa(path)
     if file.shape not in {"train", "question"}:
@@ -98,14 +138,14 @@ def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSe
         )
     found = sidecar or sidecar_of(path)
     known = {} if found is None else read_sidecar(found)
-    named = cast("NegativeKind | None", file.hard) if file.hard in KIND_NAMES else None
+    kind = cast("NegativeKind", file.hard) if file.hard in get_args(NegativeKind) else None
     return tuple(
         OptionSet(
             key=record.key,
             true=tuple(dict.fromkeys(record.true)),
             options=record.options,
             negatives=tuple(
-                known.get((record.key, text)) or _guessed(record.key, text, record.true, kind=named)
+                known.get((record.key, text)) or _guessed(record.key, text, record.true, kind=kind)
                 for text in record.negatives
             ),
         )
@@ -119,20 +159,55 @@ def _guessed(key: str, text: str, true: Sequence[str], *, kind: NegativeKind | N
 
 
 def write_options(path: Path, options: Iterable[tuple[str, Sequence[str], Sequence[str]]]) -> int:
-    """Writes (key, true statements, options) in the authors' shape; returns the number of images."""
+    """Writes (key, true statements, options) in the authors' shape; returns the number of images.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
     content = {key: [list(true), list(chosen)] for key, true, chosen in options}
-    replaced(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    write_whole(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     return len(content)
 
 
-def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Writes a JSONL file."""
-    replaced(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+# --- sidecars ---
 
 
-def replaced(path: Path, text: str) -> None:
-    """Writes `text` to a file that is at no time half written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    part.replace(path)
+def sidecar_of(path: Path) -> Path | None:
+    """The sidecar of a file: its own, else the one beside it; None where there is neither."""
+    return next((each for each in (own_sidecar(path), path.parent / SIDECAR) if each.is_file()), None)
+
+
+def own_sidecar(path: Path) -> Path:
+    """The sidecar that belongs to one file alone."""
+    return path.with_name(f"{path.stem}.{SIDECAR}")
+
+
+def read_sidecar(path: Path) -> dict[tuple[str, str], HardNegative]:
+    """What is known of negatives, by image and text; where two lines are about the same negative, the first holds.
+
+    Raises:
+        BadData: there is no such file, or a line is not one of a sidecar.
+    """
+    known: dict[tuple[str, str], HardNegative] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            negative = _of_line(line)
+        except UnreadableDocument as error:
+            raise BadData(
+                f"The file {str(path)!r}, line {number}, {error}.",
+                hint=f"A sidecar is what `askance negatives generate` writes as {SIDECAR!r}.",
+            ) from error
+        known.setdefault((negative.key, negative.text), negative)
+    return known
+
+
+def _of_line(line: str) -> HardNegative:
+    form = parse_json(line)
+    if (wrong := misfit(form, _SCHEMA, whole="the line")) is not None:
+        raise UnreadableDocument(f"is no line of a sidecar: {wrong}")
+    names = (each.name for each in fields(HardNegative))
+    known = {name: form[name] for name in names if name in form}
+    known |= {"key": form["image"], "calls": tuple(form["calls"])}
+    return HardNegative(**known)

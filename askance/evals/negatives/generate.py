@@ -1,42 +1,153 @@
-"""Writing hard negatives for a data set: every true statement, every kind, resumable; files in the authors' shape.
+"""Writing hard negatives for a data set: one call for each true statement and kind, and files in the authors' shape.
 
-The folder is a run's (`run.json`, `samples.jsonl`, `calls.jsonl`): the same call finds it again and finishes it. What
+The folder is a run's (`run.json`, `samples.jsonl`, `calls.jsonl`): the same call opens it again and finishes it. What
 has no answer is asked again then, and is in no file of negatives until it has one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from random import Random
+from typing import TYPE_CHECKING, Any
 
-from askance.agents.negatives import NegativeKind, NegativeWriter
+from askance.agents.negatives import Domain, NegativeKind, NegativeQuestion, NegativeWriter, kinds_of, normal
+from askance.chains import Planner
 from askance.chains.stream import in_order
 from askance.chat import key_of
 from askance.errors import OverBudget, UsageError
-from askance.evals.negatives.lines import line_of, line_of_result, write_files
-from askance.evals.negatives.recipe import Recipe, Wanted, random_negatives, wanted
-from askance.evals.run_folder import RunFolder
-from askance.models import get_model, run_sync, use_draw
+from askance.evals.negatives.files import SIDECAR, HardNegative, write_options
+from askance.evals.run_folder import RunFolder, write_lines
+from askance.models import drawing, get_model, run_sync
 from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
+    from askance.chains import Plan
     from askance.chat import JsonObject
-    from askance.evals.negatives.files import Source
+    from askance.evals.negatives.files import TrueStatements
     from askance.models import Engine, Model, ModelLike
+    from askance.nodes import Result
     from askance.prompts import PromptLibrary
+
+MOST = 3
+"""True statements of an image that negatives are made from: the authors cut their lists there."""
+
+_FILES: Mapping[Domain, str] = {
+    "ads": "{}_hard_QA_Combined_Action_Reason_train.json",
+    "explanations": "{}_hard_QA_Explanation.json",
+}
+"""Names of the files, those of ads as the authors' code has them."""
+_NAMES = {"statement": "semantic"}
+ALL = "large_combined"
+"""Stands in the name of the file with the negatives of all kinds."""
+
+
+# --- what is written ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What negatives are written; all of it decides the answers or their order."""
+
+    domain: Domain = "ads"
+    kinds: tuple[NegativeKind, ...] = ()
+    """Empty is all of the domain."""
+    most: int = MOST
+    """True statements of an image that negatives are made from, the first in order; no other one is a negative."""
+    count: int = 1
+    """Negatives of each kind for each true statement."""
+    seed: int = 0
+    """Of the order of the options, and of what is drawn for the kind `random`."""
+    draw: int = 0
+    """Another number asks all anew, for other answers of the same model."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", kinds_of(self.domain, self.kinds or None))
+        if self.most < 1 or self.count < 1:
+            raise UsageError("At least one negative of at least one statement is written.", hint="Give 1 or more.")
+
+    def file(self, kind: NegativeKind | None) -> str:
+        """Name of the file with the negatives of one kind, or of all for None."""
+        return _FILES[self.domain].format(ALL if kind is None else _NAMES.get(kind, kind))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NegativeCall:
+    """One call: a kind of negative for one true statement."""
+
+    statements: TrueStatements
+    place: int
+    """Of the true statement among those of its image, from 0."""
+    kind: NegativeKind
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other calls of a run."""
+        return f"{self.statements.key}\n{self.kind}\n{self.place}"
+
+    @property
+    def statement(self) -> str:
+        """The true statement."""
+        return self.statements.true[self.place]
+
+    @property
+    def question(self) -> NegativeQuestion:
+        """What the writer is asked."""
+        others = tuple(text for text in self.statements.true if text != self.statement)
+        return NegativeQuestion(statement=self.statement, others=others)
+
+
+def calls_of(sources: Iterable[TrueStatements], recipe: Recipe) -> Iterator[NegativeCall]:
+    """Every call that a recipe asks for, image by image."""
+    for each in sources:
+        for kind in recipe.kinds:
+            for place in range(min(recipe.most, len(each.true))):
+                yield NegativeCall(statements=each, place=place, kind=kind)
+
+
+def random_negatives(sources: Sequence[TrueStatements], recipe: Recipe) -> Mapping[str, tuple[str, ...]]:
+    """For each call of the kind `random`, by its name: explanations of other images, drawn with the recipe's seed.
+
+    An image gets no text twice, and none that is true of it. A call for which too few are left gets none.
+    """
+    if "random" not in recipe.kinds:
+        return {}
+    pool = [(each.key, text) for each in sources for text in each.true]
+    drawn: dict[str, tuple[str, ...]] = {}
+    for each in sources:
+        taken = {normal(text) for text in each.true}
+        fresh = iter(Random(f"{recipe.seed}\n{each.key}").sample(pool, len(pool)))
+        for call in calls_of([each], recipe):
+            if call.kind == "random":
+                texts = _next_texts(fresh, recipe.count, apart=each.key, taken=taken)
+                drawn[call.name] = texts if len(texts) == recipe.count else ()
+    return drawn
+
+
+def _next_texts(fresh: Iterator[tuple[str, str]], count: int, *, apart: str, taken: set[str]) -> tuple[str, ...]:
+    texts: list[str] = []
+    while len(texts) < count and (found := next(fresh, None)) is not None:
+        key, text = found
+        if key != apart and normal(text) not in taken:
+            taken.add(normal(text))
+            texts.append(text)
+    return tuple(texts)
+
+
+# --- the run ---
 
 
 @dataclass(kw_only=True)
-class Written:
-    """How far the writing is, or what came of it."""
+class NegativesRun:
+    """A run that writes negatives: how far it is, and what came of it."""
 
     folder: Path
     total: int = 0
+    """Calls."""
     done: int = 0
     outcomes: Counter[str] = field(default_factory=Counter[str])
     left: int = 0
@@ -52,11 +163,11 @@ class Written:
         return self.outcomes["answered"] == self.total
 
 
-Told = Callable[[Written], None]
+Told = Callable[[NegativesRun], None]
 
 
 async def agenerate(
-    sources: Sequence[Source],
+    sources: Sequence[TrueStatements],
     llm: ModelLike | None,
     *,
     out: Path,
@@ -64,59 +175,113 @@ async def agenerate(
     prompts: PromptLibrary | None = None,
     engine: Engine | None = None,
     told: Told | None = None,
-) -> Written:
-    """Writes the negatives of `sources` into the folder `out`; one that was begun is finished.
+) -> NegativesRun:
+    """Writes negatives for `sources` into the folder `out`, or finishes a folder that was begun.
 
     Args:
-        sources: what is true of which image.
-        llm: the model that writes; None is enough for the kind `random`.
+        sources: what is true of each image.
+        llm: the model that writes; the kind `random` alone needs none.
         out: folder of the run and of the files.
         recipe: what is written; by default one negative of every kind for ads.
         prompts: where prompts are looked up.
         engine: whose records and budget are used, where `llm` is no model yet.
-        told: of every step.
+        told: hears of every call that is done.
 
     Raises:
-        UsageError: a model is needed and none is given, no sources, or a folder that holds something else.
+        UsageError: there is nothing to write for, a model is needed and none is given, or the folder holds something
+            else.
         CallError: the model cannot be asked at all.
+        StoreError: a file cannot be written.
     """
     recipe = recipe or Recipe()
-    if not sources:
-        raise UsageError("There are no true statements to write negatives for.", hint="Check the file and its ids.")
-    asked: list[NegativeKind] = [kind for kind in recipe.kinds if kind != "random"]
-    if asked and llm is None:
-        raise UsageError("No model is named that writes the negatives.", hint="Give `llm`, or the kind `random` alone.")
-    model = get_model(cast("ModelLike", llm), engine=engine) if asked else None
-    writers: dict[NegativeKind, NegativeWriter] = {
-        kind: NegativeWriter(cast("Model", model), kind=kind, domain=recipe.domain, count=recipe.count, prompts=prompts)
-        for kind in asked
-    }
+    model, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
     folder = RunFolder(out, _configuration(sources, recipe, writers, model=model), name=lambda line: str(line["id"]))
     try:
-        running = _Running(sources, recipe, writers, model=model, folder=folder, told=told)
-        await running.run()
-        lines = [*folder.lines()]
-        running.written.negatives, running.written.files = write_files(out, sources, recipe, lines=lines)
-        records = None if model is None else model.engine.recorder.records
+        work = _Work(sources, recipe, writers, model=model, folder=folder, told=told)
+        await work.ask()
+        run = work.run
+        run.negatives, run.files = write_files(out, sources, recipe, lines=folder.lines())
+        records = None if model is None else model.engine.shelf.records
         also = [] if model is None else [endpoint_key(model.id)]
-        folder.finish(records, also=also, more={"files": dict(running.written.files), "left": running.written.left})
+        folder.finish(records, also=also, more={"files": dict(run.files), "left": run.left})
     finally:
         folder.close()
         if model is not None:
             await model.aclose()
-    return running.written
+    return run
 
 
-def generate(sources: Sequence[Source], llm: ModelLike | None, *, out: Path, **options: Any) -> Written:
+async def planned_negatives(
+    sources: Sequence[TrueStatements],
+    llm: ModelLike | None,
+    *,
+    recipe: Recipe | None = None,
+    prompts: PromptLibrary | None = None,
+    engine: Engine | None = None,
+) -> Plan:
+    """What writing the negatives of `sources` would ask, kind by kind; nothing is asked.
+
+    Args:
+        sources: what is true of each image.
+        llm: the model that would write.
+        recipe: what would be written.
+        prompts: where prompts are looked up.
+        engine: whose records are used, where `llm` is no model yet.
+
+    Raises:
+        UsageError: there is nothing to write for, a model is needed and none is given, or the mode is `replay`.
+    """
+    recipe, planner = recipe or Recipe(), Planner()
+    _, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
+    counted = {kind: planner.role(kind, writer).stand_in(writer) for kind, writer in writers.items()}
+    with planner.walking(), drawing(recipe.draw):
+        for call in calls_of(sources, recipe):
+            if call.kind in counted:
+                await counted[call.kind].ask(call.question)
+    return planner.plan(len(sources))
+
+
+def generate(sources: Sequence[TrueStatements], llm: ModelLike | None, *, out: Path, **options: Any) -> NegativesRun:
     """As `agenerate`, from anywhere: scripts, threads, notebooks."""
     return run_sync(agenerate(sources, llm, out=out, **options))
 
 
+def _writers(
+    sources: Sequence[TrueStatements],
+    llm: ModelLike | None,
+    recipe: Recipe,
+    *,
+    prompts: PromptLibrary | None,
+    engine: Engine | None,
+) -> tuple[Model | None, dict[NegativeKind, NegativeWriter]]:
+    """The model that writes and its writers by kind; no model where the recipe asks none.
+
+    Raises:
+        UsageError: there is nothing to write for, or a model is needed and none is given.
+    """
+    if not sources:
+        raise UsageError("There are no true statements to write negatives for.", hint="Check the file and its ids.")
+    kinds: list[NegativeKind] = [kind for kind in recipe.kinds if kind != "random"]
+    if not kinds:
+        return None, {}
+    if llm is None:
+        raise UsageError("No model is named that writes the negatives.", hint="Give `llm`, or the kind `random` alone.")
+    model = get_model(llm, engine=engine)
+    return model, {
+        kind: NegativeWriter(model, kind=kind, domain=recipe.domain, count=recipe.count, prompts=prompts)
+        for kind in kinds
+    }
+
+
 def _configuration(
-    sources: Sequence[Source], recipe: Recipe, writers: Mapping[NegativeKind, NegativeWriter], *, model: Model | None
+    sources: Sequence[TrueStatements],
+    recipe: Recipe,
+    writers: Mapping[NegativeKind, NegativeWriter],
+    *,
+    model: Model | None,
 ) -> JsonObject:
     """Everything that decides the lines of the folder."""
-    content: JsonObject = {source.key: list(source.true) for source in sources}
+    content: JsonObject = {each.key: list(each.true) for each in sources}
     return {
         "task": "negatives",
         "domain": recipe.domain,
@@ -131,12 +296,12 @@ def _configuration(
     }
 
 
-class _Running:
-    """One run under way."""
+class _Work:
+    """The calls of a run that have no answer yet."""
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[TrueStatements],
         recipe: Recipe,
         writers: Mapping[NegativeKind, NegativeWriter],
         *,
@@ -144,50 +309,146 @@ class _Running:
         folder: RunFolder,
         told: Told | None,
     ) -> None:
-        self._all = [*wanted(sources, recipe)]
+        self._calls = [*calls_of(sources, recipe)]
         self._recipe = recipe
         self._writers = writers
         self._model = model
         self._folder = folder
         self._told = told
         self._random = random_negatives(sources, recipe)
-        self.written = Written(folder=folder.path, total=len(self._all))
+        self.run = NegativesRun(folder=folder.path, total=len(self._calls))
 
-    async def run(self) -> None:
-        """Asks for what the folder has no answer for."""
+    async def ask(self) -> None:
+        """Makes the calls that the folder has no answer for."""
         finished = self._folder.finished
-        self.written.done = sum(each.name in finished for each in self._all)
-        self.written.outcomes.update({"answered": self.written.done} if self.written.done else {})
-        todo = [each for each in self._all if each.name not in finished]
-        if self._model is not None and any(each.kind in self._writers for each in todo):
-            await self._model.output_mode()
-        guard = None if self._model is None else self._model.engine.budget
-        affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
+        todo = [call for call in self._calls if call.name not in finished]
+        if self.run.total > len(todo):
+            self.run.done = self.run.outcomes["answered"] = self.run.total - len(todo)
+        if self._model is not None and any(call.kind in self._writers for call in todo):
+            await self._model.rung()
+        purse = None if self._model is None else self._model.engine.purse
+        affordable = takewhile(lambda _: purse is None or not purse.used_up, todo)
         async with aclosing(in_order(self._line, affordable, room=self._room)) as lines:
             async for line in lines:
                 if line is not None:
                     self._take(line)
-        self.written.left = len(self._all) - self.written.done
+        self.run.left = self.run.total - self.run.done
 
     def _room(self) -> int:
         return 1 if self._model is None else self._model.engine.places
 
     def _take(self, line: JsonObject) -> None:
         self._folder.add(line)
-        self.written.done += 1
-        self.written.outcomes[str(line["outcome"])] += 1
+        self.run.done += 1
+        self.run.outcomes[str(line["outcome"])] += 1
         if self._told is not None:
-            self._told(self.written)
+            self._told(self.run)
 
-    async def _line(self, one: Wanted) -> JsonObject | None:
+    async def _line(self, call: NegativeCall) -> JsonObject | None:
         """The line of one call; None where the budget had nothing left for it."""
-        writer = self._writers.get(one.kind)
+        writer = self._writers.get(call.kind)
         if writer is None:
-            drawn = self._random[one.name]
+            drawn = self._random[call.name]
             reason = None if drawn else "there are too few explanations of other images to draw from"
-            return line_of(one, "answered" if drawn else "skipped", [{"text": text} for text in drawn], reason=reason)
-        with use_draw(self._recipe.draw):
-            result = await writer.ask(one.question)
-        if result.error == OverBudget.__name__:
-            return None
-        return line_of_result(one, result)
+            return _line(call, "answered" if drawn else "skipped", [{"text": text} for text in drawn], reason=reason)
+        with drawing(self._recipe.draw):
+            result = await writer.ask(call.question)
+        return None if result.error == OverBudget.__name__ else _line_of_result(call, result)
+
+
+def _line_of_result(call: NegativeCall, result: Result[Any]) -> JsonObject:
+    items = () if result.value is None else result.value.items
+    value = [{"text": item.text, "replaced": item.replaced, "replacement": item.replacement} for item in items]
+    keys = [each.key for each in result.calls]
+    return _line(call, result.outcome, value, reason=result.reason, raw=result.raw, keys=keys)
+
+
+def _line(
+    call: NegativeCall,
+    outcome: str,
+    value: Sequence[Mapping[str, Any]],
+    *,
+    reason: str | None = None,
+    raw: str | None = None,
+    keys: Sequence[str] = (),
+) -> JsonObject:
+    """The line of one call: what was wanted, what came of it, and the keys of the records that it rests on."""
+    return {
+        "id": call.name,
+        "image": call.statements.key,
+        "kind": call.kind,
+        "place": call.place,
+        "source": call.statement,
+        "outcome": outcome,
+        "reason": reason,
+        "raw": raw,
+        "value": [dict(item) for item in value],
+        "links": {"negative": {"outcome": outcome, "calls": list(keys)}} if keys else {},
+        "meta": {},
+    }
+
+
+# --- the files ---
+
+
+def write_files(
+    out: Path, sources: Sequence[TrueStatements], recipe: Recipe, *, lines: Iterable[Mapping[str, Any]]
+) -> tuple[int, Mapping[str, int]]:
+    """Writes the files of the negatives so far: one for each kind, one with all, and the sidecar.
+
+    Returns:
+        How many negatives there are, and how many images by file.
+    """
+    by_image = _by_image(sources, recipe, lines)
+    files: dict[str, int] = {}
+    for kind in (*recipe.kinds, None):
+        images = (
+            (each.key, each.true[: recipe.most], options)
+            for each in sources
+            if (options := _options(each, by_image[each.key], recipe, kind=kind)) is not None
+        )
+        files[recipe.file(kind)] = write_options(out / recipe.file(kind), images)
+    every = [negative for negatives in by_image.values() for negative in negatives]
+    write_lines(out / SIDECAR, (negative.form() for negative in every))
+    return len(every), files
+
+
+def _by_image(
+    sources: Sequence[TrueStatements], recipe: Recipe, lines: Iterable[Mapping[str, Any]]
+) -> Mapping[str, list[HardNegative]]:
+    """The negatives of each image in the order of the recipe; of equal texts of an image the first."""
+    answered = {str(line["id"]): line for line in lines if line["outcome"] == "answered"}
+    found: dict[str, dict[str, HardNegative]] = {each.key: {} for each in sources}
+    for call in calls_of(sources, recipe):
+        for negative in _negatives_of(answered.get(call.name)):
+            found[call.statements.key].setdefault(normal(negative.text), negative)
+    return {key: [*negatives.values()] for key, negatives in found.items()}
+
+
+def _negatives_of(line: Mapping[str, Any] | None) -> Iterator[HardNegative]:
+    if line is None:
+        return
+    calls = tuple(key for link in line["links"].values() for key in link["calls"])
+    for item in line["value"]:
+        yield HardNegative(
+            key=line["image"],
+            text=item["text"],
+            kind=line["kind"],
+            source=line["source"],
+            place=line["place"],
+            replaced=item.get("replaced"),
+            replacement=item.get("replacement"),
+            calls=calls,
+        )
+
+
+def _options(
+    source: TrueStatements, negatives: Iterable[HardNegative], recipe: Recipe, *, kind: NegativeKind | None
+) -> list[str] | None:
+    """The true statements and the negatives of a kind, or of all, in an order drawn with the seed; None without any."""
+    wrong = [negative.text for negative in negatives if kind in {None, negative.kind}]
+    if not wrong:
+        return None
+    options = [*source.true[: recipe.most], *wrong]
+    Random(f"{recipe.seed}\n{source.key}\n{kind}").shuffle(options)
+    return options

@@ -1,6 +1,7 @@
-"""What becomes of a negative that something is wrong with: it is dropped, flagged for a person, or left alone.
+"""The rules of audits: which negatives are dropped, and which are flagged for a person to look at.
 
-Only what makes an option set wrong is dropped by default: a negative that is true. What makes it easy is flagged.
+By default a negative is dropped where it makes its options wrong, since it is true or said twice. What makes options
+easy is flagged.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from askance.documents import misfit
 from askance.errors import BadData
-from askance.evals.negatives.wording import Limits
-from askance.evals.suite.files import read_map
+from askance.evals.negatives.edits import EditLimits
+from askance.evals.suite.files import read_json
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -59,17 +61,17 @@ DEFAULTS: Mapping[Rule, Action] = {
     "telling": "flag",
 }
 
-_HINT = 'A file of rules reads like {"actions": {"part": "drop"}, "thresholds": {"most_places": 2}}.'
+_SCHEMA = Path(__file__).with_name("rules.schema.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds(Limits):
-    """From where on a rule is broken."""
+class Thresholds(EditLimits):
+    """Where rules begin to be broken."""
 
     least_similar: float = 0.3
     """Lowest cosine similarity to the statement that the negative was made from."""
     most_similar: float = 0.98
-    """Highest one; above it an embedder hardly sees a difference."""
+    """Highest cosine similarity; above it an embedder hardly sees a difference."""
     telling: float = 0.9
     """Probability of being a negative by wording alone, from models that have not seen its image."""
 
@@ -95,31 +97,14 @@ def read_rules(path: Path) -> Rules:
     """The rules in a JSON file; what it leaves out is as by default.
 
     Raises:
-        BadData: no such file, a rule, an action or a threshold that does not exist.
+        BadData: there is no such file, or it has a rule, an action or a threshold that does not exist.
     """
-    content = read_map(path)
-    actions, thresholds = (_section(content, name, path) for name in ("actions", "thresholds"))
-    unknown = [name for name in content if name not in {"actions", "thresholds"}]
-    unknown += [name for name in actions if name not in RULES]
-    numbers: dict[str, Any] = {name: type(value) for name, value in asdict(Thresholds()).items()}
-    unknown += [name for name in thresholds if name not in numbers]
-    if unknown:
+    content: Any = read_json(path)
+    if (wrong := misfit(content, _SCHEMA, whole="the file")) is not None:
         raise BadData(
-            f"The file {str(path)!r} has {unknown[0]!r}, which is no rule or threshold.",
-            hint=f"Rules: {', '.join(RULES)}. Thresholds: {', '.join(numbers)}.",
+            f"The file {str(path)!r} cannot be used as rules: {wrong}.",
+            hint="`askance negatives rules` prints every rule, its action (drop, flag or off) and every threshold.",
         )
-    for rule, action in actions.items():
-        if action not in get_args(Action):
-            raise BadData(f"The file {str(path)!r}: {action!r} is no action for the rule {rule!r}.", hint=_HINT)
-    for name, value in thresholds.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-            raise BadData(f"The file {str(path)!r}: the threshold {name!r} cannot be {value!r}.", hint=_HINT)
-    read: dict[str, Any] = {name: numbers[name](value) for name, value in thresholds.items()}
-    return Rules(actions={**DEFAULTS, **cast("dict[Rule, Action]", actions)}, thresholds=Thresholds(**read))
-
-
-def _section(content: Mapping[str, Any], name: str, path: Path) -> dict[str, Any]:
-    section: Any = content.get(name, {})
-    if not isinstance(section, dict):
-        raise BadData(f"The file {str(path)!r}: {name!r} is no object.", hint=_HINT)
-    return cast("dict[str, Any]", section)
+    return Rules(
+        actions={**DEFAULTS, **content.get("actions", {})}, thresholds=Thresholds(**content.get("thresholds", {}))
+    )

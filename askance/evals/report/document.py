@@ -11,7 +11,7 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -30,8 +30,6 @@ from askance.terminal import printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-    from askance.evals.report.pictures import Thumbnails
 
 _SCRIPTS = ("dom.js", "sample.js", "blame.js", "pair.js", "browse.js", "start.js")
 
@@ -170,31 +168,50 @@ def document(
         beside: whether pictures lie in files beside the page.
         values: what the still part shows.
     """
-    style, script = _file("assets", "page.css"), _script()
-    policy = _POLICY.format(
-        script=_hash(script), style=_hash(style), images="data: 'self' file:" if beside else "data:"
-    )
-    return render(
+    return self_contained_page(
         template,
+        style="page.css",
+        scripts=_SCRIPTS,
+        beside=beside,
         title=title,
         blocks=blocks,
         count=count,
-        policy=policy,
-        style=style,
-        script=script,
         **values,
     )
 
 
+def self_contained_page(
+    template: str, *, style: str, scripts: Sequence[str], beside: bool = False, **values: Any
+) -> str:
+    """A page whose own style and script are all that a browser may run.
+
+    Args:
+        template: of the page; besides `values` it shows `policy`, `style` and `script`.
+        style: file name in the folder `assets`.
+        scripts: file names there, which make up one script.
+        beside: whether pictures lie in files beside the page.
+        values: what else the page shows.
+    """
+    css, code = _file("assets", style), _script(*scripts)
+    images = "data: 'self' file:" if beside else "data:"
+    policy = _POLICY.format(script=_hash(code), style=_hash(css), images=images)
+    return render(template, policy=policy, style=css, script=code, **values)
+
+
 @cache
-def _script() -> str:
-    code = "".join(f"{_file('assets', name)}\n" for name in _SCRIPTS)
+def _script(*names: str) -> str:
+    code = "".join(f"{_file('assets', name)}\n" for name in names)
     return f'(() => {{\n"use strict";\n{code}}})();\n'
 
 
 def _hash(content: str) -> str:
     """How a policy names content that may run: by its digest."""
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode('ascii')}'"
+
+
+def jpeg_uri(data: bytes) -> str:
+    """A JPEG file as an address that holds all of it."""
+    return f"data:image/jpeg;base64,{b64encode(data).decode('ascii')}"
 
 
 @cache
@@ -226,14 +243,14 @@ Make = Callable[[Sequence[str] | None], str]
 """From the addresses of the pictures beside the page, None where there are none, to the page."""
 
 
-def write_page(out: Path, make: Make, *, pictures: Thumbnails | None = None, beside: bool = False) -> int:
+def write_page(out: Path, make: Make, *, beside: Mapping[str, bytes] | None = None) -> int:
     """Writes a page, in place of one that is there.
 
     Args:
         out: the file.
         make: makes the page.
-        pictures: that it shows.
-        beside: whether they go into the folder `NAME_files` beside the page instead of into it.
+        beside: JPEG files by the digest of their pictures, which go into the folder `NAME_files` beside the page; None
+            where the page itself holds its pictures.
 
     Returns:
         The size of the page in bytes.
@@ -246,22 +263,14 @@ def write_page(out: Path, make: Make, *, pictures: Thumbnails | None = None, bes
         raise UsageError(f"{str(out)!r} is a folder, and the page is one file.", hint="Name a file: -o report.html")
     with writing_to(out, hint="Make room on the disk, or name another place: `-o FILE`, `--html FILE`."):
         out.parent.mkdir(parents=True, exist_ok=True)
-        page = make([*_places(out, pictures)] if beside and pictures is not None else None)
+        folder = out.with_name(f"{out.stem}_files")
+        names = {} if beside is None else {digest: f"{digest[:32]}.jpg" for digest in beside}
+        page = make(None if beside is None else [f"{quote(folder.name)}/{name}" for name in names.values()])
         part = out.with_name(f"{out.name}.part")
         size = part.write_bytes(page.encode("utf-8", "backslashreplace"))
-        if beside and pictures is not None:
-            _put_beside(out, pictures)
+        if beside is not None:
+            folder.mkdir(exist_ok=True)
+            for digest, data in beside.items():
+                (folder / names[digest]).write_bytes(data)
         part.replace(out)
     return size
-
-
-def _places(out: Path, pictures: Thumbnails) -> Iterator[str]:
-    """Addresses of pictures beside a page, in their order."""
-    return (f"{quote(f'{out.stem}_files')}/{digest[:32]}.jpg" for digest in pictures.jpegs)
-
-
-def _put_beside(out: Path, pictures: Thumbnails) -> None:
-    folder = out.with_name(f"{out.stem}_files")
-    folder.mkdir(exist_ok=True)
-    for digest, data in pictures.jpegs.items():
-        (folder / f"{digest[:32]}.jpg").write_bytes(data)

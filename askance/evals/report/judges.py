@@ -227,11 +227,6 @@ def _figures(card: JudgeCard) -> Sortable:
 
 
 def _rates(rate: CorrectedRate) -> Sortable:
-    ways = {
-        "as judged": rate.measured,
-        "corrected by Rogan and Gladen": rate.rogan_gladen,
-        f"prediction-powered, {rate.labelled:,} labelled": rate.powered,
-    }
     rows: list[list[Field]] = [
         [
             name,
@@ -239,7 +234,7 @@ def _rates(rate: CorrectedRate) -> Sortable:
             interval_field(each.interval, percent=True),
             (each.n, f"{each.n:,}"),
         ]
-        for name, each in ways.items()
+        for name, each in rate.ways.items()
     ]
     heads = ("rate", "%", "95 % interval", "answers")
     return Sortable(heads=heads, rows=rows, caption="The rate of the run, corrected")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askance.errors import BadImage
+from askance.evals.report.document import jpeg_uri
 from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Thumbnails:
 
     def uri(self, digest: str) -> str:
         """The thumbnail as an address that holds all of it."""
-        return f"data:image/jpeg;base64,{b64encode(self.jpegs[digest]).decode('ascii')}"
+        return jpeg_uri(self.jpegs[digest])
 
 
 def wanted_by(parts: Sequence[RunPart]) -> dict[str, str]:
@@ -97,7 +97,7 @@ def thumbnails(wanted: Mapping[str, str], places: Sequence[Path], *, megabytes: 
     jpegs: dict[str, bytes] = {}
     unread = left_out = 0
     for digest in order:
-        data = _thumbnail(found[digest], side)
+        data = thumbnail(found[digest], side)
         if data is None:
             unread += 1
         elif len(data) > room:
@@ -113,13 +113,14 @@ def _side(images: Sequence[Image], room: int) -> int:
     step = max(len(images) // _TRIED, 1)
     some = images[::step][:_TRIED]
     for side in SIDES:
-        sizes = [len(data) for image in some if (data := _thumbnail(image, side)) is not None]
+        sizes = [len(data) for image in some if (data := thumbnail(image, side)) is not None]
         if not sizes or sum(sizes) / len(sizes) * len(images) * 1.05 <= room:
             return side
     return SIDES[-1]
 
 
-def _thumbnail(image: Image, side: int) -> bytes | None:
+def thumbnail(image: Image, side: int) -> bytes | None:
+    """A JPEG file of at most `side` pixels on its longer side; None where the picture cannot be read."""
     try:
         return image.thumbnail(side)
     except BadImage:

@@ -56,7 +56,7 @@ def read_text(path: Path, *, otherwise: str | None = None) -> str:
     Raises:
         BadData: it is not there, cannot be read, is too large, or is no text.
     """
-    data = _bytes(path)
+    data = read_bytes(path)
     encoding = next((encoding for mark, encoding in _BOMS if data.startswith(mark)), "utf-8")
     try:
         return data.decode(encoding)
@@ -70,7 +70,12 @@ def read_text(path: Path, *, otherwise: str | None = None) -> str:
         ) from error
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The content of a regular file of at most `MAX_FILE` bytes.
+
+    Raises:
+        BadData: it is not there, cannot be read, or is too large.
+    """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

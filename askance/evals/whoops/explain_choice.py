@@ -15,8 +15,7 @@ from askance.agents.negatives import normal
 from askance.chains import ANSWERS
 from askance.chains.catalog import options_question
 from askance.errors import BadData, UsageError
-from askance.evals.negatives import Source as Statements
-from askance.evals.negatives import read_negatives
+from askance.evals.negatives import TrueStatements, read_negatives
 from askance.evals.solving import ChainSolver
 from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, single_scoring
 from askance.evals.suite.options import drawn, in_order, lot
@@ -249,10 +248,10 @@ def samples_of(
         )
 
 
-def statements(data: Whoops) -> tuple[Statements, ...]:
+def statements(data: Whoops) -> tuple[TrueStatements, ...]:
     """The right explanations of every image, for `askance.evals.negatives.generate` to make hard negatives from.
 
     Raises:
         BadData: there are none.
     """
-    return tuple(Statements.of(entry.id, entry.explanations) for entry in data.with_all("explanations"))
+    return tuple(TrueStatements.of(entry.id, entry.explanations) for entry in data.with_all("explanations"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from askance.agents import Verdict, VerdictValue, judge_panel
 from askance.errors import BadData
-from askance.evals.judging import Case, JudgeCard, Label, Labels, judge_card, read_card
+from askance.evals.judging import JudgeCard, JudgedPair, Label, Labels, judge_card, read_card
 from askance.models.scope import scope
 from tests.judges import Scripted
 
@@ -159,7 +159,7 @@ def test_draws_that_differ_are_no_consistency() -> None:
 
     card = card_of(Moody(says("true")), labelled([True, False]), draws=3, swaps=False)
 
-    assert card.cases[1].verdicts == ("true", "true", "false")
+    assert card.pairs[1].verdicts == ("true", "true", "false")
     assert card.figure("self-consistency").value == about((1 + 1 / 3) / 2)
 
 
@@ -171,7 +171,7 @@ def test_people_agree_as_far_as_they_do_and_tied_pairs_are_theirs_alone() -> Non
 
     assert judge.asked == 2
     assert values(card, "people, pairs", "people, ac1", "accuracy") == [0, about(-1), 1]
-    assert (len(card.cases), len(card.labelled), card.figure("people, pairs").pairs) == (3, 2, 3)
+    assert (len(card.pairs), len(card.labelled), card.figure("people, pairs").pairs) == (3, 2, 3)
 
 
 def test_a_panels_members_agree_as_far_as_they_do() -> None:
@@ -179,7 +179,7 @@ def test_a_panels_members_agree_as_far_as_they_do() -> None:
 
     card = card_of(panel, labelled([True, False]), draws=1, swaps=False)
 
-    assert card.cases[1].members == ("true", "true", "false")
+    assert card.pairs[1].members == ("true", "true", "false")
     assert card.figure("members, pairs").value == about((1 + 1 / 3) / 2)
     assert card.table["false"]["true"] == 1
 
@@ -197,7 +197,7 @@ def test_a_card_is_written_and_read(own_place: Path) -> None:
 
     assert read_card("card.json") == card
     assert "r0" not in Path("card.json").read_text(encoding="utf-8")
-    assert Case.from_form(json.loads(json.dumps(card.cases[0].form()))) == card.cases[0]
+    assert JudgedPair.from_form(json.loads(json.dumps(card.pairs[0].form()))) == card.pairs[0]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format": 1}', '{"format": 1, "cases": [{}]}'])

@@ -151,7 +151,7 @@ def test_what_is_no_text_or_not_there_is_named() -> None:
 
     with pytest.raises(BadData, match=r"^The label file 'labels\.csv' is not UTF-8 text\."):
         read_labels("labels.csv")
-    with pytest.raises(BadData, match=r"^The label file 'none\.csv' cannot be read: No such file"):
+    with pytest.raises(BadData, match=r"^There is no file 'none\.csv'"):
         read_labels("none.csv")
 
 

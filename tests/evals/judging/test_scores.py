@@ -239,7 +239,7 @@ def test_a_constant_judge_has_no_rate_to_correct() -> None:
     rate = corrected_rate(card, run_of(judge, ANSWERS))
 
     assert (rate.rogan_gladen.value, rate.rogan_gladen.state) == (None, "no data")
-    assert rate.notes[0].startswith("By the card the judge is no better than chance")
+    assert rate.notes[0].startswith("By its card the judge is no better than chance")
 
 
 RUNS, PAIRS, GROUP, CARD = 1000, 240, 2, 160

@@ -7,13 +7,15 @@ import re
 from typing import Any
 
 from askance.chat import ChatRequest
-from askance.evals.negatives import Source
+from askance.evals.negatives import TrueStatements
 from askance.models import ScriptedModel
 from tests.scripted import ENFORCED
 
 SOURCES = (
-    Source(key="0/10.jpg", true=("I should drink tea Because it is hot", "I should buy tea because it calms me ")),
-    Source(key="1/21.jpg", true=("I should fly Because it is fast",)),
+    TrueStatements(
+        key="0/10.jpg", true=("I should drink tea Because it is hot", "I should buy tea because it calms me ")
+    ),
+    TrueStatements(key="1/21.jpg", true=("I should fly Because it is fast",)),
 )
 
 _STATEMENT = re.compile(r"<<statement ([0-9a-f]+)\n(.*)\n\1>>", re.DOTALL)

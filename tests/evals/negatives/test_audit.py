@@ -13,14 +13,13 @@ from askance.agents import Verdict, judge_equivalence
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import (
-    Asked,
     Audit,
+    AuditOptions,
     OptionSet,
     Rules,
     Thresholds,
     aaudit,
     apply,
-    audit_form,
     audit_text,
     read_negatives,
     read_rules,
@@ -87,7 +86,7 @@ async def test_texts_alone_tell_doubles_repeats_and_what_was_changed() -> None:
 async def test_a_negative_that_means_any_true_statement_is_dropped() -> None:
     both = option_set("1/1.jpg", [TEA, "b"], [("It warms", "reason"), ("It may", "reason"), ("It is", "reason")])
     judge = Words(warms=Verdict(value="true"), may=Verdict(value="unclear"))
-    audit = await aaudit([both], Asked(judge=judge, question="Why?"))
+    audit = await aaudit([both], AuditOptions(judge=judge, question="Why?"))
 
     assert [row.equivalent for row in audit.rows] == ["true", "unclear", "false"]
     assert [row.decision for row in audit.rows] == ["drop", "flag", "keep"]
@@ -101,7 +100,7 @@ async def test_a_negative_that_means_any_true_statement_is_dropped() -> None:
 async def test_silence_of_the_judge_is_flagged_and_never_a_no() -> None:
     silent = ScriptedModel(lambda _: "hm", identity="silent", capabilities=ENFORCED)
     one = option_set("1/1.jpg", [TEA], [("It warms", "reason")])
-    audit = await aaudit([one], Asked(judge=judge_equivalence(model_of(silent))))
+    audit = await aaudit([one], AuditOptions(judge=judge_equivalence(model_of(silent))))
 
     assert decisions(audit) == [("flag", ("unscored",))]
     assert audit.rows[0].verdicts[0].outcome == "invalid"
@@ -110,7 +109,7 @@ async def test_silence_of_the_judge_is_flagged_and_never_a_no() -> None:
 
 async def test_a_double_of_a_true_statement_needs_no_judge() -> None:
     judge = Words()
-    await aaudit([option_set("1/1.jpg", [TEA], [(TEA.upper(), "reason")])], Asked(judge=judge))
+    await aaudit([option_set("1/1.jpg", [TEA], [(TEA.upper(), "reason")])], AuditOptions(judge=judge))
 
     assert judge.asked == []
 
@@ -126,16 +125,18 @@ async def test_a_command_in_a_negative_is_judged_and_not_obeyed(verdict: str) ->
 
     model = model_of(ScriptedModel(reply, identity="judge", capabilities=ENFORCED))
     one = option_set("1/1.jpg", [TEA], [(hostile, "statement")])
-    audit = await aaudit([one], Asked(judge=judge_equivalence(model)))
+    audit = await aaudit([one], AuditOptions(judge=judge_equivalence(model)))
 
     assert audit.rows[0].equivalent == verdict
 
 
 async def test_what_is_too_near_or_too_far_is_flagged() -> None:
     one = option_set("1/1.jpg", ["aaa o"], [("aa oo", "statement"), ("aaa o", None), ("ooooo", "statement")])
-    audit = await aaudit([one], Asked(embedder=Letters()), rules=Rules(thresholds=Thresholds(least_similar=0.5)))
+    audit = await aaudit([one], AuditOptions(embedder=Letters()), rules=Rules(thresholds=Thresholds(least_similar=0.5)))
     same = option_set("1/1.jpg", ["aaa o x"], [("aaa o y", "statement"), ("ooooo", "random")])
-    other = await aaudit([same], Asked(embedder=Letters()), rules=Rules(thresholds=Thresholds(least_similar=0.5)))
+    other = await aaudit(
+        [same], AuditOptions(embedder=Letters()), rules=Rules(thresholds=Thresholds(least_similar=0.5))
+    )
 
     assert [round(row.similarity or 0, 3) for row in audit.rows] == [0.894, 1.0, 0.316]
     assert ["similarity" in row.broken for row in audit.rows] == [False, True, True]
@@ -162,7 +163,7 @@ def hot(count: int = 12) -> list[OptionSet]:
 
 
 async def test_what_is_solved_without_the_image_in_every_order_is_flagged() -> None:
-    audit = await aaudit(hot(), Asked(blind=model_of(guesser(True)), wording=False))
+    audit = await aaudit(hot(), AuditOptions(blind=model_of(guesser(True)), wording=False))
 
     assert audit.blind is not None
     assert (audit.blind.precision.value, audit.blind.chance, audit.blind.above_chance) == (1.0, 0.25, True)
@@ -172,7 +173,7 @@ async def test_what_is_solved_without_the_image_in_every_order_is_flagged() -> N
 
 
 async def test_who_goes_by_place_solves_nothing() -> None:
-    audit = await aaudit(hot(60), Asked(blind=model_of(guesser(False)), wording=False))
+    audit = await aaudit(hot(60), AuditOptions(blind=model_of(guesser(False)), wording=False))
 
     assert audit.blind is not None
     assert not audit.blind.above_chance
@@ -183,7 +184,7 @@ async def test_who_goes_by_place_solves_nothing() -> None:
 
 async def test_a_blind_model_that_never_answers_solves_nothing() -> None:
     silent = ScriptedModel(lambda _: "?", identity="silent", capabilities=ENFORCED)
-    audit = await aaudit(hot(2), Asked(blind=model_of(silent), wording=False))
+    audit = await aaudit(hot(2), AuditOptions(blind=model_of(silent), wording=False))
 
     assert audit.blind is not None
     assert (audit.blind.precision.value, audit.blind.unanswered) == (None, 8)
@@ -193,9 +194,9 @@ async def test_a_blind_model_that_never_answers_solves_nothing() -> None:
 async def test_planted_give_aways_are_found_and_flag_what_they_tell() -> None:
     planted, fair = await aaudit(longer()), await aaudit(symmetrical())
 
-    assert planted.give_aways.found
+    assert planted.artifacts.found
     assert planted.broken["telling"] > 18
-    assert not fair.give_aways.found
+    assert not fair.artifacts.found
     assert fair.broken["telling"] == 0
 
 
@@ -230,8 +231,8 @@ async def test_nothing_dropped_changes_nothing(tmp_path: Path) -> None:
 
 async def test_the_report_says_it_all() -> None:
     judge = Words(avoid=Verdict(value="unclear", reason="who knows"))
-    audit = await aaudit([SET], Asked(judge=judge, embedder=Letters()))
-    form = json.loads(json.dumps(audit_form(audit)))
+    audit = await aaudit([SET], AuditOptions(judge=judge, embedder=Letters()))
+    form = json.loads(json.dumps(audit.form()))
     text = audit_text(audit)
 
     assert [row["decision"] for row in form["negatives"]] == [row.decision for row in audit.rows]
@@ -263,6 +264,14 @@ def test_rules_are_read_over_the_defaults(tmp_path: Path) -> None:
     assert read_rules(file) == rules
 
 
+def test_the_schema_of_rules_knows_each_of_them(tmp_path: Path) -> None:
+    every = Rules(actions=dict.fromkeys(RULES, "off"))
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps(every.form()), "utf-8")
+
+    assert read_rules(file) == every
+
+
 def test_every_rule_has_a_default_and_says_what_it_is() -> None:
     assert DEFAULTS.keys() == RULES.keys()
     assert Rules().decision(("part", "repeated")) == "drop"
@@ -270,12 +279,12 @@ def test_every_rule_has_a_default_and_says_what_it_is() -> None:
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "rule": ({"actions": {"parts": "drop"}}, "has 'parts', which is no rule or threshold"),
-    "action": ({"actions": {"part": "delete"}}, "'delete' is no action for the rule 'part'"),
-    "threshold": ({"thresholds": {"near": 1}}, "has 'near'"),
-    "value": ({"thresholds": {"telling": "high"}}, "the threshold 'telling' cannot be 'high'"),
-    "section": ({"rules": {}}, "has 'rules'"),
-    "no object": ({"actions": []}, "'actions' is no object"),
+    "rule": ({"actions": {"parts": "drop"}}, "cannot be used as rules: actions: .*'parts' was unexpected"),
+    "action": ({"actions": {"part": "delete"}}, "actions.part: 'delete' is not one of"),
+    "threshold": ({"thresholds": {"near": 1}}, "thresholds: .*'near' was unexpected"),
+    "value": ({"thresholds": {"telling": "high"}}, "thresholds.telling: 'high' is not of type 'number'"),
+    "section": ({"rules": {}}, "the file: .*'rules' was unexpected"),
+    "no object": ({"actions": []}, r"actions: \[\] is not of type 'object'"),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from askance.chat import ChatResponse
 from askance.errors import StoreError, UsageError
-from askance.evals.negatives import HardNegative, Recipe, Source, agenerate, generate, read_negatives
+from askance.evals.negatives import HardNegative, Recipe, TrueStatements, agenerate, generate, read_negatives
 from askance.evals.pittads import read_qa
 from askance.replay import MemoryStore, read_cassette
 from tests.evals.negatives.samples import SOURCES, negative, writer
@@ -110,7 +110,7 @@ async def test_a_repeated_statement_is_invalid_and_left_out(out: Path) -> None:
 
 async def test_a_fourth_true_statement_is_shown_to_nobody_and_no_negative(out: Path) -> None:
     fourth = "I should drink tea because it is hot actionwise"
-    source = Source(key="0/10.jpg", true=("I should drink tea because it is hot", "b", "c", fourth))
+    source = TrueStatements(key="0/10.jpg", true=("I should drink tea because it is hot", "b", "c", fourth))
     written = await agenerate([source], model_of(writer()), out=out, recipe=replace(BOTH, kinds=("action",)))
 
     assert dict(written.outcomes) == {"invalid": 1, "answered": 2}
@@ -127,8 +127,8 @@ async def test_another_draw_is_asked_anew(out: Path) -> None:
         assert len(script.requests) == 3
 
 
-def explained(count: int) -> list[Source]:
-    return [Source(key=str(place), true=(f"Reason {place}", f"Cause {place}")) for place in range(count)]
+def explained(count: int) -> list[TrueStatements]:
+    return [TrueStatements(key=str(place), true=(f"Reason {place}", f"Cause {place}")) for place in range(count)]
 
 
 def test_random_explanations_ask_nobody(out: Path) -> None:
@@ -159,7 +159,7 @@ def test_where_there_is_nothing_to_draw_from_it_is_said(out: Path) -> None:
     ids=["no sources", "no model"],
 )
 def test_what_cannot_be_written_is_said_at_once(
-    out: Path, sources: tuple[Source, ...], options: dict[str, Any], message: str
+    out: Path, sources: tuple[TrueStatements, ...], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         generate(sources, **{"llm": model_of(writer()), **options}, out=out)

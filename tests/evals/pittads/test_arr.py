@@ -15,7 +15,7 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, Task, evaluate
-from askance.evals.negatives import generate, read_sources
+from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.pittads.arr import several_scoring
 from askance.evals.pittads.contexts import view_of
@@ -456,7 +456,7 @@ WRITTEN = dict.fromkeys(("action", "reason", "adjective", "object", "statement")
 
 def generated(data: Path, out: Path) -> Path:
     """The file of all kinds that is written for the statements of `data`."""
-    generate(read_sources(statements_in(data)), writer(), out=out)
+    generate(read_statements(statements_in(data)), writer(), out=out)
     return out / LARGE
 
 

@@ -18,7 +18,7 @@ from askance.evals.catalog import find_task
 from askance.evals.figures import Figure
 from askance.evals.grid import CellSpec, read_grid
 from askance.evals.gridded import GridPlan, GridRun, GridRunner, tables_of
-from askance.evals.negatives import generate, read_sources
+from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.reference import reference_table
 from askance.evals.tables import FORMATS, rendered
@@ -161,7 +161,7 @@ def grid_runner(folder: Path) -> GridRunner:
     rows = [[row(key, "1", f"bottle {number}", f"feather {number}")] for key, number in atypical]
     rows += [[row(key, "Regular_Object", "", "")] for key in keys[ATYPICAL:]]
     data = world(folder / "data", true=(3,) * len(keys), rows=rows)
-    generate(read_sources(statements_in(data)), writer(), out=data / "hard")
+    generate(read_statements(statements_in(data)), writer(), out=data / "hard")
     grid = read_grid(GRID)
     runner = GridRunner(
         grid.with_models({name: name for name in grid.models}),

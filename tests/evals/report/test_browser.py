@@ -207,7 +207,8 @@ def test_pictures_are_seen(browser: Browser, tmp_path: Path, beside: bool) -> No
     report = build_report([chain_run(tmp_path / "run", data)])
     pictures = thumbnails(wanted_by(report.runs), [data])
     out = tmp_path / "page.html"
-    write_page(out, lambda files: report_page(report, pictures=pictures, files=files), pictures=pictures, beside=beside)
+    files = pictures.jpegs if beside else None
+    write_page(out, lambda files: report_page(report, pictures=pictures, files=files), beside=files)
     with opened(browser, out, "#samples") as seen:
         seen.page.keyboard.press("j")
         seen.until("[...document.images].every((image) => image.naturalWidth > 0)")

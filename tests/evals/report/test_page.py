@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from askance.evals import Run
-from askance.evals.negatives import generate, read_sources
+from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report, report_page
 from askance.evals.report.samples import CallRoom
@@ -72,7 +72,7 @@ def test_figures_have_their_interval_counts_and_bounds(run: Run) -> None:
 
 def test_published_figures_stand_in_columns_of_their_own(tmp_path: Path) -> None:
     data = world(tmp_path / "data")
-    generate(read_sources(statements_in(data)), writer(), out=data / "hard")
+    generate(read_statements(statements_in(data)), writer(), out=data / "hard")
     text = page_of(chain_run(tmp_path / "run", data, negatives="hard")).text
 
     assert "figure ours Vicuna, T_V + ŝ_IN † GPT-4, T_V + ŝ_IN †" in text

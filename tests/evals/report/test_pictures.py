@@ -68,7 +68,7 @@ def test_pictures_beside_the_page_are_files(run: Run, tmp_path: Path) -> None:
     report, out = build_report([run]), tmp_path / "out #1" / "a b.html"
     pictures = thumbnails(wanted_by(report.runs), [tmp_path / "data"])
 
-    write_page(out, lambda files: report_page(report, pictures=pictures, files=files), pictures=pictures, beside=True)
+    write_page(out, lambda files: report_page(report, pictures=pictures, files=files), beside=pictures.jpegs)
 
     files = Parsed(out.read_text(encoding="utf-8")).data("index")["files"]
     digest = next(iter(pictures.jpegs))

@@ -11,7 +11,7 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals import Run
-from askance.evals.negatives import generate, read_sources
+from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report
 from askance.evals.report.report import Share
@@ -79,7 +79,7 @@ def test_options_of_a_chain_are_shown_by_their_words(tmp_path: Path) -> None:
 
 def test_a_run_stands_beside_what_was_published_of_the_same_question(tmp_path: Path) -> None:
     data = world(tmp_path / "data")
-    generate(read_sources(statements_in(data)), writer(), out=data / "hard")
+    generate(read_statements(statements_in(data)), writer(), out=data / "hard")
     easy, run = chain_run(tmp_path / "easy", data), chain_run(tmp_path / "hard", data, negatives="hard")
     (beside,) = build_report([run]).runs[0].beside
 

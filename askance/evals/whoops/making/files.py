@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
-from askance.evals.negatives.files import replaced, write_lines
+from askance.evals.run_folder import write_lines
 from askance.evals.suite.options import lot
+from askance.evals.unwritable import write_whole
 
 if TYPE_CHECKING:
     from askance.evals.whoops.making.gates import Pair
@@ -27,7 +28,7 @@ def write_questions(out: Path, pairs: Mapping[str, Sequence[Pair]]) -> None:
     kept = {
         key: [[pair.question, pair.answer] for pair in found if pair.stopped is None] for key, found in pairs.items()
     }
-    replaced(out / KEPT, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+    write_whole(out / KEPT, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
     dropped = (
         {"image": key, "gate": pair.stopped, "reason": pair.reason, "question": pair.question, "answer": pair.answer}
         for key, found in pairs.items()

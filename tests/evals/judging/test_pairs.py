@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import pytest
 
 from askance.agents import VerdictValue
-from askance.evals.judging import Case
-from askance.evals.judging.reliability import Reliability, reliability_of, summary_of
+from askance.evals.judging import JudgedPair
+from askance.evals.judging.pairs import Reliability, reliability_of, reliability_summary
 from askance.statistics import wilson
 
 
 def case(
     number: int, truth: bool | None, verdicts: Sequence[VerdictValue | None], members: Sequence[VerdictValue] = ()
-) -> Case:
-    return Case(
+) -> JudgedPair:
+    return JudgedPair(
         group=f"g{number}",
         id="",
         candidate=str(number),
@@ -47,9 +47,9 @@ def test_members_of_a_panel_vote_where_there_are_some() -> None:
     cases = [case(0, True, ["true", "true"], ["true", "false"]), case(1, False, ["false"], ["false", "false"])]
 
     assert [(each.said, each.value) for each in reliability_of(cases)] == [(0.0, 0.0), (0.5, 1.0)]
-    assert summary_of(cases, seed=0)["reliability"]["by"] == "members"
+    assert reliability_summary(cases, seed=0)["reliability"]["by"] == "members"
 
 
 @pytest.mark.parametrize("cases", [[], [case(0, True, ["true"])]], ids=["no pairs", "one draw"])
-def test_one_vote_each_is_no_curve(cases: list[Case]) -> None:
-    assert (reliability_of(cases), summary_of(cases, seed=0)) == ((), {})
+def test_one_vote_each_is_no_curve(cases: list[JudgedPair]) -> None:
+    assert (reliability_of(cases), reliability_summary(cases, seed=0)) == ((), {})

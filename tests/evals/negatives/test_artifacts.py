@@ -6,16 +6,16 @@ import pytest
 
 from askance.errors import MissingExtra
 from askance.evals.negatives import OptionSet
-from askance.evals.negatives.giveaways import GiveAways, Tell, features, give_aways, statements_of
+from askance.evals.negatives.artifacts import Artifacts, TextOnlyAccuracy, features_of, find_artifacts, statements_of
 from tests.evals.negatives.sets import GOOD, THINGS, longer, option_set, symmetrical
 
 
-def tells(found: GiveAways) -> dict[str, Tell]:
-    return {tell.look: tell for tell in found.tells if tell.kind is None}
+def tells(found: Artifacts) -> dict[str, TextOnlyAccuracy]:
+    return {tell.features: tell for tell in found.accuracies if tell.kind is None}
 
 
 def test_longer_negatives_are_found_by_every_look() -> None:
-    found = give_aways(longer())
+    found = find_artifacts(longer())
 
     assert {look: tell.accuracy for look, tell in tells(found).items()} == {"words": 1.0, "form": 1.0, "all": 1.0}
     assert found.found
@@ -25,10 +25,10 @@ def test_longer_negatives_are_found_by_every_look() -> None:
 
 
 def test_a_symmetrical_set_gives_nothing_away() -> None:
-    found = give_aways(symmetrical())
+    found = find_artifacts(symmetrical())
 
     assert not found.found
-    assert [tell.above_chance for tell in found.tells] == [False] * 3
+    assert [tell.above_chance for tell in found.accuracies] == [False] * 3
     assert found.lengths.difference.value == 0.0
 
 
@@ -38,7 +38,7 @@ def test_marks_alone_give_away_too() -> None:
         for each in symmetrical()
         for one in each.negatives
     ]
-    found = tells(give_aways(sets))
+    found = tells(find_artifacts(sets))
 
     assert not found["words"].above_chance
     assert found["form"].accuracy == 1.0
@@ -50,8 +50,8 @@ def test_no_twin_of_a_statement_is_among_its_examples() -> None:
     sets = [option_set(name, [f"I buy {name} here"], [(f"I sell {name} here", "verb")]) for name in names]
     own = [option_set(name, [f"I buy {name} yes{name}"], [(f"I buy {name} no{name}", "verb")]) for name in names]
 
-    assert tells(give_aways(sets))["words"].accuracy == 1.0
-    assert not give_aways(own).found
+    assert tells(find_artifacts(sets))["words"].accuracy == 1.0
+    assert not find_artifacts(own).found
 
 
 def drawn(*, planted: float, images: int = 60) -> list[OptionSet]:
@@ -70,14 +70,14 @@ def drawn(*, planted: float, images: int = 60) -> list[OptionSet]:
 
 
 def test_statements_of_other_images_give_nothing_away() -> None:
-    found = give_aways(drawn(planted=0))
+    found = find_artifacts(drawn(planted=0))
 
     assert not found.found
     assert tells(found)["words"].accuracy == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_giveaway_in_half_of_other_images_statements_is_found() -> None:
-    found = give_aways(drawn(planted=0.5))
+    found = find_artifacts(drawn(planted=0.5))
 
     assert tells(found)["words"].accuracy > 0.65
     assert tells(found)["words"].above_chance
@@ -90,7 +90,7 @@ def test_where_all_images_share_their_statements_nothing_is_trained() -> None:
         option_set(text, [text], [(other, None) for other in true if other != text]) for text in true
     ]  # fmt: skip
 
-    assert give_aways(sets).reason == "the images share too many of their statements"
+    assert find_artifacts(sets).reason == "the images share too many of their statements"
 
 
 def test_each_kind_is_looked_at_alone() -> None:
@@ -99,7 +99,7 @@ def test_each_kind_is_looked_at_alone() -> None:
         for each in symmetrical()
         for one in each.negatives
     ]
-    by_kind = {tell.kind: tell for tell in give_aways(sets).tells if tell.kind}
+    by_kind = {tell.kind: tell for tell in find_artifacts(sets).accuracies if tell.kind}
 
     assert by_kind["reason"].accuracy == 1.0
     assert not by_kind["object"].above_chance
@@ -108,20 +108,20 @@ def test_each_kind_is_looked_at_alone() -> None:
 
 def test_every_statement_has_its_probability_from_other_images() -> None:
     sets = longer()
-    found = give_aways(sets)
+    found = find_artifacts(sets)
 
     assert len(found.probability) == len(statements_of(sets)) == 72
     assert all(found.probability[each.key, each.negatives[0].text] > 0.5 for each in sets)
 
 
 def test_the_seed_decides() -> None:
-    assert give_aways(symmetrical(), seed=3) == give_aways(symmetrical(), seed=3)
+    assert find_artifacts(symmetrical(), seed=3) == find_artifacts(symmetrical(), seed=3)
 
 
 def test_few_images_train_nothing() -> None:
-    found = give_aways(longer(9))
+    found = find_artifacts(longer(9))
 
-    assert (found.tells, found.reason, found.found) == ((), "it takes at least 10 images", False)
+    assert (found.accuracies, found.reason, found.found) == ((), "it takes at least 10 images", False)
     assert found.lengths.difference.value == 8.0
 
 
@@ -129,13 +129,13 @@ def test_without_scikit_learn_the_way_out_is_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(__import__("sys").modules, "sklearn", None)
 
     with pytest.raises(MissingExtra, match=r"askance\[audit\]"):
-        give_aways(longer())
-    assert give_aways(longer(), train=False).reason == "it was not asked for"
+        find_artifacts(longer())
+    assert find_artifacts(longer(), train=False).reason == "it was not asked for"
 
 
 def test_what_is_seen_of_a_statement() -> None:
-    assert features("Buy  Tea!", "words") == {"word buy": 1.0, "word tea": 1.0, "word buy tea": 1.0}
-    assert features("Buy  Tea!", "form") == {
+    assert features_of("Buy  Tea!", "words") == {"word buy": 1.0, "word tea": 1.0, "word buy tea": 1.0}
+    assert features_of("Buy  Tea!", "form") == {
         "mark !": 1.0,
         "words": 0.2,
         "letters": 0.18,

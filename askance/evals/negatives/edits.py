@@ -1,4 +1,4 @@
-"""Two statements held against each other word by word: what was changed, and how alike they are."""
+"""Edits from a true statement to its negative: which words differ, what that changes, and how alike two texts are."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ _IDLE = _ARTICLES | {"so", "that"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class EditLimits:
     """How much a negative of a kind may change."""
 
     spelling: float = 0.85
-    """Two words this similar, from 0 to 1, that begin alike are spellings of one."""
+    """From this similarity on, from 0 to 1, two words that begin alike are spellings of one."""
     most_places: int = 2
     """Places that may be changed where one word or thing is exchanged."""
     most_words: int = 4
     """Words of each such place, articles left out."""
     least_kept: float = 0.25
-    """Share of its words that a reason keeps, or a part in which one word or thing is exchanged."""
+    """Share of its words that must stay, of a reason or of a part in which one word or thing is exchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One place where the words differ, in small letters; one of the two may be empty."""
+    """One place where the words differ, in small letters; either text may be empty."""
 
     replaced: str
     replacement: str
@@ -66,18 +66,18 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class StatementChange:
     """What a negative changes in the statement that it was made from."""
 
     edits: tuple[Edit, ...]
     parts: tuple[str, ...]
-    """Of an action-reason, `action`, `reason` or both; empty where either text has no "because"."""
+    """Which parts of an action-reason changed: `action`, `reason` or both; empty where a text has no "because"."""
     only: bool | None
-    """Whether only that was changed which its kind changes; None where the kind does not say, or is not known."""
+    """Whether nothing was changed but what its kind changes; None where the kind does not say, or is not known."""
 
     @property
     def places(self) -> int:
-        """Different edits: one that is made throughout a statement counts once."""
+        """How many edits differ: one that is made throughout a statement counts once."""
         return len({(edit.replaced, edit.replacement) for edit in self.edits})
 
 
@@ -92,11 +92,12 @@ def edits(true: str, negative: str) -> tuple[Edit, ...]:
     )
 
 
-def change(true: str, negative: str, kind: NegativeKind | None, *, limits: Limits | None = None) -> Change:
+def change(true: str, negative: str, kind: NegativeKind | None, *, limits: EditLimits | None = None) -> StatementChange:
     """What was changed, and whether it is what `kind` changes.
 
-    Articles, short forms such as "it's" and spellings change nothing. A reason keeps some of its words. Where one word
-    or thing is exchanged, no place is long, and each part keeps some words: action and reason, or else the whole text.
+    Articles, short forms such as "it's" and spellings do not count as changes. Of the kind `reason`, some words of the
+    reason must stay. Of kinds that exchange one word or thing, no changed place may be long, and each part keeps some
+    of its words: action and reason, or else the whole text.
 
     Args:
         true: the statement that the negative was made from.
@@ -104,7 +105,7 @@ def change(true: str, negative: str, kind: NegativeKind | None, *, limits: Limit
         kind: of the negative; None is not known.
         limits: how much may be changed.
     """
-    limits = limits or Limits()
+    limits = limits or EditLimits()
     before = _plain(true)
     after = _respelt(_plain(negative), before, limits.spelling)
     halves = _halves(before, after)
@@ -123,7 +124,7 @@ def change(true: str, negative: str, kind: NegativeKind | None, *, limits: Limit
             only = bool(found) and found[0].start >= CAUSAL_PREFIX * len(words(true))
         case "statement" | "random" | None:
             only = None
-    return Change(edits=found, parts=parts, only=only)
+    return StatementChange(edits=found, parts=parts, only=only)
 
 
 def _plain(text: str) -> list[str]:
@@ -157,7 +158,7 @@ def _halves(before: Sequence[str], after: Sequence[str]) -> Mapping[str, tuple[S
 
 
 def _places(before: Sequence[str], after: Sequence[str]) -> set[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """What was replaced by what, each once; places that one word parts are one."""
+    """What was replaced by what, each once; two places with one word between them are one."""
     ends: list[list[int]] = []
     for how, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if how != "equal":
@@ -169,7 +170,7 @@ def _places(before: Sequence[str], after: Sequence[str]) -> set[tuple[tuple[str,
 
 
 def _kept(before: Sequence[str], after: Sequence[str]) -> float:
-    """The share of words that are the same in both, of those that say what it is about; 1 of none."""
+    """The share of words that stayed, without those of the frame ("I should"); 1 where there are none."""
     one, other = ([word for word in said if word not in _FRAME] for said in (before, after))
     same = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
     return same / max(len(one), len(other), 1) if one or other else 1.0
@@ -183,13 +184,13 @@ def similarity(one: str, other: str) -> float:
 def sameness(one: str, other: str, *, near: float) -> Sameness:
     """Whether two statements are the same in wording.
 
-    Hard negatives share nearly all words with a true statement, so that a high similarity alone says nothing: `near`
-    is only what differs in order, in idle words, or in the spelling of words that stay as long.
+    Hard negatives share nearly all words with a true statement, so a high similarity alone says nothing. Two statements
+    are `near` only where they differ in order, in idle words, or in spelling, word by word.
 
     Args:
         one: a statement.
         other: another.
-        near: the similarity of two words from which on one is a spelling of the other.
+        near: from this similarity on, one word is a spelling of the other.
     """
     if normal(one) == normal(other):
         return "exact"
@@ -205,7 +206,7 @@ def _weighty(text: str) -> list[str]:
 
 
 def _spelt(one: str, other: str, near: float) -> bool:
-    """Whether two words are one in two spellings; how a word begins tells it from its opposite ("un-", "dis-")."""
+    """Whether two words are one in two spellings; words that begin otherwise are not ("un-", "dis-")."""
     if one == other:
         return True
     alike = SequenceMatcher(None, one, other, autojunk=False).ratio()

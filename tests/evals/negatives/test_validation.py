@@ -150,7 +150,10 @@ KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "changed": (changed, "was changed"),
     "cut": (lambda form: {**form, "items": form["items"][:-1]}, "was changed"),
     "other": (lambda form: {"items": form["items"]}, "is no key of a sheet"),
-    "no truth": (lambda form: {**form, "items": [{**each, "true": "yes"} for each in form["items"]]}, "was changed"),
+    "no truth": (
+        lambda form: {**form, "items": [{**each, "true": "yes"} for each in form["items"]]},
+        "is no key of a sheet",
+    ),
 }
 
 

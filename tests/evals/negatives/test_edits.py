@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from askance.evals.negatives.wording import Edit, change, edits, nearest, sameness
+from askance.evals.negatives.edits import Edit, change, edits, nearest, sameness
 
 TEA = "I should drink tea Because it is hot"
 FISH = "Fish live in water, so a fish would not sit in a tree."

@@ -1,0 +1,224 @@
+"""Labelled pairs that a judge has judged: what it says of each, and its figures over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from askance import statistics
+from askance.statistics import Interval, Resampling
+
+if TYPE_CHECKING:
+    from askance.agents import VerdictValue
+    from askance.chat import JsonObject
+    from askance.statistics import Agreement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedPair:
+    """What people and a judge say of one pair; the texts themselves are left out."""
+
+    group: str
+    """What the pair belongs to: pairs of one group are no independent evidence."""
+    id: str
+    """The sample of a run that the candidate answers; empty where the labels do not say."""
+    candidate: str
+    """sha256 of the candidate, hex, by which an answer of a run is known again."""
+    truth: bool | None
+    """Whether people say that both texts mean the same; None where their votes tie."""
+    votes: tuple[bool | None, ...] = ()
+    """What each person says, None where one said nothing."""
+    verdicts: tuple[VerdictValue | None, ...] = ()
+    """The judge's, one for each draw, None where it is unscored. The first one counts; tied votes have none."""
+    swapped: VerdictValue | None = None
+    """The judge's verdict with reference and candidate in each other's place."""
+    members: tuple[VerdictValue | None, ...] = ()
+    """What each member of a panel says."""
+    outcome: str = "answered"
+    """Of the first draw."""
+    reason: str = ""
+    """Of the first draw, why it is unscored, cut."""
+
+    @property
+    def verdict(self) -> VerdictValue | None:
+        """What the judge says."""
+        return self.verdicts[0] if self.verdicts else None
+
+    @property
+    def says(self) -> bool | None:
+        """Whether the judge says that both mean the same: `unclear` does not; None where it is unscored."""
+        return None if self.verdict is None else self.verdict == "true"
+
+    def form(self) -> JsonObject:
+        """The pair as JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_form(cls, form: dict[str, Any]) -> JudgedPair:
+        """The pair that `form` stands for."""
+        fields: dict[str, Any] = {
+            name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for name, value in form.items()
+        }
+        return cls(**fields)
+
+
+def digest_of(text: str) -> str:
+    """sha256 of a text, hex."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# --- figures ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardFigure:
+    """One figure of a card."""
+
+    name: str
+    value: float | None
+    """None where there is nothing to compute it from."""
+    interval: Interval | None
+    pairs: int
+    """How many it is computed from."""
+    share: bool
+    """Whether it is a share; else it is a measure of agreement, 0 by chance alone and 1 at most."""
+
+
+def figures_of_pairs(pairs: Sequence[JudgedPair], *, seed: int = 0) -> tuple[CardFigure, ...]:
+    """All figures of a card.
+
+    `accuracy` stands beside the `base rate`, that of always giving the more frequent label. `flip rate` is the share of
+    pairs whose verdict changes when reference and candidate change places; `self-consistency` that of pairs of draws
+    with the same verdict.
+
+    Args:
+        pairs: labelled pairs, judged.
+        seed: of the bootstraps.
+    """
+    labelled = [pair for pair in pairs if pair.truth is not None]
+    return (
+        *_rightness(labelled, seed),
+        *_agreement(labelled, seed),
+        *_steadiness(labelled, seed),
+        *_people(pairs, seed),
+    )
+
+
+def _rightness(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
+    scored = [pair for pair in labelled if pair.says is not None]
+    more = 2 * sum(bool(pair.truth) for pair in scored) >= len(scored)
+    yield _share("accuracy", [(pair.says == pair.truth, pair) for pair in scored], seed)
+    yield _share("base rate", [(pair.truth == more, pair) for pair in scored], seed)
+    yield _share("sensitivity", [(pair.says is True, pair) for pair in scored if pair.truth], seed)
+    yield _share("specificity", [(pair.says is False, pair) for pair in scored if not pair.truth], seed)
+    yield _share("unscored", [(pair.says is None, pair) for pair in labelled], seed)
+
+
+def _agreement(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
+    resampling = Resampling(seed=seed, clusters=[pair.group for pair in labelled])
+    truth, said = [pair.truth for pair in labelled], [pair.says for pair in labelled]
+    both = list(zip(truth, said, strict=True))
+    yield _measured("cohen kappa", statistics.cohen_kappa(truth, said, resampling=resampling))
+    yield _measured("gwet ac1", statistics.gwet_ac1(both, resampling=resampling))
+    yield _measured("krippendorff alpha", statistics.krippendorff_alpha(both, resampling=resampling))
+
+
+def _steadiness(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
+    resampling = Resampling(seed=seed, clusters=[pair.group for pair in labelled])
+    both = [pair for pair in labelled if pair.verdict is not None and pair.swapped is not None]
+    if any(pair.swapped is not None for pair in labelled):
+        yield _share("flip rate", [(pair.verdict != pair.swapped, pair) for pair in both], seed)
+    if any(len(pair.verdicts) > 1 for pair in labelled):
+        draws = [pair.verdicts for pair in labelled]
+        yield _measured("self-consistency", statistics.pairwise_agreement(draws, resampling=resampling))
+    if any(len(pair.members) > 1 for pair in labelled):
+        members = [pair.members for pair in labelled]
+        yield _measured("members, alpha", statistics.krippendorff_alpha(members, resampling=resampling))
+        yield _measured("members, pairs", statistics.pairwise_agreement(members, resampling=resampling))
+
+
+def _people(pairs: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
+    voted = [pair for pair in pairs if sum(vote is not None for vote in pair.votes) > 1]
+    if not voted:
+        return
+    votes = [pair.votes for pair in voted]
+    resampling = Resampling(seed=seed, clusters=[pair.group for pair in voted])
+    yield _measured("people, pairs", statistics.pairwise_agreement(votes, resampling=resampling))
+    yield _measured("people, ac1", statistics.gwet_ac1(votes, resampling=resampling))
+    yield _measured("people, alpha", statistics.krippendorff_alpha(votes, resampling=resampling))
+
+
+def _share(name: str, rows: Sequence[tuple[bool, JudgedPair]], seed: int) -> CardFigure:
+    values, groups = [float(value) for value, _ in rows], [pair.group for _, pair in rows]
+    estimate = statistics.mean_estimate(values, groups, seed=seed, binary=True)
+    interval = None if estimate.value is None else estimate.interval
+    return CardFigure(name=name, value=estimate.value, interval=interval, pairs=len(rows), share=True)
+
+
+def _measured(name: str, found: Agreement) -> CardFigure:
+    share = found.measure == "pairwise agreement"
+    return CardFigure(name=name, value=found.value, interval=found.interval, pairs=found.items, share=share)
+
+
+# --- votes beside labels ---
+
+VotesBy: TypeAlias = Literal["draws", "members"]
+"""What votes: several draws of one judge, or the members of a panel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """A point of the curve: pairs on which the same share of the votes says true."""
+
+    said: float
+    """That share; `unclear` does not say true, and votes that cannot be read are left out."""
+    pairs: int
+    value: float
+    """The share of these pairs that people call true."""
+    interval: Interval | None
+
+    def form(self) -> JsonObject:
+        """The point as JSON, its interval as two numbers."""
+        limits = None if self.interval is None else [self.interval.low, self.interval.high]
+        return {"said": self.said, "pairs": self.pairs, "value": self.value, "interval": limits}
+
+
+def votes_of(pairs: Sequence[JudgedPair]) -> VotesBy | None:
+    """What votes on `pairs`; None where there is one vote each."""
+    if any(len(pair.members) > 1 for pair in pairs):
+        return "members"
+    return "draws" if any(len(pair.verdicts) > 1 for pair in pairs) else None
+
+
+def reliability_of(pairs: Sequence[JudgedPair], *, seed: int = 0) -> tuple[Reliability, ...]:
+    """Whether a judge that wavers wavers rightly: the share of pairs that are true, by the share of votes that say so.
+
+    Empty where there is one vote each.
+
+    Args:
+        pairs: labelled pairs, judged.
+        seed: of the bootstraps of whole groups.
+    """
+    by = votes_of(pairs)
+    found: dict[float, list[JudgedPair]] = {}
+    for pair in pairs if by is not None else ():
+        votes = [each for each in (pair.members if by == "members" else pair.verdicts) if each is not None]
+        if votes and pair.truth is not None:
+            found.setdefault(votes.count("true") / len(votes), []).append(pair)
+    return tuple(_point(said, found[said], seed) for said in sorted(found))
+
+
+def _point(said: float, pairs: Sequence[JudgedPair], seed: int) -> Reliability:
+    values, groups = [float(bool(pair.truth)) for pair in pairs], [pair.group for pair in pairs]
+    estimate = statistics.mean_estimate(values, groups, seed=seed, binary=True)
+    return Reliability(said=said, pairs=len(pairs), value=estimate.value or 0.0, interval=estimate.interval)
+
+
+def reliability_summary(pairs: Sequence[JudgedPair], *, seed: int) -> Mapping[str, JsonObject]:
+    """The curve for the summary of a card: what votes, and its points; empty where there is one vote each."""
+    by = votes_of(pairs)
+    if by is None:
+        return {}
+    return {"reliability": {"by": by, "points": [each.form() for each in reliability_of(pairs, seed=seed)]}}
