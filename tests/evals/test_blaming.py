@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from askance.agents import judge_equivalence
-from askance.chains import Link
 from askance.cli.trials import blame_text
 from askance.errors import StoreError, UsageError
 from askance.evals import Definition, Run, evaluate, rescore
@@ -55,7 +54,7 @@ HOWS: dict[str, Callable[[Run], Replacement | None]] = {
 
 
 @pytest.mark.parametrize("link", LINKS)
-async def test_the_guilty_link_is_found(pictures: Path, honest: Run, tmp_path: Path, link: Link) -> None:
+async def test_the_guilty_link_is_found(pictures: Path, honest: Run, tmp_path: Path, link: str) -> None:
     model = liar(pictures, link, of=LIED)
     run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
 
