@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from askance.chains.stream import in_order
-from askance.evals.run_folder import PROMPTS
+from askance.evals.run_folder import PROMPTS, links_of_today
 from askance.evals.solving import solved
 from askance.models import Engine, use_draw
 from askance.models.factory import model_from_form
@@ -37,15 +37,18 @@ class Rerun:
 
     was: Answer
     now: Prediction
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Links that the run may know by an earlier name, each with its name of today."""
 
     @property
     def change(self) -> Change:
         """What became of it."""
-        was, now = self.was.prediction, self.now
+        was, now = _named_as(self.was.prediction, self.now, self.names), self.now
         missed = {name for name, link in now.links.items() if link.get("error") == "ReplayMiss"}
         if any(was.links.get(name, _NONE)["outcome"] not in _WITHOUT_RECORD for name in missed):
             return "asked anew"
-        if _form(was, missed) != _form(now, missed):
+        forms = [_form(each, missed, named=was.links.keys() == self.was.prediction.links.keys()) for each in (was, now)]
+        if forms[0] != forms[1]:
             return "different"
         return "same" if was.answered or not missed else "unrecorded"
 
@@ -55,15 +58,31 @@ _WITHOUT_RECORD = frozenset({"failed", "skipped"})
 """Outcomes of calls that leave no record."""
 
 
-def _form(prediction: Prediction, missed: Collection[str]) -> JsonObject:
-    """All of a prediction that stays when it is made again without the calls of the links `missed`."""
+def _named_as(was: Prediction, now: Prediction, names: Mapping[str, str]) -> Prediction:
+    """`was` with the names that links have in `now`."""
+    return replace(
+        was, links={name if name in now.links else names.get(name, name): link for name, link in was.links.items()}
+    )
+
+
+def _form(prediction: Prediction, missed: Collection[str], *, named: bool) -> JsonObject:
+    """All of a prediction that stays when it is made again.
+
+    Args:
+        prediction: as it was or is.
+        missed: links whose calls are not made.
+        named: whether links have the names that they had.
+    """
     form = prediction.form()
     del form["meta"]
     if missed:  # the words for what failed are of its time
         form["outcome"], form["reason"] = prediction.answered, None
+    if missed or not named:
         form["links"] = {
             name: (link["outcome"], link["calls"]) for name, link in prediction.links.items() if name not in missed
         }
+    if not named:  # what links say stands elsewhere now; the answer is the same or not
+        del form["trace"]
     return form
 
 
@@ -96,9 +115,11 @@ async def rerun(run: Run, definition: Definition, *, own_prompts: bool = False) 
     with overlaid(kept) if own_prompts and kept.is_dir() else nullcontext():
         solver = solver_of(run, definition)
 
+    names = links_of_today(run.configuration)
+
     async def again(answer: Answer) -> Rerun:
         with use_draw(answer.epoch):
-            return Rerun(was=answer, now=await solved(solver, answer.sample))
+            return Rerun(was=answer, now=await solved(solver, answer.sample), names=names)
 
     async for each in in_order(again, run.answers, room=lambda: UNDER_WAY):
         yield each

@@ -176,7 +176,7 @@ class RunFolder:
             return
         try:
             there: Any = json.loads(file.read_text(encoding="utf-8"))
-            same = there["hash"] == self.hash and there["format"] == FORMAT
+            same = self.hash in {there["hash"], _hash_of_today(there)} and there["format"] == FORMAT
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{str(file)!r} describes no run.", hint="Give another `--out`.") from error
         if not same and not any(self.lines()):  # it never got further than its first line
@@ -240,6 +240,26 @@ class RunFolder:
             **more,
         }
         _describe(self.path, content)
+
+
+def links_of_today(configuration: Mapping[str, Any]) -> Mapping[str, str]:
+    """Links that a run of this configuration may know by an earlier name, each with its name of today.
+
+    Once a declared `ask` filled in the description, and `pittads/mac` the answers.
+    """
+    if configuration.get("task") == "pittads/mac":
+        return {"answers": "labels"}
+    return {"description": "reply"} if configuration.get("solver", {}).get("chain") == "ask" else {}
+
+
+def _hash_of_today(form: JsonObject) -> str | None:
+    """The hash of a run with the names that its links have today."""
+    configuration: JsonObject = form.get("configuration") or {}
+    names, solver = links_of_today(configuration), configuration.get("solver", {})
+    if not names:
+        return None
+    links = [names.get(link, link) for link in solver.get("links", ())]
+    return key_of("run", {**configuration, "solver": {**solver, "links": links}})
 
 
 class Lines(Mapping[str, JsonObject]):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.agents import LABELS, Atypicalities, classify_atypicality, classify_from_picture
-from askance.chains import DESCRIPTION, picture, required
+from askance.chains import DESCRIPTION, Link, optional, picture, required
 from askance.evals.pittads.ads import Source, image_of, taken
 from askance.evals.pittads.contexts import chain_of, plain_view
 from askance.evals.pittads.labelling import label_scoring
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from askance.models import Model, ModelLike
 
 NAME = "pittads/mac"
+
+CATEGORIES = Link("labels", Atypicalities, read=Atypicalities.of, write=lambda value: list(value.labels))
+"""The labels that a picture was given, the likeliest first."""
 
 
 def solver(
@@ -63,14 +66,15 @@ def solver(
         given=given,
         described=(reader, lambda reading: required(reading, DESCRIPTION).text),
         seen=(viewer, picture),
+        target=CATEGORIES,
     )
     return ChainSolver(chain, value=labels_of)
 
 
 def labels_of(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
     """The labels that were given, in their fixed order."""
-    found = reading.answers.value if reading.answers is not None else None
-    labels = found.labels if isinstance(found, Atypicalities) else ()
+    found = optional(reading, CATEGORIES)
+    labels = () if found is None else found.labels
     return [label for label in LABELS if label in labels]
 
 
