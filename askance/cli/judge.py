@@ -86,7 +86,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
-        used_up = work.engine.purse is not None and work.engine.purse.used_up
+        used_up = work.engine.budget is not None and work.engine.budget.used_up
     rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
     if asked.as_json:
         print(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
@@ -180,7 +180,7 @@ async def _card(
 
     try:
         for each in judges:
-            await each.model.rung()
+            await each.model.output_mode()
         with Progress("pairs", state=calls_state(work.tally, work.engine)) as progress:
             return await judge_card(
                 _together(judges),

@@ -21,7 +21,7 @@ from askance.errors import BadData, UsageError
 from askance.evals.judging.labels import Labels, read_labels
 from askance.evals.judging.pairs import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
 from askance.evals.suite.files import read_json
-from askance.models import drawing
+from askance.models import use_draw
 from askance.statistics import confusion
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ async def _ask(judge: Judge, label: Label, *, draws: int, swaps: bool, question:
     first, members = await _first(judge, label, question)
     verdicts = [first]
     for draw in range(1, draws):
-        with drawing(draw):
+        with use_draw(draw):
             verdicts.append(await judge.judge(label.reference, label.candidate, question=question))
     swapped = await judge.judge(label.candidate, label.reference, question=question) if swaps else None
     return replace(

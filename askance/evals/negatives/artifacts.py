@@ -413,7 +413,7 @@ async def ask_blind(
         CallError: the model cannot be asked at all.
     """
     model = get_model(llm, engine=engine)
-    await model.rung()
+    await model.output_mode()
     choosers = blind_choosers(sets, model, prompts=prompts)
 
     async def ask(turn: tuple[OptionSet, int]) -> tuple[OptionSet, tuple[str, ...] | None]:

@@ -197,7 +197,7 @@ async def aaudit(
     verdicts: Mapping[int, tuple[Verdict, ...]] = {}
     if options.judge is not None:
         if isinstance(options.judge, EquivalenceJudge):
-            await options.judge.model.rung()
+            await options.judge.model.output_mode()
         verdicts = await _verdicts(rows, full, options, judge=options.judge)
     cosines: Mapping[int, float] = {} if options.embedder is None else await _similarities(rows, options.embedder)
     blind = None

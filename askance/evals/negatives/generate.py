@@ -22,7 +22,7 @@ from askance.chat import key_of
 from askance.errors import OverBudget, UsageError
 from askance.evals.negatives.files import SIDECAR, HardNegative, write_options
 from askance.evals.run_folder import RunFolder, write_lines
-from askance.models import drawing, get_model, run_sync
+from askance.models import get_model, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ async def agenerate(
         await work.ask()
         run = work.run
         run.negatives, run.files = write_files(out, sources, recipe, lines=folder.lines())
-        records = None if model is None else model.engine.shelf.records
+        records = None if model is None else model.engine.recorder.records
         also = [] if model is None else [endpoint_key(model.id)]
         folder.finish(records, also=also, more={"files": dict(run.files), "left": run.left})
     finally:
@@ -234,7 +234,7 @@ async def planned_negatives(
     recipe, planner = recipe or Recipe(), Planner()
     _, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
     counted = {kind: planner.role(kind, writer).stand_in(writer) for kind, writer in writers.items()}
-    with planner.walking(), drawing(recipe.draw):
+    with planner.walking(), use_draw(recipe.draw):
         for call in calls_of(sources, recipe):
             if call.kind in counted:
                 await counted[call.kind].ask(call.question)
@@ -325,9 +325,9 @@ class _Work:
         if self.run.total > len(todo):
             self.run.done = self.run.outcomes["answered"] = self.run.total - len(todo)
         if self._model is not None and any(call.kind in self._writers for call in todo):
-            await self._model.rung()
-        purse = None if self._model is None else self._model.engine.purse
-        affordable = takewhile(lambda _: purse is None or not purse.used_up, todo)
+            await self._model.output_mode()
+        guard = None if self._model is None else self._model.engine.budget
+        affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
         async with aclosing(in_order(self._line, affordable, room=self._room)) as lines:
             async for line in lines:
                 if line is not None:
@@ -351,7 +351,7 @@ class _Work:
             drawn = self._random[call.name]
             reason = None if drawn else "there are too few explanations of other images to draw from"
             return _line(call, "answered" if drawn else "skipped", [{"text": text} for text in drawn], reason=reason)
-        with drawing(self._recipe.draw):
+        with use_draw(self._recipe.draw):
             result = await writer.ask(call.question)
         return None if result.error == OverBudget.__name__ else _line_of_result(call, result)
 

@@ -316,7 +316,7 @@ def _rater(path: Path, sheet: Sheet, *, name: str) -> Rater:
 
 
 def validate(sheet: Sheet, raters: Sequence[Rater], *, seed: int = 0) -> Validation:
-    """What the answers come to; intervals by drawing whole images.
+    """What the answers come to; intervals by a bootstrap over whole images.
 
     Args:
         sheet: what was asked.
