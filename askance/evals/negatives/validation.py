@@ -22,7 +22,7 @@ from askance.amounts import many
 from askance.documents import misfit
 from askance.errors import BadData, UsageError
 from askance.evals.report.document import jpeg_uri, self_contained_page
-from askance.evals.report.pictures import thumbnail
+from askance.evals.report.thumbnails import thumbnail
 from askance.evals.spreadsheet import cell
 from askance.evals.suite.files import read_json, read_table
 from askance.evals.suite.ids import draw_ids
