@@ -74,15 +74,15 @@ def _write_page(
     out: Path, found: RunsComparison, images: list[Path] | None, *, megabytes: float, beside: bool, quiet: bool
 ) -> None:
     """The page of runs that were compared."""
-    from askance.evals.report import build_difference, difference_page
+    from askance.evals.report import build_comparison, comparison_page
     from askance.evals.report.document import write_page
 
-    difference = build_difference(found)
+    difference = build_comparison(found)
     warn_of_many(difference.parts)
     pictures = pictures_of(difference.parts, images, megabytes=megabytes)
     size = write_page(
         out,
-        lambda files: difference_page(difference, pictures=pictures, files=files),
+        lambda files: comparison_page(difference, pictures=pictures, files=files),
         beside=pictures.jpegs if beside and pictures is not None else None,
     )
     if not quiet:

@@ -11,9 +11,9 @@ from askance.amounts import many
 from askance.cli.display import Show
 from askance.cli.exits import complain
 from askance.errors import AskanceError, UsageError
-from askance.evals.report import thumbnails, wanted_by
+from askance.evals.report import Thumbnails
 from askance.evals.report.document import write_page
-from askance.evals.report.readings import Read, part_of_readings, readings_page
+from askance.evals.report.readings import PictureReading, part_of_readings, readings_page
 from askance.evals.run_folder import records_of
 from askance.evals.solving import ChainSolver
 from askance.replay import MemoryStore, select
@@ -32,14 +32,14 @@ class KeepingShow(Show):
     def __init__(self, total: int, *, as_json: bool, tally: Tally, engine: Engine) -> None:
         super().__init__(total, as_json=as_json, tally=tally, engine=engine)
         self.total = total
-        self.read: list[Read] = []
+        self.read: list[PictureReading] = []
 
     def reading(
         self, line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None
     ) -> None:
         """Prints one reading and keeps it."""
         super().reading(line, options, truth)
-        self.read.append(Read(line=line, options=tuple(options or ())))
+        self.read.append(PictureReading(line=line, options=tuple(options or ())))
 
 
 def check_page(out: Path, *, mode: str, plan: bool) -> None:
@@ -93,7 +93,7 @@ def write_readings(
     configuration = {"task": f"askance run {name}", "chain": name, "solver": solver.form()}
     kept = MemoryStore(_records(_keys(read), records, folder))
     part = part_of_readings(read, configuration, records=kept)
-    pictures = thumbnails(wanted_by([part]), [Path(each.line["image"]) for each in read])
+    pictures = Thumbnails.of([part], [Path(each.line["image"]) for each in read])
     title = f"{name} · {many(len(read), 'picture')}"
     left = show.total - len(read)
     notes = [_left(left, interrupted=interrupted)] if left else []
@@ -129,7 +129,7 @@ def _left(count: int, *, interrupted: bool) -> str:
     return f"{count:,} more {pictures} had no budget left."
 
 
-def _keys(read: Iterable[Read]) -> set[str]:
+def _keys(read: Iterable[PictureReading]) -> set[str]:
     return {str(key) for each in read for link in each.line["links"].values() for key in link["calls"]}
 
 

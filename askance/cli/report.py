@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from askance.evals.report import Thumbnails
-    from askance.evals.report.report import RunPart
+    from askance.evals.report.run_part import RunPart
 
 MANY = 5000
 """Samples beyond which a page is slow to make and large."""
@@ -72,14 +72,14 @@ def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabyte
         UsageError: a place is not there.
     """
     from askance.errors import UsageError
-    from askance.evals.report import thumbnails, wanted_by
+    from askance.evals.report import Thumbnails
 
     if not places:
         return None
     for place in places:
         if not place.exists():
             raise UsageError(f"There is nothing at {str(place)!r}.", hint="Give `--images` a file or a folder.")
-    return thumbnails(wanted_by(parts), places, megabytes=megabytes)
+    return Thumbnails.of(parts, places, megabytes=megabytes)
 
 
 def tell(out: Path, size: int, pictures: Thumbnails | None) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.figures import Convention, Figure
+from askance.evals.report.elements import Drawing, drawing_of
 from askance.evals.report.notebook import run_html
-from askance.evals.report.plots import Drawing, drawing_of
 from askance.evals.run_folder import COUNTERS, READ_BY, SAMPLES, SCORES, records_of
 from askance.evals.run_reading import described, lines_of
 from askance.evals.run_shapes import LINE, SCORE

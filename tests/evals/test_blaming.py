@@ -20,7 +20,7 @@ from askance.evals.blamed import Blame
 from askance.evals.blaming import Blaming, ablame
 from askance.evals.judging import judged_scoring
 from askance.evals.replacing import Replacement, from_run, from_truth
-from askance.evals.report.blame import blames_of
+from askance.evals.report.culprits import blames_of
 from askance.evals.run_folder import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.models.budget import Budget, BudgetGuard

@@ -22,7 +22,7 @@ from askance.amounts import many
 from askance.documents import misfit
 from askance.errors import BadData, UsageError
 from askance.evals.report.document import jpeg_uri, self_contained_page
-from askance.evals.report.pictures import thumbnail
+from askance.evals.report.thumbnails import thumbnail
 from askance.evals.spreadsheet import cell
 from askance.evals.suite.files import read_json, read_table
 from askance.evals.suite.ids import draw_ids
@@ -316,7 +316,7 @@ def _rater(path: Path, sheet: Sheet, *, name: str) -> Rater:
 
 
 def validate(sheet: Sheet, raters: Sequence[Rater], *, seed: int = 0) -> Validation:
-    """What the answers come to; intervals by drawing whole images.
+    """What the answers come to; intervals by a bootstrap over whole images.
 
     Args:
         sheet: what was asked.

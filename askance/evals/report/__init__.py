@@ -6,30 +6,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from askance.evals.report.comparison import Difference, build_difference, difference_page
-    from askance.evals.report.page import report_page
-    from askance.evals.report.pictures import MEGABYTES, Thumbnails, thumbnails, wanted_by
-    from askance.evals.report.report import Report, build_report
+    from askance.evals.report.comparison import ComparisonReport, build_comparison, comparison_page
+    from askance.evals.report.run_report import RunReport, build_report, report_page
+    from askance.evals.report.thumbnails import MEGABYTES, Thumbnails
 
 _HOMES = {
-    "comparison": ("Difference", "build_difference", "difference_page"),
-    "page": ("report_page",),
-    "pictures": ("MEGABYTES", "Thumbnails", "thumbnails", "wanted_by"),
-    "report": ("Report", "build_report"),
+    "comparison": ("ComparisonReport", "build_comparison", "comparison_page"),
+    "run_report": ("RunReport", "build_report", "report_page"),
+    "thumbnails": ("MEGABYTES", "Thumbnails"),
 }
 """Names by the modules that have them, which load when one of their names is asked for."""
 
 __all__ = [
     "MEGABYTES",
-    "Difference",
-    "Report",
+    "ComparisonReport",
+    "RunReport",
     "Thumbnails",
-    "build_difference",
+    "build_comparison",
     "build_report",
-    "difference_page",
+    "comparison_page",
     "report_page",
-    "thumbnails",
-    "wanted_by",
 ]
 
 

@@ -7,47 +7,45 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance.amounts import many
 from askance.evals import verdicts
-from askance.evals.report.document import block, document
-from askance.evals.report.pictures import Thumbnails
-from askance.evals.report.plots import Bars, Dot, Intervals, Plot, scale_of
-from askance.evals.report.report import part_of
-from askance.evals.report.samples import BLOCK, WITHOUT, CallRoom, Shown, sample_blocks
-from askance.evals.report.summary import summary_of
-from askance.evals.report.tables import Field, Sortable, tables_of_runs
+from askance.evals.report.document import document
+from askance.evals.report.elements import Bars, Dot, Field, Intervals, Plot, Sortable, scale_of
+from askance.evals.report.run_part import part_of
+from askance.evals.report.samples import SampleBrowser
+from askance.evals.report.summary import summary_of, tables_of_runs
+from askance.evals.report.thumbnails import Thumbnails
 from askance.evals.tables import NONE
 from askance.evals.verdicts import counts_of, letter, pair_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.comparing import MetricComparison, RunsComparison
-    from askance.evals.report.report import RunPart
-    from askance.evals.report.row import Row
+    from askance.evals.report.run_part import RunPart, SampleRow
     from askance.evals.run import Answer
 
 _LONGEST = 400
 """Characters of a value in the table of what differs."""
 
-Change = Literal["better", "worse", "other", "same"]
+SampleChange: TypeAlias = Literal["better", "worse", "other", "same"]
 """Of one run against another on one sample; `other`: another answer that is worth as much."""
 
-CHANGES: tuple[Change, ...] = ("better", "worse", "other", "same")
+CHANGES: tuple[SampleChange, ...] = ("better", "worse", "other", "same")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
     """One sample in every run."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[SampleRow, ...]
     answers: tuple[int, ...]
     """By run, a number that is the same where the answers are."""
     asked: tuple[int, ...]
     """By run, a number that is the same where the very same was asked."""
 
-    def change(self, a: int, b: int) -> Change:
+    def change(self, a: int, b: int) -> SampleChange:
         """What became of the sample from run `a` to run `b`; better is `a`'s."""
         one, other = (_worth(self.rows[place]) for place in (a, b))
         if one != other:
@@ -66,7 +64,7 @@ class ChangeRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class ComparisonReport:
     """What runs on the same samples say of each other."""
 
     comparison: RunsComparison
@@ -78,14 +76,14 @@ class Difference:
         """What the runs are called."""
         return self.comparison.names
 
-    def changes(self) -> Mapping[tuple[int, int], Mapping[Change, int]]:
+    def changes(self) -> Mapping[tuple[int, int], Mapping[SampleChange, int]]:
         """By pair of runs, how many samples changed in which way."""
         pairs = combinations(range(len(self.parts)), 2)
         counts = {pair: Counter(row.change(*pair) for row in self.rows) for pair in pairs}
         return {pair: {change: found[change] for change in CHANGES} for pair, found in counts.items()}
 
 
-def build_difference(comparison: RunsComparison) -> Difference:
+def build_comparison(comparison: RunsComparison) -> ComparisonReport:
     """What runs of one task say of each other, sample by sample.
 
     Args:
@@ -95,7 +93,7 @@ def build_difference(comparison: RunsComparison) -> Difference:
         UsageError: a folder holds lines that are none.
     """
     parts = tuple(part_of(run, name=name) for run, name in zip(comparison.runs, comparison.names, strict=True))
-    return Difference(comparison=comparison, parts=parts, rows=tuple(_rows(comparison, parts)))
+    return ComparisonReport(comparison=comparison, parts=parts, rows=tuple(_rows(comparison, parts)))
 
 
 def _rows(comparison: RunsComparison, parts: Sequence[RunPart]) -> Iterator[ChangeRow]:
@@ -119,7 +117,7 @@ def _numbered(values: Iterator[Any]) -> tuple[int, ...]:
     return tuple(numbers.setdefault(json.dumps(value, sort_keys=True), len(numbers)) for value in values)
 
 
-def _worth(row: Row) -> float:
+def _worth(row: SampleRow) -> float:
     """For ranks alone: a sample without a score stands below all others only where there is no answer."""
     return 0.0 if row.worth is None else row.worth
 
@@ -135,36 +133,33 @@ class VerdictLine:
     sentence: str
 
 
-def difference_page(
-    difference: Difference, *, pictures: Thumbnails | None = None, files: Sequence[str] | None = None
+def comparison_page(
+    report: ComparisonReport, *, pictures: Thumbnails | None = None, files: Sequence[str] | None = None
 ) -> str:
     """The page of runs that were compared; equal runs give equal pages.
 
     Args:
-        difference: what they say of each other.
+        report: what they say of each other.
         pictures: thumbnails; None is none.
         files: addresses of the thumbnails where they lie beside the page, in their order.
     """
-    shown = Shown(pictures=pictures or Thumbnails(), files=files)
-    room = CallRoom()
-    rows = difference.comparison.matching.rows
-    details = list(sample_blocks(0, difference.parts, rows, room=room))
-    index = {**_index(difference, shown), **({"without": WITHOUT} if room.refused else {})}
-    first, *others = difference.names
-    comparison = difference.comparison
+    browser = SampleBrowser(pictures=pictures or Thumbnails(), files=files)
+    browser.add(report.parts, report.comparison.matching.rows)
+    first, *others = report.names
+    comparison = report.comparison
     headlines = _by_first(comparison)
-    two = len(difference.parts) == 2
+    two = len(report.parts) == 2
     return document(
         "comparison.html",
         title=f"{first} against {' and '.join(others)}",
-        blocks=[block("index", index), *details, *shown.blocks()],
-        count=len(difference.rows),
+        blocks=browser.blocks(_index(report, browser)),
+        count=len(report.rows),
         beside=files is not None,
-        runs=[(letter(place), name) for place, name in enumerate(difference.names)],
+        runs=[(letter(place), name) for place, name in enumerate(report.names)],
         headlines=[_headline(each, alone=len(headlines) == 1) for each in headlines],
-        changes=_bars(difference) if two else None,
-        changes_by_pair=_changes_by_pair(difference),
-        changed=sum(row.changed for row in difference.rows),
+        changes=_bars(report) if two else None,
+        changes_by_pair=_changes_by_pair(report),
+        changed=sum(row.changed for row in report.rows),
         counts=[*counts_of(comparison)],
         decided=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict != "tied"],
         tied=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict == "tied"],
@@ -172,28 +167,26 @@ def difference_page(
         comparisons=_comparisons(comparison.metrics) if comparison.metrics else None,
         tests=[*verdicts.notes_of_tests(comparison)],
         differences=[(each.place, [_value(value) for value in each.values]) for each in comparison.differences],
-        figures=tables_of_runs(difference.parts),
-        summaries=[summary_of(part) for part in difference.parts],
-        notes=(*shown.pictures.notes, *room.notes),
+        figures=tables_of_runs(report.parts),
+        summaries=[summary_of(part) for part in report.parts],
+        notes=browser.notes,
     )
 
 
-def _index(difference: Difference, shown: Shown) -> JsonObject:
+def _index(report: ComparisonReport, browser: SampleBrowser) -> JsonObject:
     return {
         "kind": "pair",
-        "names": list(difference.names),
-        "letters": [letter(place) for place in range(len(difference.parts))],
-        "share": all(part.share for part in difference.parts),
-        "rows": [_row(row, shown) for row in difference.rows],
+        "names": list(report.names),
+        "letters": [letter(place) for place in range(len(report.parts))],
+        "share": all(part.share for part in report.parts),
+        "rows": [_row(row, browser) for row in report.rows],
         "runs": [],
-        "block": BLOCK,
         "words": {},
         "sorts": ["order", "worst", "best"],
-        **shown.settings(),
     }
 
 
-def _row(row: ChangeRow, shown: Shown) -> JsonObject:
+def _row(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
     """What the script makes the rows of any two runs from."""
     first = row.rows[0]
     return {
@@ -206,23 +199,23 @@ def _row(row: ChangeRow, shown: Shown) -> JsonObject:
         "asked": list(row.asked),
         "kinds": [list(each.kinds) for each in row.rows],
         "marks": list(first.marks),
-        "picture": shown.numbers.get(first.picture or ""),
+        "picture": browser.number(first.picture),
     }
 
 
-def _bars(difference: Difference) -> Bars:
+def _bars(report: ComparisonReport) -> Bars:
     """Of two runs, how many samples changed in which way."""
     words = ("A better", "B better", "Other answer", "Same answer")
-    counts = difference.changes()[0, 1]
+    counts = report.changes()[0, 1]
     bars = [(word, counts[change]) for change, word in zip(CHANGES, words, strict=True)]
     return Bars(title="Samples by change", counts=bars, heads=("change", "samples"))
 
 
-def _changes_by_pair(difference: Difference) -> Sortable:
+def _changes_by_pair(report: ComparisonReport) -> Sortable:
     heads = ("runs", "first better", "second better", "other answer", "same answer")
     rows: list[list[Field]] = [
         [pair_of(a, b), *((count, f"{count:,}") for count in counts.values())]
-        for (a, b), counts in difference.changes().items()
+        for (a, b), counts in report.changes().items()
     ]
     return Sortable(heads=heads, rows=rows)
 

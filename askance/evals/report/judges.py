@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.evals.report.document import block, document
-from askance.evals.report.plots import SHARES, Dot, Intervals, Plot, Scale
-from askance.evals.report.tables import Field, Sortable, interval_field
+from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, interval_field
 from askance.evals.tables import NONE, shown_value
 from askance.statistics import Interval
 
 if TYPE_CHECKING:
     from askance.evals.judging import CorrectedRate, JudgeCard
-    from askance.evals.report.row import Result
+    from askance.evals.report.run_part import Result
 
 _SHARES = ("accuracy", "base rate", "sensitivity", "specificity")
 _LOOKS: Mapping[str, Mapping[str, Result]] = {
@@ -31,7 +30,7 @@ _TRUE = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=91, length=-86)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts(Plot):
+class VerdictBars(Plot):
     """Verdicts beside labels: a bar for each label, in parts by verdict."""
 
     table: Mapping[str, Mapping[str, int]]
@@ -55,7 +54,7 @@ class Verdicts(Plot):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class ReliabilityPoint:
     """The pairs of which as many votes say true."""
 
     said: float
@@ -70,7 +69,7 @@ class Point:
 class ReliabilityPlot(Plot):
     """Share of pairs that people call true, by share of the votes that say true."""
 
-    points: Sequence[Point]
+    points: Sequence[ReliabilityPoint]
     who: str
     """Whose votes they are."""
     kind: Literal["reliability"] = "reliability"
@@ -138,7 +137,7 @@ def card_plots(card: Mapping[str, Any]) -> Iterator[Plot]:
     table = _table(card.get("table"))
     if table:
         note = "Blue is where the judge says what people say, red where it does not."
-        yield Verdicts(title="Verdicts beside labels", table=table, note=note)
+        yield VerdictBars(title="Verdicts beside labels", table=table, note=note)
     curve: Any = card.get("reliability")
     points = list(_points(cast("dict[str, Any]", curve).get("points"))) if isinstance(curve, dict) else []
     if points:
@@ -179,12 +178,12 @@ def _table(form: Any) -> dict[str, dict[str, int]]:
     return found
 
 
-def _points(forms: Any) -> Iterator[Point]:
+def _points(forms: Any) -> Iterator[ReliabilityPoint]:
     for each in cast("list[Any]", forms) if isinstance(forms, list) else []:
         form = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
         said, value, pairs = _share(form.get("said")), _share(form.get("value")), form.get("pairs")
         if said is not None and value is not None and type(pairs) is int:
-            yield Point(said=said, pairs=pairs, value=value, interval=_interval(form.get("interval")))
+            yield ReliabilityPoint(said=said, pairs=pairs, value=value, interval=_interval(form.get("interval")))
 
 
 # --- the page of a card ---

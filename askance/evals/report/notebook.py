@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.evals.report.document import render
-from askance.evals.report.tables import interval_text
+from askance.evals.report.elements import interval_text
 from askance.evals.tables import shown_value
 from askance.evals.verdicts import HEAD, counts_of, letter, line_of, notes_of_tests
 

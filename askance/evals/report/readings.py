@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from askance import __version__
 from askance.chains.line import said_in
-from askance.evals.report.document import block, document
-from askance.evals.report.page import index_of
-from askance.evals.report.pictures import Thumbnails
-from askance.evals.report.report import RunPart
-from askance.evals.report.row import RESULTS, Row, row_of, total
-from askance.evals.report.samples import CallRoom, Shown, sample_blocks
+from askance.evals.report.document import document
+from askance.evals.report.elements import Field, PageLink, Sortable
+from askance.evals.report.run_part import RESULTS, RunPart, SampleRow, row_of, total
+from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import PromptText, digests_of_prompts, facts_of_pictures, outcomes_of
-from askance.evals.report.tables import Field, Link, Sortable
+from askance.evals.report.thumbnails import Thumbnails
 from askance.evals.run import Answer, Run
 from askance.evals.values import Prediction, Sample
 from askance.images import Image
@@ -29,7 +27,7 @@ _TRACE = ("verbalization", "statement", "statement_reason", "answers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class PictureReading:
     """One picture that a chain has read."""
 
     line: Mapping[str, Any]
@@ -38,7 +36,9 @@ class Read:
     """What could be chosen from."""
 
 
-def part_of_readings(read: Sequence[Read], configuration: Mapping[str, Any], *, records: MemoryStore) -> RunPart:
+def part_of_readings(
+    read: Sequence[PictureReading], configuration: Mapping[str, Any], *, records: MemoryStore
+) -> RunPart:
     """Pictures as a run that nobody scores.
 
     Args:
@@ -71,12 +71,12 @@ def part_of_readings(read: Sequence[Read], configuration: Mapping[str, Any], *, 
     )
 
 
-def _row(answer: Answer) -> Row:
+def _row(answer: Answer) -> SampleRow:
     row = row_of(answer)
     return replace(row, result="answered") if answer.prediction.answered else row
 
 
-def _answer(read: Read, *, epoch: int) -> Answer:
+def _answer(read: PictureReading, *, epoch: int) -> Answer:
     line = read.line
     name, digest = str(line["image"]), line.get("sha256")
     answered = line["outcome"] == "answered"
@@ -122,15 +122,13 @@ def readings_page(
         pictures: thumbnails; None is none.
         notes: what else a reader should know.
     """
-    shown = Shown(pictures=pictures or Thumbnails())
-    room = CallRoom()
-    answers = [(answer,) for answer in part.answers]
-    details = list(sample_blocks(0, [part], answers, room=room))
-    index = {**index_of([part], shown), "kind": "pictures", "opens": True, "many": "pictures", "without": _UNKEPT}
+    browser = SampleBrowser(pictures=pictures or Thumbnails())
+    browser.add([part], [(answer,) for answer in part.answers])
+    rows = index_of([part], browser)
     return document(
         "readings.html",
         title=title,
-        blocks=[block("index", index), *details, *shown.blocks()],
+        blocks=browser.blocks({**rows, "kind": "pictures", "opens": True, "many": "pictures", "without": _UNKEPT}),
         count=len(part.rows),
         answered=part.outcomes.get("answered", 0),
         outcomes=outcomes_of(part),
@@ -138,7 +136,7 @@ def readings_page(
         prompts=[
             PromptText(name=name, digest=digest, text=prompts.get(name)) for name, digest in digests_of_prompts(part)
         ],
-        notes=(*notes, *shown.pictures.notes, *room.notes),
+        notes=(*notes, *browser.notes),
         pictures=_table(part),
     )
 
@@ -146,7 +144,7 @@ def readings_page(
 def _table(part: RunPart) -> Sortable:
     rows: list[list[Field]] = [
         [
-            Link(text=row.id, to={"sample": row.id, "epoch": row.epoch}),
+            PageLink(text=row.id, to={"sample": row.id, "epoch": row.epoch}),
             row.outcome,
             row.said,
             (row.spent.input + row.spent.output, f"{row.spent.input + row.spent.output:,}"),

@@ -1,4 +1,4 @@
-"""What the page's script reads of samples: everything that is known of each, packed in blocks until somebody looks.
+"""Samples as the script of a page reads them: rows at once, and everything else packed until somebody looks.
 
 Prompts hold what earlier calls have said, and the calls of one sample in several runs are much alike. A block keeps
 what belongs to a sample together and is compressed, to about an eighth; the script unpacks it when somebody looks.
@@ -12,16 +12,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.amounts import many
+from askance.atypicality import Statement
 from askance.chains import LINKS
 from askance.chains.line import said_in
-from askance.evals.report.blame import detail_of_blame
+from askance.errors import UsageError
 from askance.evals.report.document import DataBlock, block, packed_block
-from askance.evals.report.row import kinds_of_options, options_of, places_in, true_places
+from askance.evals.report.run_part import RESULTS, kinds_of_options, options_of, places_in, plain, true_places
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.report.pictures import Thumbnails
-    from askance.evals.report.report import RunPart
+    from askance.evals.report.culprits import BlamePart
+    from askance.evals.report.run_part import RunPart
+    from askance.evals.report.thumbnails import Thumbnails
     from askance.evals.run import Answer
     from askance.evals.values import Prediction
     from askance.replay import Record
@@ -35,6 +37,9 @@ run's folder."""
 
 TITLES: Mapping[str, str] = {**{link.name: link.title for link in LINKS}, "solver": "Solver"}
 """How the page calls links; others are called by their names."""
+
+_LONGEST = 4000
+"""Characters of a text that stood in a link's place, or that followed from it."""
 
 WITHOUT = "Left out of this page, which holds the calls of the first samples only; the run's folder has it."
 
@@ -65,31 +70,64 @@ class CallRoom:
 
 
 @dataclass(kw_only=True)
-class Shown:
-    """Pictures by number, as rows refer to them."""
+class SampleBrowser:
+    """The samples of a page, as its script shows them: rows, thumbnails, and all that is known of each sample.
+
+    Args:
+        pictures: thumbnails.
+        files: addresses of the thumbnails where they lie beside the page, in their order; None is within it.
+    """
 
     pictures: Thumbnails
     files: Sequence[str] | None = None
-    """Addresses of pictures that lie beside the page; None is within it."""
-    numbers: dict[str, int] = field(default_factory=dict[str, int])
+    _room: CallRoom = field(default_factory=CallRoom)
+    _details: list[DataBlock] = field(default_factory=list["DataBlock"])
+    _lists: int = 0
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
-        self.numbers = {digest: number for number, digest in enumerate(self.pictures.jpegs)}
+        self._numbers = {digest: number for number, digest in enumerate(self.pictures.jpegs)}
 
-    def blocks(self) -> Iterator[DataBlock]:
+    def add(self, parts: Sequence[RunPart], answers: Sequence[Sequence[Answer]]) -> None:
+        """Adds a list of samples.
+
+        Args:
+            parts: runs that are shown side by side.
+            answers: by sample, what each of the runs answered.
+        """
+        self._details += _sample_blocks(self._lists, parts, answers, room=self._room)
+        self._lists += 1
+
+    def number(self, digest: str | None) -> int | None:
+        """The number of a picture among the thumbnails; None where it has none."""
+        return self._numbers.get(digest or "")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of pictures and calls that are not there."""
+        return (*self.pictures.notes, *self._room.notes)
+
+    def blocks(self, index: JsonObject) -> list[DataBlock]:
+        """The data of the page for its script, `index` first, with what else the script has to know."""
+        settings: JsonObject = {
+            "anyPicture": bool(self._numbers),
+            "pictureBlock": PICTURE_BLOCK,
+            "links": dict(TITLES),
+            "block": BLOCK,
+            **({"files": list(self.files)} if self.files is not None else {}),
+            **({"without": WITHOUT} if self._room.refused else {}),
+        }
+        return [block("index", {**settings, **index}), *self._details, *self._pictures()]
+
+    def _pictures(self) -> Iterator[DataBlock]:
         """The pictures that are within the page."""
         if self.files is None:
-            uris = [self.pictures.uri(digest) for digest in self.numbers]
+            uris = [self.pictures.uri(digest) for digest in self._numbers]
             for start in range(0, len(uris), PICTURE_BLOCK):
                 yield block(f"pictures-{start // PICTURE_BLOCK}", uris[start : start + PICTURE_BLOCK])
 
-    def settings(self) -> JsonObject:
-        """What the script has to know of them, and how links are called."""
-        form: JsonObject = {"anyPicture": bool(self.numbers), "pictureBlock": PICTURE_BLOCK, "links": dict(TITLES)}
-        return {**form, "files": list(self.files)} if self.files is not None else form
 
-
-def sample_blocks(
+def _sample_blocks(
     number: int, parts: Sequence[RunPart], answers: Sequence[Sequence[Answer]], *, room: CallRoom
 ) -> Iterator[DataBlock]:
     """Samples with all that is known of them, block by block, each answer with the calls that it rests on.
@@ -203,3 +241,110 @@ def _cut(value: Any) -> Any:
         several = cast("list[Any]", value)
         return [*several[:8], f"… {len(several):,} in all"]
     return cast("Any", value)
+
+
+# --- rows ---
+
+_SORTS: Mapping[str, str] = {"slow": "seconds", "cost": "cost", "tokens": "tokens", "tries": "again"}
+
+
+def index_of(parts: Sequence[RunPart], browser: SampleBrowser) -> JsonObject:
+    """What the script reads first: every row of every run."""
+    runs: list[JsonObject] = []
+    for part in parts:
+        marks = {} if part.blames is None else part.blames.filters()
+        rows = [
+            {
+                **row.form(),
+                "picture": browser.number(row.picture),
+                **({"blame": blamed} if (blamed := marks.get((row.id, row.epoch))) else {}),
+            }
+            for row in part.rows
+        ]
+        runs.append({"name": part.name, "share": part.share, "rows": rows})
+    return {"runs": runs, "words": dict(RESULTS), "sorts": _sorts(runs)}
+
+
+def _sorts(runs: Sequence[JsonObject]) -> list[str]:
+    rows = [row for run in runs for row in run["rows"]]
+    told = [name for name, field in _SORTS.items() if any(row[field] for row in rows)]
+    ranked = ["worst", "best"] if any(row["worth"] is not None for row in rows) else []
+    return ["order", *ranked, *told]
+
+
+# --- blame ---
+
+
+def detail_of_blame(part: BlamePart, answer: Answer) -> JsonObject | None:
+    """What was tried on one answer, as JSON for the page; None where nothing was.
+
+    Of every trial it says what stood in the link's place, which links became otherwise for it, and the new answer.
+    """
+    place = (answer.sample.id, answer.epoch)
+    culprits = part.answers.get(place)
+    if culprits is None or not culprits.tried:
+        return None
+    options = options_of(answer.sample)
+    trials = [
+        {
+            "link": link,
+            "worth": worth,
+            "flips": link in culprits.flips,
+            "guilty": link in culprits.guilty,
+            **_trial(part.trials.get(place, {}).get(link, {}), answer, link=link, options=options),
+        }
+        for link, worth in culprits.tried.items()
+    ]
+    return {"words": part.words, "metric": part.metric, "was": culprits.worth, "trials": trials}
+
+
+def _trial(line: Mapping[str, Any], answer: Answer, *, link: str, options: Sequence[str]) -> JsonObject:
+    if not line:
+        return {}
+    value = line.get("value")
+    chosen = places_in(value, options) if value is not None else None
+    was = answer.prediction
+    now, before = _said(line.get("trace"), line.get("links")), _said(was.trace, was.links)
+    became = {name: said for name, said in now.items() if name != link and said != before.get(name)}
+    form: JsonObject = {
+        "outcome": str(line.get("outcome")),
+        "reason": line.get("reason"),
+        "put": _text(link, line.get("put")),
+        "chosen": chosen,
+        "value": value if chosen is None else None,
+        "became": became,
+        "calls": sum(len(_map(each).get("calls", ())) for each in _map(line.get("links")).values()),
+    }
+    return {name: each for name, each in form.items() if each not in (None, {}, [])}
+
+
+def _said(trace: Any, links: Any) -> dict[str, str]:
+    """What each link of a prediction says, as text."""
+    there = _map(trace)
+    form = {"verbalization": _map(there.get("verbalization")), "statement": there.get("statement")}
+    forms = {name: _map(each) for name, each in _map(links).items()}
+    texts = {name: _text(name, value) for name, value in said_in({**form, "links": forms}).items()}
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def _text(link: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if link == "statement" and isinstance(value, dict):
+        value = _statement(cast("dict[str, Any]", value))
+    elif isinstance(value, list):
+        value = "\n".join(plain(each) for each in cast("list[Any]", value))
+    text = plain(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _statement(form: Mapping[str, Any]) -> Any:
+    try:
+        return Statement(form["relation"], form["primary"], form["secondary"]).text
+    except (KeyError, TypeError, ValueError, UsageError):
+        return form.get("text", dict(form))
+
+
+def _map(value: Any) -> dict[str, Any]:
+    """`value` where it is a map; an empty one where somebody spoilt it."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

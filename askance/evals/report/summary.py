@@ -1,4 +1,4 @@
-"""What was run, how it ended and what it took, as values for the head of a page."""
+"""The head of a page as values: what was run, how it ended, what it took, and its figures in tables."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.amounts import many
-from askance.evals.report.row import RESULTS
-from askance.evals.report.tables import interval_text
+from askance.evals.figures import Figure
+from askance.evals.report.elements import Field, Sortable, interval_field, interval_text
+from askance.evals.report.run_part import RESULTS
 from askance.evals.run_folder import PROMPTS
-from askance.evals.tables import notes_of, shown_value
+from askance.evals.tables import NONE, notes_of, shown_figure, shown_value, table_of_runs
 
 if TYPE_CHECKING:
-    from askance.evals.report.report import RunPart
-    from askance.evals.report.row import Spent
+    from askance.evals.report.literature import PublishedTable
+    from askance.evals.report.run_part import RunPart, Spent
+    from askance.evals.tables import Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,3 +228,91 @@ def _time(part: RunPart) -> Iterator[str]:
 
 def _moment(written: str) -> str:
     return written.replace("T", " ").replace("+00:00", " UTC")
+
+
+# --- figures ---
+
+FIRST = 8
+"""Figures that are shown at once; the others unfold."""
+_SIDE_BY_SIDE = 4
+"""Runs up to which each has a column; more of them have a row each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureTables:
+    """The figures of runs of one task, and what a reader has to know of them."""
+
+    tables: Sequence[Sortable]
+    notes: Sequence[str] = ()
+
+
+def tables_of_runs(parts: Sequence[RunPart]) -> FigureTables:
+    """The figures of runs of one task: some have a column each, many a row each."""
+    runs = [part.run for part in parts]
+    if len(parts) > _SIDE_BY_SIDE:
+        table = table_of_runs(runs)
+        rows = [[_figure_field(cell) for cell in row] for row in table.rows]
+        return FigureTables(tables=[Sortable(heads=table.columns, rows=rows)], notes=table.notes)
+    if len(parts) > 1:
+        return FigureTables(tables=_side_by_side(parts), notes=notes_of(runs))
+    return FigureTables(tables=_alone(parts[0]))
+
+
+def _alone(part: RunPart) -> list[Sortable]:
+    heads = ("figure", "value", "95 % interval", "samples", "answered", "if wrong", "if right")
+    rows: list[list[Field]] = [
+        [
+            figure.metric,
+            (figure.value, shown_value(figure.value, percent=figure.percent)),
+            interval_field(figure.interval, percent=figure.percent),
+            (figure.samples, f"{figure.samples:,}"),
+            (figure.answered, f"{figure.answered:,}"),
+            (figure.if_wrong, shown_value(figure.if_wrong, percent=figure.percent)),
+            (figure.if_right, shown_value(figure.if_right, percent=figure.percent)),
+        ]
+        for figure in part.run.figures
+    ]
+    return _unfolding(heads, rows, FIRST) if rows else []
+
+
+def _side_by_side(parts: Sequence[RunPart]) -> list[Sortable]:
+    figures = _by_metric(parts)
+    metrics = dict.fromkeys(metric for each in figures for metric in each)
+    rows: list[list[Field]] = [
+        ["samples", *(_figure_field(len(part.rows)) for part in parts)],
+        ["answered", *(_figure_field(part.outcomes.get("answered", 0)) for part in parts)],
+        *([metric, *(_figure_field(each.get(metric)) for each in figures)] for metric in metrics),
+    ]
+    return _unfolding(("figure", *(part.name for part in parts)), rows, FIRST + 2)
+
+
+def _unfolding(heads: Sequence[str], rows: Sequence[Sequence[Field]], first: int) -> list[Sortable]:
+    """The first rows, and the others in a table that unfolds."""
+    shown, others = Sortable(heads=heads, rows=rows[:first]), rows[first:]
+    if not others:
+        return [shown]
+    return [shown, Sortable(heads=heads, rows=others, summary=f"{len(others):,} more figures")]
+
+
+def published_table(table: PublishedTable, parts: Sequence[RunPart]) -> Sortable:
+    """Our figures, and in columns of their own those that others published."""
+    figures = _by_metric(parts)
+    ours = ["ours"] if len(parts) == 1 else [part.name for part in parts]
+    rows: list[list[Field]] = []
+    for metric, values in table.rows:
+        percent = figures[0][metric].percent
+        theirs = [(value, shown_value(value, percent=percent)) for value in values]
+        rows.append([metric, *(_figure_field(each.get(metric)) for each in figures), *theirs])
+    return Sortable(heads=("figure", *ours, *(f"{head} †" for head in table.heads)), rows=rows)
+
+
+def _by_metric(parts: Sequence[RunPart]) -> list[dict[str, Figure]]:
+    return [{figure.metric: figure for figure in part.run.figures} for part in parts]
+
+
+def _figure_field(cell: Cell) -> Field:
+    if isinstance(cell, Figure):
+        return cell.value, shown_figure(cell)
+    if isinstance(cell, (int, float)):
+        return float(cell), f"{cell:,}"
+    return NONE if cell is None else cell

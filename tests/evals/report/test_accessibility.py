@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askance.evals import compare
-from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
+from askance.evals.report import Thumbnails, build_comparison, build_report, comparison_page, report_page
 from askance.evals.report.document import write_page
 from tests.evals.odd import write_pictures
 from tests.evals.pittads import worlds
@@ -47,14 +47,14 @@ def chains(folder: Path) -> list[Run]:
 
 
 def compared(folder: Path, count: int) -> Path:
-    difference = build_difference(compare(*chains(folder)[:count]))
-    pictures = thumbnails(wanted_by(difference.parts), [folder / "data"])
-    return written(folder, lambda _: difference_page(difference, pictures=pictures))
+    difference = build_comparison(compare(*chains(folder)[:count]))
+    pictures = Thumbnails.of(difference.parts, [folder / "data"])
+    return written(folder, lambda _: comparison_page(difference, pictures=pictures))
 
 
 def reported(folder: Path, *runs: Run) -> Path:
     report = build_report(runs)
-    pictures = thumbnails(wanted_by(report.runs), [folder])
+    pictures = Thumbnails.of(report.runs, [folder])
     return written(folder, lambda _: report_page(report, pictures=pictures))
 
 

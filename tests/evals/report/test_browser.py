@@ -13,7 +13,7 @@ from askance.chat import ChatRequest
 from askance.cli import main
 from askance.errors import ModelError
 from askance.evals import compare
-from askance.evals.report import build_difference, build_report, difference_page, report_page, thumbnails, wanted_by
+from askance.evals.report import Thumbnails, build_comparison, build_report, comparison_page, report_page
 from askance.evals.report.document import write_page
 from askance.images import Image
 from tests.evals.pittads import worlds
@@ -205,7 +205,7 @@ def test_a_call_that_failed_shows_its_tries(browser: Browser, tmp_path: Path) ->
 def test_pictures_are_seen(browser: Browser, tmp_path: Path, beside: bool) -> None:
     data = worlds.world(tmp_path / "data")
     report = build_report([chain_run(tmp_path / "run", data)])
-    pictures = thumbnails(wanted_by(report.runs), [data])
+    pictures = Thumbnails.of(report.runs, [data])
     out = tmp_path / "page.html"
     files = pictures.jpegs if beside else None
     write_page(out, lambda files: report_page(report, pictures=pictures, files=files), beside=files)
@@ -266,7 +266,7 @@ def test_a_pair_shows_where_the_two_first_differ(browser: Browser, tmp_path: Pat
     a = chain_run(tmp_path / "a", data)
     b = chain_run(tmp_path / "b", data, narration={"description": "NARRATED, but otherwise."})
     out = tmp_path / "pair.html"
-    write_page(out, lambda _: difference_page(build_difference(compare(a, b))))
+    write_page(out, lambda _: comparison_page(build_comparison(compare(a, b))))
     with opened(browser, out, "#samples") as seen:
         seen.page.keyboard.press("j")
         (first,) = seen.texts(".link-diff:has(.mark) > summary")
@@ -328,7 +328,7 @@ def test_of_three_runs_any_two_are_shown_beside_each_other(browser: Browser, tmp
         chain_run(tmp_path / "b", data, narration={"description": "NARRATED, but otherwise."}),
         chain_run(tmp_path / "c", data, choose_action_reasons=worse),
     ]
-    write_page(out, lambda _: difference_page(build_difference(compare(*runs))))
+    write_page(out, lambda _: comparison_page(build_comparison(compare(*runs))))
     with opened(browser, out, "#samples") as seen:
         assert seen.texts('select[title="Which two"] option') == ["A · B: a · b", "A · C: a · c", "B · C: b · c"]
         seen.page.select_option('select[title="Which two"]', "2")

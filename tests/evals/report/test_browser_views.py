@@ -12,10 +12,10 @@ import pytest
 from askance.chains import action_reason, verbalize
 from askance.chains.line import line_of
 from askance.evals.judging import Label, Labels, judge_card
-from askance.evals.report import build_report, report_page, thumbnails, wanted_by
+from askance.evals.report import Thumbnails, build_report, report_page
 from askance.evals.report.document import write_page
 from askance.evals.report.judges import card_page
-from askance.evals.report.readings import Read, part_of_readings, readings_page
+from askance.evals.report.readings import PictureReading, part_of_readings, readings_page
 from askance.models import Engine, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
 from tests.evals.guilty import OPTIONS, liar, run_of
@@ -55,9 +55,9 @@ def pictures_page(folder: Path, pictures: Path) -> Path:
     chain = action_reason(liar(pictures, None, records=records), mode="single")
     files = [*sorted(pictures.iterdir()), pictures / "zz.png"]
     inputs: list[Any] = [{"image": file, "name": file.as_posix(), "options": OPTIONS} for file in files]
-    read = [Read(line=line_of(reading), options=tuple(OPTIONS)) for reading in chain.batch(inputs)]
+    read = [PictureReading(line=line_of(reading), options=tuple(OPTIONS)) for reading in chain.batch(inputs)]
     part = part_of_readings(read, {"task": "askance run", "chain": "action-reason"}, records=records)
-    shown = thumbnails(wanted_by([part]), files)
+    shown = Thumbnails.of([part], files)
     write_page(folder / "page.html", lambda _: readings_page(part, title="Posters", prompts={}, pictures=shown))
     return folder / "page.html"
 
@@ -182,7 +182,9 @@ def test_what_was_said_of_single_pictures_means_no_harm(browser: Browser, tmp_pa
     model = get_model(script, engine=Engine(records=records))
     name = HOSTILE[1]
     reading = verbalize(model, context="IN").invoke({"image": pictures / "00.png", "name": name})
-    part = part_of_readings([Read(line=line_of(reading))], {"task": HOSTILE[2], "chain": HOSTILE[2]}, records=records)
+    part = part_of_readings(
+        [PictureReading(line=line_of(reading))], {"task": HOSTILE[2], "chain": HOSTILE[2]}, records=records
+    )
     write_page(
         tmp_path / "page.html", lambda _: readings_page(part, title=HOSTILE[0], prompts={HOSTILE[3]: HOSTILE[4]})
     )

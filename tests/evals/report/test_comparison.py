@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askance.evals import Run, Task, compare, task
-from askance.evals.report import Difference, build_difference, difference_page
+from askance.evals.report import ComparisonReport, build_comparison, comparison_page
 from tests.evals.pittads import worlds
 from tests.evals.report.runs import SCORING, Parsed, chain_run, plain_run
 
@@ -19,8 +19,8 @@ def shown() -> Task:
     return Task(samples=(), solver=lambda _: None, scoring=SCORING)
 
 
-def difference_of(*runs: Run) -> Difference:
-    return build_difference(compare(*runs))
+def difference_of(*runs: Run) -> ComparisonReport:
+    return build_comparison(compare(*runs))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_pairs_are_better_worse_or_the_same(chains: tuple[Run, Run]) -> None:
 
 
 def test_the_page_says_verdict_counts_and_what_differs(chains: tuple[Run, Run]) -> None:
-    text = Parsed(difference_page(difference_of(*chains))).text
+    text = Parsed(comparison_page(difference_of(*chains))).text
 
     for words in (
         "a against b",
@@ -59,7 +59,7 @@ def test_the_page_says_verdict_counts_and_what_differs(chains: tuple[Run, Run]) 
 
 
 def test_both_sides_of_a_pair_are_there_with_their_calls(chains: tuple[Run, Run]) -> None:
-    parsed = Parsed(difference_page(difference_of(*chains)))
+    parsed = Parsed(comparison_page(difference_of(*chains)))
     samples, calls = parsed.samples()
 
     narrated = [side["verbalization"]["narration"] for side in samples[0]]
@@ -70,7 +70,7 @@ def test_both_sides_of_a_pair_are_there_with_their_calls(chains: tuple[Run, Run]
 
 
 def test_what_is_known_of_samples_is_small_in_the_page(chains: tuple[Run, Run]) -> None:
-    parsed = Parsed(difference_page(difference_of(*chains)))
+    parsed = Parsed(comparison_page(difference_of(*chains)))
 
     assert len(parsed.scripts["d-0-0"]) < len(json.dumps(parsed.data("d-0-0"))) / 4
 
@@ -80,14 +80,14 @@ def test_another_configuration_and_other_samples_are_shown(tmp_path: Path) -> No
         plain_run(tmp_path / name, count, shift=shift, label=name)
         for name, count, shift in (("a", 12, 0), ("b", 10, 1))
     )
-    difference = build_difference(compare(a, b, metric=(), task="tests/shown"))
+    difference = build_comparison(compare(a, b, metric=(), task="tests/shown"))
     matching = difference.comparison.matching
 
     assert [row.change(0, 1) for row in difference.rows[:5]] == ["same", "better", "same", "other", "worse"]
     assert (matching.alone, matching.unlike) == ((2, 0), 1)
     assert {each.place for each in difference.comparison.differences} >= {"options.shift", "samples.count"}
     assert [row.asked for row in difference.rows].count((0, 1)) == 1
-    assert "No figure of the task" in Parsed(difference_page(difference)).text
+    assert "No figure of the task" in Parsed(comparison_page(difference)).text
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_of_three_runs_every_two_have_their_changes(three: tuple[Run, ...]) -> N
 
 
 def test_the_page_of_three_names_each_by_a_letter(three: tuple[Run, ...]) -> None:
-    parsed = Parsed(difference_page(difference_of(*three)))
+    parsed = Parsed(comparison_page(difference_of(*three)))
 
     for words in (
         "a against b and c",

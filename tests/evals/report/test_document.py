@@ -11,7 +11,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from askance.evals.report.document import address, block, packed_block, render, safe_json
-from askance.evals.report.tables import Link, Sortable
+from askance.evals.report.elements import PageLink, Sortable
 from askance.terminal import printable
 from tests.evals.report.runs import HOSTILE, Parsed
 
@@ -81,7 +81,7 @@ def test_every_value_of_an_attribute_stands_in_quotes() -> None:
 
 
 def test_an_address_is_escaped_as_the_script_reads_it() -> None:
-    link = Link(text="<i>", to={"sample": '"&\ud800', "epoch": 0, "run": 2})
+    link = PageLink(text="<i>", to={"sample": '"&\ud800', "epoch": 0, "run": 2})
 
     assert address(link.to) == "#sample=%22%26%3F&run=2"
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image as Pillow
 
 from askance.evals import Run, evaluate
-from askance.evals.report import build_report, report_page, thumbnails, wanted_by
+from askance.evals.report import Thumbnails, build_report, report_page
 from askance.evals.report.document import write_page
 from tests.evals.odd import chooser, odd, write_pictures
 from tests.evals.report.runs import Parsed
@@ -25,16 +25,17 @@ def test_pictures_are_found_by_their_digest_whatever_they_are_called(run: Run, t
     for number, file in enumerate(sorted((tmp_path / "data").iterdir())):
         file.rename(tmp_path / "other" / "below" / f"renamed-{number}.png")
     (tmp_path / "other" / "00.png").write_bytes(b"no picture of the run, but one by name")
-    wanted = wanted_by(build_report([run]).runs)
+    images = (answer.sample.image for answer in run.answers)
+    wanted = dict.fromkeys(image.sha256 for image in images if image is not None)
 
-    found = thumbnails(wanted, [tmp_path / "other"])
+    found = Thumbnails.of(build_report([run]).runs, [tmp_path / "other"])
 
     assert list(found.jpegs) == list(wanted)
     assert (found.missing, found.left_out, found.notes) == (0, 0, ())
 
 
 def test_thumbnails_are_jpegs_no_larger_than_they_say(run: Run, tmp_path: Path) -> None:
-    found = thumbnails(wanted_by(build_report([run]).runs), [tmp_path / "data"], megabytes=0.01)
+    found = Thumbnails.of(build_report([run]).runs, [tmp_path / "data"], megabytes=0.01)
 
     sizes = [Pillow.open(io.BytesIO(data)) for data in found.jpegs.values()]
     assert {each.format for each in sizes} == {"JPEG"}
@@ -45,7 +46,7 @@ def test_thumbnails_are_jpegs_no_larger_than_they_say(run: Run, tmp_path: Path) 
 def test_what_has_no_room_or_is_not_there_is_said(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data" / "03.png").unlink()
 
-    found = thumbnails(wanted_by(build_report([run]).runs), [tmp_path / "data"], megabytes=0.0015)
+    found = Thumbnails.of(build_report([run]).runs, [tmp_path / "data"], megabytes=0.0015)
 
     assert found.missing == 1
     assert 0 < found.left_out == 5 - len(found.jpegs)
@@ -57,7 +58,7 @@ def test_what_has_no_room_or_is_not_there_is_said(run: Run, tmp_path: Path) -> N
 
 def test_rows_refer_to_pictures_within_the_page(run: Run, tmp_path: Path) -> None:
     report = build_report([run])
-    parsed = Parsed(report_page(report, pictures=thumbnails(wanted_by(report.runs), [tmp_path / "data"])))
+    parsed = Parsed(report_page(report, pictures=Thumbnails.of(report.runs, [tmp_path / "data"])))
 
     uris = parsed.data("pictures-0")
     assert [row["picture"] for row in parsed.data("index")["runs"][0]["rows"]] == list(range(6))
@@ -66,7 +67,7 @@ def test_rows_refer_to_pictures_within_the_page(run: Run, tmp_path: Path) -> Non
 
 def test_pictures_beside_the_page_are_files(run: Run, tmp_path: Path) -> None:
     report, out = build_report([run]), tmp_path / "out #1" / "a b.html"
-    pictures = thumbnails(wanted_by(report.runs), [tmp_path / "data"])
+    pictures = Thumbnails.of(report.runs, [tmp_path / "data"])
 
     write_page(out, lambda files: report_page(report, pictures=pictures, files=files), beside=pictures.jpegs)
 

@@ -1,16 +1,30 @@
-"""One answer at a glance, whatever the task: what is true and chosen, what the answer is worth, what it took."""
+"""One run as pages show it, counted from its folder alone: its answers at a glance, and what they come to."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
+
+from askance.evals.report.literature import published_beside
+from askance.evals.run_folder import DESCRIPTION
+from askance.statistics import mean_estimate
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.report.culprits import RunBlames
+    from askance.evals.report.literature import PublishedTable
     from askance.evals.run import Answer, Run
     from askance.evals.values import Sample
+    from askance.statistics import Interval
+
+_FACTS = ("hash", "askance", "started", "finished")
+_MOST_MARKS = 40
+"""Values of a tag at most, of those that sort samples; with more of them it tells samples apart."""
+_ALIKE = 1e-6
+"""Two means that differ by less are one."""
 
 Result = Literal["right", "partly", "wrong", "scored", "unscored", "answered", "no answer"]
 """What an answer is worth in a word; `scored` where the number is no share of what is right, `answered` where nobody
@@ -55,7 +69,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class SampleRow:
     """One answer at a glance."""
 
     id: str
@@ -94,7 +108,7 @@ class Row:
 
 def row_of(
     answer: Answer, column: str | None = None, *, share: bool = False, common: frozenset[str] = frozenset()
-) -> Row:
+) -> SampleRow:
     """One answer at a glance.
 
     Args:
@@ -106,7 +120,7 @@ def row_of(
     worth = worth_of(answer, column)
     marks = [f"{name}: {value}" for name, value in marks_of(answer.sample) if name in common]
     image = answer.sample.image
-    return Row(
+    return SampleRow(
         id=answer.sample.id,
         epoch=answer.epoch,
         outcome=answer.prediction.outcome,
@@ -261,4 +275,203 @@ def total(several: Sequence[Spent]) -> Spent:
         seconds=round(sum(each.seconds for each in several), 3),
         cost=round(sum(each.cost for each in several), 6),
         unpriced=sum(each.unpriced for each in several),
+    )
+
+
+# --- a run ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """The mean of one part of the samples."""
+
+    name: str
+    value: float | None
+    interval: Interval | None
+    samples: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breakdown:
+    """The samples by the values of one tag, or by their labels."""
+
+    name: str
+    shares: tuple[Share, ...]
+    note: str
+    """What is averaged, and what becomes of non-answers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPart:
+    """One run in a report."""
+
+    run: Run
+    name: str
+    facts: Mapping[str, str]
+    """What `run.json` says of itself: `hash`, `askance` (the version), `started`, `finished`; as far as it does."""
+    column: str | None
+    """The value of scores that stands for a sample."""
+    share: bool
+    """Whether that value is a share of what is right, shown in percent."""
+    answers: Sequence[Answer]
+    rows: tuple[SampleRow, ...]
+    spent: Spent
+    outcomes: Mapping[str, int]
+    results: Mapping[Result, int]
+    kinds: Mapping[str, int]
+    breakdowns: tuple[Breakdown, ...]
+    judges: tuple[Mapping[str, Any], ...] = ()
+    beside: tuple[PublishedTable, ...] = ()
+    blames: RunBlames | None = None
+    """Which links of its chain are to blame, as far as that was asked; None is not."""
+
+    def form(self) -> JsonObject:
+        """The run as JSON, without the texts of its samples."""
+        return {
+            "name": self.name,
+            "folder": self.run.path.name,
+            "task": self.run.task,
+            **self.facts,
+            "left": self.run.left,
+            "outcomes": dict(self.outcomes),
+            "results": dict(self.results),
+            "figures": [figure.form() for figure in self.run.figures],
+            "spent": asdict(self.spent),
+            "kinds": dict(self.kinds),
+            "breakdowns": [asdict(each) for each in self.breakdowns],
+            "judges": [dict(each) for each in self.judges],
+            "published": [asdict(each) for each in self.beside],
+            **({} if self.blames is None else {"blames": [each.form() for each in self.blames.parts]}),
+            "samples": [row.form() for row in self.rows],
+        }
+
+
+def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
+    """One run of a report.
+
+    Args:
+        run: finished or not.
+        name: what it is called there.
+        blames: what is known of who is to blame in it.
+
+    Raises:
+        UsageError: the folder holds lines that are none.
+    """
+    answers = run.answers
+    column = column_of(run, answers)
+    share = _is_share(run, answers, column)
+    common = _common_marks(answers)
+    rows = tuple(row_of(answer, column, share=share, common=common) for answer in answers)
+    kinds = Counter[str]()
+    for answer in answers:
+        kinds.update(mistakes(answer))
+    results = Counter(each.result for each in rows)
+    return RunPart(
+        run=run,
+        name=name,
+        facts=_facts(run),
+        column=column,
+        share=share,
+        answers=answers,
+        rows=rows,
+        spent=total([each.spent for each in rows]),
+        outcomes=dict(sorted(Counter(each.outcome for each in rows).items())),
+        results={result: results[result] for result in RESULTS if results[result]},
+        kinds=dict(sorted(kinds.items(), key=lambda each: (-each[1], each[0]))),
+        breakdowns=tuple(breakdowns_of(run, answers, column, common=common, share=share)),
+        judges=tuple(_judges(answers)),
+        beside=tuple(published_beside(run)),
+        blames=blames if blames is not None and (blames.parts or blames.notes) else None,
+    )
+
+
+def _is_share(run: Run, answers: Sequence[Answer], column: str | None) -> bool:
+    """Whether the value that stands for a sample goes from all wrong to all right."""
+    figure = next((each for each in run.figures if each.metric == column), None)
+    worths = [worth_of(answer, column) for answer in answers]
+    return (figure is None or figure.percent) and all(worth is None or 0 <= worth <= 1 for worth in worths)
+
+
+def _common_marks(answers: Sequence[Answer]) -> frozenset[str]:
+    """Names of tags that sort samples into few kinds."""
+    values: dict[str, set[str]] = {}
+    for answer in answers:
+        for name, value in marks_of(answer.sample):
+            values.setdefault(name, set()).add(value)
+    return frozenset(name for name, found in values.items() if len(found) <= _MOST_MARKS)
+
+
+def _facts(run: Run) -> Mapping[str, str]:
+    form: Mapping[str, Any] = json.loads((run.path / DESCRIPTION).read_text(encoding="utf-8"))
+    return {name: str(form[name]) for name in _FACTS if form.get(name)}
+
+
+def _judges(answers: Sequence[Answer]) -> Iterator[Mapping[str, Any]]:
+    """What scores say of the judges that made them, each once."""
+    seen: set[str] = set()
+    for answer in answers:
+        note: Any = None if answer.score is None else answer.score.notes.get("judge")
+        written = json.dumps(note, sort_keys=True)
+        if isinstance(note, dict) and written not in seen:
+            seen.add(written)
+            yield note
+
+
+# --- breakdowns ---
+
+
+def breakdowns_of(
+    run: Run, answers: Sequence[Answer], column: str | None, *, common: frozenset[str], share: bool
+) -> Iterator[Breakdown]:
+    """One breakdown for each name in `common` that has at least two values.
+
+    Args:
+        run: whose figures say what becomes of non-answers.
+        answers: of the run.
+        column: the value of scores that is averaged.
+        common: names of tags.
+        share: whether the value is a share, of which a sample without an answer may count as 0.
+    """
+    if column is None:
+        return
+    zero = share and _non_answers_are_zero(run, answers, column)
+    note = f"mean of {column}; samples without an answer {'count as 0' if zero else 'are left out'}"
+    parts: dict[str, dict[str, list[Answer]]] = {}
+    for answer in answers:
+        for name, value in dict.fromkeys(marks_of(answer.sample)):
+            if name in common:
+                parts.setdefault(name, {}).setdefault(value, []).append(answer)
+    for name, by_value in parts.items():
+        if len(by_value) > 1:
+            ordered = sorted(by_value.items())
+            shares = [_part_mean(value, some, column, zero=zero, seed=run.seed) for value, some in ordered]
+            yield Breakdown(name=name, shares=tuple(shares), note=note)
+
+
+def _non_answers_are_zero(run: Run, answers: Sequence[Answer], column: str) -> bool:
+    """Whether the run's own figure is what it is with 0 for every sample without a score."""
+    figure = next((each for each in run.figures if each.metric == column), None)
+    if figure is None or figure.value is None or figure.convention != "wrong" or figure.samples != len(answers):
+        return False
+    return abs(sum(worth_of(answer, column) or 0.0 for answer in answers) / len(answers) - figure.value) < _ALIKE
+
+
+def _part_mean(name: str, answers: Sequence[Answer], column: str, *, zero: bool, seed: int) -> Share:
+    worths = [worth_of(answer, column) for answer in answers]
+    pairs = zip(worths, answers, strict=True)
+    counted = [(worth or 0.0, answer) for worth, answer in pairs if zero or worth is not None]
+    values = [worth for worth, _ in counted]
+    found = mean_estimate(
+        values,
+        [answer.sample.cluster for _, answer in counted],
+        seed=seed,
+        binary=all(value in {0.0, 1.0} for value in values),
+    )
+    return Share(
+        name=name,
+        value=found.value,
+        interval=found.interval,
+        samples=len(answers),
+        answered=sum(answer.prediction.answered for answer in answers),
     )

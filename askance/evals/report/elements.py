@@ -1,6 +1,6 @@
-"""Plots as values: names, numbers and places across a strip; templates draw them.
+"""Elements of pages as values: tables and plots, with names, numbers and places; templates draw them.
 
-On a page they are tables with a drawn cell: an inline SVG strip stands beside the number that it draws. Lengths in
+On a page plots are tables with a drawn cell: an inline SVG strip stands beside the number that it draws. Lengths in
 percent let a strip follow the width of the page, colours come from its style, and text stays text. A plotting library
 would bring a script of its own, or colours that do not change with the page. A `Drawing` stands alone: in a notebook,
 in a file, in a document.
@@ -8,10 +8,10 @@ in a file, in a document.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import UsageError
 from askance.evals.report.document import render
@@ -22,10 +22,61 @@ if TYPE_CHECKING:
     from askance.evals.run import Run
     from askance.statistics import Interval
 
-MOST = 10
+MOST_FIGURES = 10
 """Figures of a run that are drawn unless some are named."""
 NO_SCORES = ("error", "ceiling", "place", "same answer", "difference")
 """How figures are named that say something else than how right answers are."""
+
+
+# --- tables ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLink:
+    """A text that leads to a place on the page."""
+
+    text: str
+    to: Mapping[str, str | int]
+    """Names of the address and their values, as `document.address` takes them."""
+    note: str = ""
+    """Stands softly behind it."""
+
+
+Field: TypeAlias = "str | PageLink | tuple[float | None, str]"
+"""A cell of a page's table; a pair is a number, by which the column is sorted, and how it is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sortable:
+    """A table whose columns the script lets be sorted."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Field]]
+    caption: str = ""
+    summary: str = ""
+    """What the table unfolds from; without it, it is there at once."""
+    open: bool = False
+    """Whether it is unfolded from the beginning."""
+
+    def numeric(self, place: int) -> bool:
+        """Whether a column is one of numbers."""
+        return not self.rows or any(isinstance(row[place], tuple) for row in self.rows)
+
+
+def interval_field(interval: Interval | None, *, percent: bool) -> Field:
+    """An interval, sorted by its lower end."""
+    return None if interval is None else interval.low, interval_text(interval, percent=percent)
+
+
+def interval_text(interval: Interval | None, *, percent: bool) -> str:
+    """An interval in a cell."""
+    if interval is None:
+        return NONE
+    low, high = (shown_value(end, percent=percent) for end in (interval.low, interval.high))
+    return f"{low} – {high}"
+
+
+# --- dots and scales ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +298,7 @@ def drawing_of(run: Run, metrics: Sequence[str] | None = None) -> Drawing:
     figures = list(run.figures) if metrics is None else [run.figure(name) for name in metrics]
     if metrics is None:
         shares = [each for each in figures if each.percent and not each.metric.startswith(NO_SCORES)]
-        figures = (shares or [each for each in figures if not each.percent])[:MOST]
+        figures = (shares or [each for each in figures if not each.percent])[:MOST_FIGURES]
     if not figures:
         raise UsageError(f"The run {str(run.path)!r} has no figures to draw.", hint="Finish it first.")
     if len({each.percent for each in figures}) > 1:

@@ -12,7 +12,7 @@ from askance.evals.report.document import jpeg_uri
 from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:
-    from askance.evals.report.report import RunPart
+    from askance.evals.report.run_part import RunPart
 
 MEGABYTES = 24
 """Of thumbnails in a page, unless told otherwise."""
@@ -36,6 +36,34 @@ class Thumbnails:
     side: int = 0
     """Pixels of the longer side."""
 
+    @classmethod
+    def of(cls, parts: Sequence[RunPart], places: Sequence[Path], *, megabytes: float = MEGABYTES) -> Thumbnails:
+        """The thumbnails of the pictures that runs speak of, as large as fit into so many megabytes of a page.
+
+        Args:
+            parts: the runs; the first of their samples have room before the others.
+            places: files and folders to look in.
+            megabytes: of all thumbnails as they stand in a page, which is a third more than their files.
+        """
+        images = (answer.sample.image for part in parts for answer in part.answers)
+        wanted = {image.sha256: image.name for image in images if image is not None}
+        found = find(wanted, places)
+        order = [digest for digest in wanted if digest in found]
+        room = int(megabytes * 1e6 * 3 / 4)
+        side = _side([found[digest] for digest in order], room)
+        jpegs: dict[str, bytes] = {}
+        unread = left_out = 0
+        for digest in order:
+            data = thumbnail(found[digest], side)
+            if data is None:
+                unread += 1
+            elif len(data) > room:
+                left_out += 1
+            else:
+                room -= len(data)
+                jpegs[digest] = data
+        return cls(jpegs=jpegs, missing=len(wanted) - len(order) + unread, left_out=left_out, side=side)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know of them."""
@@ -49,12 +77,6 @@ class Thumbnails:
     def uri(self, digest: str) -> str:
         """The thumbnail as an address that holds all of it."""
         return jpeg_uri(self.jpegs[digest])
-
-
-def wanted_by(parts: Sequence[RunPart]) -> dict[str, str]:
-    """Digests of the pictures that runs speak of, and their names, in the order of the samples."""
-    images = (answer.sample.image for part in parts for answer in part.answers)
-    return {image.sha256: image.name for image in images if image is not None}
 
 
 def find(wanted: Mapping[str, str], places: Sequence[Path]) -> Mapping[str, Image]:
@@ -80,32 +102,6 @@ def _files(place: Path) -> Iterator[Path]:
         yield place
     elif place.is_dir():
         yield from (file for file in sorted(place.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file())
-
-
-def thumbnails(wanted: Mapping[str, str], places: Sequence[Path], *, megabytes: float = MEGABYTES) -> Thumbnails:
-    """The thumbnails of the wanted pictures, as large as fit into so many megabytes of a page.
-
-    Args:
-        wanted: names by digest; the first ones have room before the others.
-        places: files and folders to look in.
-        megabytes: of all thumbnails as they stand in a page, which is a third more than their files.
-    """
-    found = find(wanted, places)
-    order = [digest for digest in wanted if digest in found]
-    room = int(megabytes * 1e6 * 3 / 4)
-    side = _side([found[digest] for digest in order], room)
-    jpegs: dict[str, bytes] = {}
-    unread = left_out = 0
-    for digest in order:
-        data = thumbnail(found[digest], side)
-        if data is None:
-            unread += 1
-        elif len(data) > room:
-            left_out += 1
-        else:
-            room -= len(data)
-            jpegs[digest] = data
-    return Thumbnails(jpegs=jpegs, missing=len(wanted) - len(order) + unread, left_out=left_out, side=side)
 
 
 def _side(images: Sequence[Image], room: int) -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from askance.evals.report.plots import SHARES, Bars, Dot, Intervals, Plot, Scale, Scatter, scale_of
+from askance.evals.report.elements import SHARES, Bars, Dot, Intervals, Plot, Scale, Scatter, scale_of
 from askance.statistics import Interval
 from tests.evals.report.runs import Parsed, drawn
 

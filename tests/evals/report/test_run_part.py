@@ -14,8 +14,7 @@ from askance.evals import Run
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report
-from askance.evals.report.report import Share
-from askance.evals.report.row import Row, Spent
+from askance.evals.report.run_part import SampleRow, Share, Spent
 from tests.evals.pittads.worlds import REFUSAL, world, writer
 from tests.evals.report.runs import chain_run, plain_run
 
@@ -30,7 +29,7 @@ def run(tmp_path: Path) -> Run:
 def test_a_row_says_how_an_answer_ended(run: Run) -> None:
     rows = build_report([run]).runs[0].rows
 
-    right = Row(
+    right = SampleRow(
         id="s0000",
         epoch=0,
         outcome="answered",

@@ -1,0 +1,236 @@
+"""Links that wrong answers are blamed on, as the folders of a run hold it; nothing is asked and nothing scored anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askance.amounts import many
+from askance.chains.state import link_named
+from askance.errors import UsageError
+from askance.evals.blame_files import LINES, SUMMARY, Kept, mark_of, read_lines, read_summary
+from askance.evals.blamed import NONE as UNBLAMED
+from askance.evals.blamed import Blamed, Place
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.run import Run
+
+UNEXPLAINED = "no single link"
+"""What is to blame for a wrong answer that no link alone flips."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Culprits:
+    """What was tried on one wrong answer."""
+
+    worth: float
+    """What the answer is worth as it was."""
+    tried: Mapping[str, float | None]
+    """By link, what the answer became worth with another value in its place; None where it had none then."""
+    flips: tuple[str, ...]
+    guilty: tuple[str, ...]
+    unmoved: bool = False
+    """Whether all links had already what would have been put in their places."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Short names of the links to blame, or that there is none."""
+        return tuple(short(link) for link in self.guilty) or ((UNEXPLAINED,) if self.tried or self.unmoved else ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlamePart:
+    """One blame of a run: what was put in the links' places, and what that came to."""
+
+    how: str
+    words: str
+    """What was done to a link, for a sentence: `dropped`."""
+    metric: str
+    samples: int
+    unanswered: int
+    wrong: int
+    left: int
+    """Trials that the budget had nothing left for."""
+    sums: tuple[Blamed, ...]
+    answers: Mapping[Place, Culprits]
+    trials: Mapping[Place, Mapping[str, JsonObject]] = field(default_factory=dict[Any, Any])
+    """By wrong answer and link, the line of `blame.jsonl`."""
+    notes: tuple[str, ...] = ()
+
+    def form(self) -> JsonObject:
+        """The blame as JSON."""
+        return {
+            "how": self.how,
+            "words": self.words,
+            "metric": self.metric,
+            "samples": self.samples,
+            "unanswered": self.unanswered,
+            "wrong": self.wrong,
+            "left": self.left,
+            "links": [each.form() for each in self.sums],
+            "answers": [
+                {"id": place[0], "epoch": place[1], "flips": list(each.flips), "guilty": list(each.guilty)}
+                for place, each in self.answers.items()
+            ],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBlames:
+    """What is known of who is to blame in one run."""
+
+    parts: tuple[BlamePart, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Why what lies there is not shown."""
+
+    def filter(self, part: BlamePart, name: str) -> str:
+        """What samples are filtered by whose errors `part` lays at a link: its name, and what was done to links."""
+        return name if len(self.parts) == 1 else f"{part.words}: {name}"
+
+    def filters(self) -> dict[Place, list[str]]:
+        """By sample, what it can be filtered by."""
+        found: dict[Place, list[str]] = {}
+        for part in self.parts:
+            for place, culprits in part.answers.items():
+                found.setdefault(place, []).extend(self.filter(part, name) for name in culprits.names)
+        return found
+
+
+def short(link: str) -> str:
+    """What the paper calls a link; `none` and what is no link as it is."""
+    return link_named(link).short
+
+
+def called(link: str) -> str:
+    """How a link is called on the page."""
+    return UNEXPLAINED if link == UNBLAMED else link_named(link).title
+
+
+def blames_of(run: Run, folders: Sequence[Path] = ()) -> RunBlames:
+    """The blames in the folder of `run`, and those of it in other folders.
+
+    Args:
+        run: whose blames they are.
+        folders: where `askance blame --out` has put others; what is there of other runs is passed over.
+    """
+    parts: dict[str, BlamePart] = {}
+    notes: list[str] = []
+    for folder in (run.path, *folders):
+        found = _in(folder, run, own=folder == run.path)
+        parts.update((part.how, part) for part in found.parts)
+        notes += found.notes
+    return RunBlames(parts=tuple(parts.values()), notes=tuple(notes))
+
+
+def check_blames(runs: Sequence[Run], folders: Sequence[Path]) -> None:
+    """Refuses folders that hold no blame of any of `runs`.
+
+    Raises:
+        UsageError: one does not.
+    """
+    if not folders:
+        return
+    marks = {mark_of(run) for run in runs}
+    for folder in folders:
+        kept = read_summary(folder)
+        if not kept.readable or not marks.intersection(kept.runs.values()):
+            hint = "Name a folder that `askance blame RUN --out` has made of the run as it is now."
+            raise UsageError(f"The folder {str(folder)!r} holds no blame of what the report is of.", hint=hint)
+
+
+def _in(folder: Path, run: Run, *, own: bool) -> RunBlames:
+    kept = read_summary(folder)
+    lines = _lines(folder)
+    if not kept.forms and not lines and kept.readable:
+        return RunBlames()
+    if not kept.readable:
+        return RunBlames(notes=(f"Blame: {SUMMARY} is of another version or broken; `askance blame` makes it anew.",))
+    parts, notes = _parts(kept, lines, run, own=own)
+    begun = [how for how in lines if how not in kept.forms] if own else []
+    if begun:
+        count = sum(len(trials) for how in begun for trials in lines[how].values())
+        notes.append(
+            f"Blame: {many(count, 'trial was', 'trials were')} made and not summed up; the same "
+            "`askance blame` goes on with them."
+        )
+    return RunBlames(parts=tuple(parts), notes=tuple(notes))
+
+
+def _parts(kept: Kept, lines: _Lines, run: Run, *, own: bool) -> tuple[list[BlamePart], list[str]]:
+    mark, parts, notes = mark_of(run), list[BlamePart](), list[str]()
+    for how, form in kept.forms.items():
+        if kept.runs.get(how) != mark:
+            if own:
+                notes.append(
+                    f"Blame ({how}): it is of another run, or of this one before it was answered or scored anew. "
+                    "The same `askance blame` makes what has changed anew."
+                )
+            continue
+        try:
+            parts.append(_part(form, lines.get(how, {})))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            notes.append(f"Blame ({how}): what {SUMMARY} says of it cannot be read; `askance blame` makes it anew.")
+    return parts, notes
+
+
+_Lines = dict[str, dict[Place, dict[str, "JsonObject"]]]
+"""Lines of trials by what was put in the place, by sample, by link."""
+
+
+def _lines(folder: Path) -> _Lines:
+    found: _Lines = {}
+    for line in read_lines(folder / LINES):
+        place = (str(line["id"]), line["epoch"] if isinstance(line["epoch"], int) else 0)
+        found.setdefault(str(line["how"]), {}).setdefault(place, {})[str(line["link"])] = line
+    return found
+
+
+def _part(form: Mapping[str, Any], lines: Mapping[Place, Mapping[str, JsonObject]]) -> BlamePart:
+    answers = {
+        (str(each["id"]), int(each["epoch"])): Culprits(
+            worth=float(each["worth"]),
+            tried={str(link): None if worth is None else float(worth) for link, worth in each["tried"].items()},
+            flips=tuple(map(str, each["flips"])),
+            guilty=tuple(map(str, each["guilty"])),
+            unmoved=each.get("unmoved") is True,
+        )
+        for each in form["answers"]
+    }
+    trials = {
+        place: {link: lines.get(place, {}).get(link, {}) for link in each.tried} for place, each in answers.items()
+    }
+    return BlamePart(
+        how=str(form["how"]),
+        words=str(form["words"]),
+        metric=str(form["metric"]),
+        samples=int(form["samples"]),
+        unanswered=int(form["unanswered"]),
+        wrong=int(form["wrong"]),
+        left=int(form["left"]),
+        sums=tuple(Blamed.from_form(each) for each in form["links"]),
+        answers=answers,
+        trials=trials,
+        notes=tuple(_notes(form, answers, lines)),
+    )
+
+
+def _notes(
+    form: Mapping[str, Any], answers: Mapping[Place, Culprits], lines: Mapping[Place, Mapping[str, JsonObject]]
+) -> Iterator[str]:
+    left, trials = int(form["left"]), int(form["trials"])
+    if left:
+        yield f"The budget had nothing left for {many(left, 'trial')}; the same command with a larger one goes on."
+    lost = Counter(link for each in answers.values() for link, worth in each.tried.items() if worth is None)
+    if lost:
+        yield f"Trials without an answer: {', '.join(f'{short(link)} {count:,}' for link, count in lost.items())}."
+    more = sum(map(len, lines.values())) - trials
+    if more > 0:
+        yield (
+            f"{many(more, 'trial was', 'trials were')} made since and not summed up; the same command "
+            "goes on with them."
+        )

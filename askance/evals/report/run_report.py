@@ -1,0 +1,377 @@
+"""The report of runs: what their folders hold as a value, and as one HTML file that opens from a disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askance.errors import UsageError
+from askance.evals.blamed import NONE as UNBLAMED
+from askance.evals.report.culprits import UNEXPLAINED, blames_of, called, check_blames, short
+from askance.evals.report.document import document
+from askance.evals.report.elements import (
+    MOST_FIGURES,
+    SHARES,
+    Bars,
+    Dot,
+    Doubles,
+    Field,
+    Intervals,
+    PageLink,
+    Plot,
+    Scatter,
+    Sortable,
+    dot_of,
+    interval_field,
+    interval_text,
+    scale_of,
+    score_dots,
+)
+from askance.evals.report.judges import judge_views, judges_table
+from askance.evals.report.run_part import part_of
+from askance.evals.report.samples import SampleBrowser, index_of
+from askance.evals.report.summary import FigureTables, published_table, summary_of, tables_of_runs
+from askance.evals.report.thumbnails import Thumbnails
+from askance.evals.tables import NONE, names_of, shown_value, table_of_runs
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.blamed import Blamed, Place
+    from askance.evals.figures import Figure
+    from askance.evals.report.culprits import BlamePart, Culprits, RunBlames
+    from askance.evals.report.literature import PublishedTable
+    from askance.evals.report.run_part import Breakdown, RunPart
+    from askance.evals.run import Run
+    from askance.evals.tables import Table
+
+UNFOLDED = 12
+"""Wrong answers that are listed at once; the others unfold."""
+MOST_ANSWERS = 1000
+"""Wrong answers that are listed at all; the browser of samples has the others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """Everything that a page about runs shows, but for pictures and the texts of calls."""
+
+    title: str
+    runs: tuple[RunPart, ...]
+    table: Table
+
+    def form(self) -> JsonObject:
+        """The report as JSON: what the page says, to be held against another one."""
+        return {"title": self.title, "table": self.table.form(), "runs": [run.form() for run in self.runs]}
+
+
+def build_report(runs: Sequence[Run], *, title: str | None = None, blames: Sequence[Path] = ()) -> RunReport:
+    """The report of `runs`, finished or not; of their folders alone, with no model, no data and no network.
+
+    Args:
+        runs: with what their folders hold of their blame.
+        title: by default the tasks.
+        blames: folders of further blames, as `askance blame --out` makes them.
+
+    Raises:
+        UsageError: there is no run, a folder holds lines that are none, or no blame of any of the runs.
+        CassetteError: the records of a run cannot be read.
+    """
+    if not runs:
+        raise UsageError("A report is of at least one run.", hint="Name the folder of a run.")
+    names = names_of(runs)
+    check_blames(runs, blames)
+    parts = tuple(part_of(run, name=name, blames=blames_of(run, blames)) for run, name in zip(runs, names, strict=True))
+    tasks = dict.fromkeys(run.task for run in runs)
+    return RunReport(title=title or " · ".join(tasks), runs=parts, table=table_of_runs(runs))
+
+
+# --- the page ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedView:
+    """Our figures beside published ones."""
+
+    table: Sortable
+    title: str
+    source: str
+
+
+def report_page(report: RunReport, *, pictures: Thumbnails | None = None, files: Sequence[str] | None = None) -> str:
+    """The page of a report; equal reports give equal pages.
+
+    Args:
+        report: of one or several runs.
+        pictures: thumbnails; None is none.
+        files: addresses of the thumbnails where they lie beside the page, in their order.
+    """
+    browser = SampleBrowser(pictures=pictures or Thumbnails(), files=files)
+    for part in report.runs:
+        browser.add([part], [(answer,) for answer in part.answers])
+    index = {**index_of(report.runs, browser), "kind": "report"}
+    judges = [note for part in report.runs for note in part.judges]
+    return document(
+        "report.html",
+        title=report.title,
+        blocks=browser.blocks(index),
+        count=sum(len(part.rows) for part in report.runs),
+        beside=files is not None,
+        summaries=[summary_of(part) for part in report.runs],
+        notes=browser.notes,
+        tasks=[*_figures(report)],
+        published=[*_published(report)],
+        plots=[*_plots(report)],
+        blames=blame_views(report.runs),
+        blame_tables=[*blame_tables(report.runs)],
+        judges=judge_views(judges),
+        judges_table=judges_table(judges),
+    )
+
+
+def _figures(report: RunReport) -> Iterator[tuple[str, FigureTables]]:
+    """The figures of the runs of each task, named where there are several."""
+    by_task: dict[str, list[RunPart]] = {}
+    for part in report.runs:
+        by_task.setdefault(part.run.task, []).append(part)
+    for task, parts in by_task.items():
+        found = tables_of_runs(parts)
+        if found.tables or len(by_task) > 1:
+            yield task if len(by_task) > 1 else "", found
+
+
+def _published(report: RunReport) -> Iterator[PublishedView]:
+    together: dict[PublishedTable, list[RunPart]] = {}
+    for part in report.runs:
+        for beside in part.beside:
+            together.setdefault(beside, []).append(part)
+    for beside, parts in together.items():
+        yield PublishedView(table=published_table(beside, parts), title=beside.title, source=beside.source)
+
+
+def _plots(report: RunReport) -> Iterator[Plot]:
+    several = len(report.runs) > 1
+    yield from _scores_of_runs(report.runs) if several else _scores_of(report.runs[0])
+    for part in report.runs:
+        prefix = f"{part.name}: " if several else ""
+        if part.kinds:
+            yield Bars(title=f"{prefix}Errors by kind", counts=list(part.kinds.items()), heads=("kind", "times"))
+        for breakdown in part.breakdowns:
+            yield _breakdown(breakdown, part, prefix)
+        if len(part.outcomes) > 1:
+            yield Bars(title=f"{prefix}Outcomes", counts=list(part.outcomes.items()), heads=("outcome", "samples"))
+    if several:
+        yield from _cost_against_score(report.runs)
+
+
+def _scores_of(part: RunPart) -> Iterator[Plot]:
+    dots = score_dots(part.run.figures)
+    if dots:
+        yield Intervals(
+            title="Scores with intervals",
+            dots=dots[:MOST_FIGURES],
+            scale=SHARES,
+            heads=("figure", "%", "answered / samples"),
+            note=f"The first {MOST_FIGURES} of {len(dots)} figures." if len(dots) > MOST_FIGURES else "",
+        )
+
+
+def _scores_of_runs(parts: Sequence[RunPart]) -> Iterator[Plot]:
+    """For each task its main figure, run by run."""
+    by_metric: dict[tuple[str, str], list[tuple[str, Figure]]] = {}
+    for part in parts:
+        for figure in part.run.figures[:1]:
+            by_metric.setdefault((part.run.task, figure.metric), []).append((part.name, figure))
+    for (task, metric), named in by_metric.items():
+        dots = [dot_of(name, figure) for name, figure in named]
+        scale = scale_of(dots, percent=named[0][1].percent)
+        heads = ("run", "%" if scale.percent else metric, "answered / samples")
+        yield Intervals(title=f"{metric} ({task})", dots=dots, scale=scale, heads=heads)
+
+
+def _breakdown(breakdown: Breakdown, part: RunPart, prefix: str) -> Plot:
+    dots = [
+        Dot(name=each.name, value=each.value, interval=each.interval, count=f"{each.answered:,} / {each.samples:,}")
+        for each in breakdown.shares
+    ]
+    scale = scale_of(dots, percent=part.share)
+    return Intervals(
+        title=f"{prefix}By {breakdown.name}",
+        dots=dots,
+        scale=scale,
+        heads=(breakdown.name, "%" if scale.percent else "mean", "answered / samples"),
+        note=f"{breakdown.note[:1].upper()}{breakdown.note[1:]}.",
+    )
+
+
+def _cost_against_score(parts: Sequence[RunPart]) -> Iterator[Plot]:
+    """What runs of one task cost and came to, where every price is known and one was paid."""
+    by_task: dict[str, list[tuple[float, Dot]]] = {}
+    for part in parts:
+        figure = next(iter(part.run.figures), None)
+        if figure is not None and figure.percent and not part.spent.unpriced:
+            by_task.setdefault(part.run.task, []).append((part.spent.cost, dot_of(part.name, figure)))
+    for task, points in by_task.items():
+        if len(points) > 1 and any(cost for cost, _ in points):
+            yield Scatter(
+                title=f"Cost against score ({task})",
+                points=points,
+                across="dollars for the calls that the run made",
+                note="Calls that were on record cost nothing again.",
+            )
+
+
+# --- blame on the page ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlameView:
+    """One blame of a run, as the page shows it."""
+
+    heading: bool
+    """Whether it is one of several of its run."""
+    words: str
+    samples: int
+    right: int
+    wrong: int
+    unanswered: int
+    metric: str
+    table: Sortable | None
+    """By link; None where no link was tried."""
+    plot: Doubles
+    answers: Sortable
+    """The wrong answers one by one, each leading to its sample."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBlameView:
+    """The blames of one run, as the page shows them."""
+
+    name: str
+    """Of the run; empty where it is the only one."""
+    parts: tuple[BlameView, ...]
+    notes: tuple[str, ...]
+
+
+def blame_views(parts: Sequence[RunPart]) -> list[RunBlameView]:
+    """The runs that were blamed, each with its blames."""
+    return [
+        RunBlameView(
+            name="" if len(parts) == 1 else part.name,
+            parts=tuple(_blame_view(number, part, each, of=part.blames) for each in part.blames.parts),
+            notes=part.blames.notes,
+        )
+        for number, part in enumerate(parts)
+        if part.blames is not None
+    ]
+
+
+def blame_tables(parts: Sequence[RunPart]) -> Iterator[Sortable]:
+    """Of several runs, the share of wrong answers that each link is to blame for, by what was done to links."""
+    by_words: dict[str, list[tuple[str, BlamePart]]] = {}
+    for part in parts:
+        for blame in part.blames.parts if part.blames else ():
+            by_words.setdefault(blame.words, []).append((part.name, blame))
+    for words, several in by_words.items():
+        if len(several) > 1:
+            sums = [{each.link: each for each in blame.sums} for _, blame in several]
+            links = dict.fromkeys(link for each in sums for link in each)
+            yield Sortable(
+                heads=("link", *(name for name, _ in several)),
+                rows=[[called(link), *(_cell(each.get(link)) for each in sums)] for link in links],
+                caption=f"To blame, in % of the wrong answers that a link was tried on; each link {words}",
+            )
+
+
+def _cell(blamed: Blamed | None) -> Field:
+    if blamed is None:
+        return None, NONE
+    interval = interval_text(blamed.guilty.interval, percent=blamed.guilty.percent)
+    return blamed.guilty.value, f"{_share(blamed.guilty)} [{interval}]"
+
+
+def _blame_view(number: int, part: RunPart, blame: BlamePart, *, of: RunBlames) -> BlameView:
+    several = len(of.parts)
+    rows = [_link_row(number, blame, each, of=of) for each in blame.sums]
+    return BlameView(
+        heading=several > 1,
+        words=blame.words,
+        samples=blame.samples,
+        right=blame.samples - blame.unanswered - blame.wrong,
+        wrong=blame.wrong,
+        unanswered=blame.unanswered,
+        metric=blame.metric,
+        table=Sortable(heads=_HEADS, rows=rows, caption=_CAPTION) if rows else None,
+        plot=Doubles(
+            title="Share of wrong answers",
+            rows=[(_dot(each, each.flips), _dot(each, each.guilty)) for each in blame.sums],
+            scale=SHARES,
+            heads=("link", "flips, %", "to blame, %"),
+        ),
+        answers=_wrong_answers(number, part, blame),
+        notes=blame.notes,
+    )
+
+
+_HEADS = ("link", "tried", "flips", "%", "95 % interval", "to blame", "%", "95 % interval", "change")
+_CAPTION = "By link: on how many wrong answers it was tried, how many it flips, and for how many it is to blame"
+
+
+def _link_row(number: int, blame: BlamePart, each: Blamed, *, of: RunBlames) -> list[Field]:
+    tried = [culprits for culprits in blame.answers.values() if culprits.tried]
+    flips = Counter(link for culprits in tried for link in culprits.flips or (UNBLAMED,))
+    guilty = Counter(link for culprits in tried for link in culprits.guilty or (UNBLAMED,))
+    name = UNEXPLAINED if each.link == UNBLAMED else short(each.link)
+    link = PageLink(text=called(each.link), to={"blame": of.filter(blame, name), "run": number})
+    return [
+        link if guilty[each.link] else link.text,
+        (each.flips.samples, f"{each.flips.samples:,}"),
+        *_fields(flips[each.link], each.flips),
+        *_fields(guilty[each.link], each.guilty),
+        (each.change.value, _change(each.change)),
+    ]
+
+
+def _fields(count: int, figure: Figure) -> Iterator[Field]:
+    yield count, f"{count:,}"
+    yield figure.value, _share(figure)
+    yield interval_field(figure.interval, percent=figure.percent)
+
+
+def _share(figure: Figure) -> str:
+    return shown_value(figure.value, percent=True)
+
+
+def _change(figure: Figure) -> str:
+    if figure.value is None:
+        return NONE
+    return (f"{100 * figure.value:+.2f}" if figure.percent else f"{figure.value:+.3f}").replace("-", "−")
+
+
+def _dot(each: Blamed, figure: Figure) -> Dot:
+    return Dot(name=called(each.link), value=figure.value, interval=figure.interval)
+
+
+def _wrong_answers(number: int, part: RunPart, blame: BlamePart) -> Sortable:
+    there = {(row.id, row.epoch) for row in part.rows}
+    rows = [
+        _wrong_answer(number, place, each) for place, each in blame.answers.items() if place in there and each.tried
+    ]
+    more = f"; the first {MOST_ANSWERS:,} of them" if len(rows) > MOST_ANSWERS else ""
+    return Sortable(
+        heads=("wrong answer", "to blame", "flipped by too"),
+        rows=rows[:MOST_ANSWERS],
+        caption="Wrong answers one by one",
+        summary=f"The {len(rows):,} wrong answers one by one{more}" if len(rows) > UNFOLDED else "",
+    )
+
+
+def _wrong_answer(number: int, place: Place, each: Culprits) -> list[Field]:
+    name, epoch = place
+    also = [short(other) for other in each.flips if other not in each.guilty]
+    link = PageLink(
+        text=name, to={"sample": name, "epoch": epoch, "run": number}, note=f" · epoch {epoch}" if epoch else ""
+    )
+    return [link, ", ".join(each.names), ", ".join(also)]
