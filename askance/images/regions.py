@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.errors import UsageError
-from askance.images import drawing
+from askance.images.pixels import on_white
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -30,7 +30,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class RegionView:
     """A way to show a picture.
 
     Args:
@@ -67,18 +67,18 @@ class View:
             BadImage: the picture cannot be decoded.
             UsageError: a box lies outside it.
         """
-        picture = drawing.on_white(image.open())
+        picture = on_white(image.open())
         boxes = [_within(box, picture.size, image.name) for box in self.boxes]
         if self.show == "whole":
             return (picture,)
-        cut = drawing.cropped(picture, drawing.around(boxes))
+        cut = cropped(picture, around(boxes))
         if self.show == "crop":
             return (cut,)
-        highlit = drawing.highlighted(picture, boxes)
+        highlit = highlighted(picture, boxes)
         return (highlit,) if self.show == "highlight" else (highlit, cut)
 
 
-WHOLE = View()
+WHOLE_IMAGE = RegionView()
 """The picture as it is."""
 
 
@@ -104,3 +104,49 @@ def _within(box: Box, size: tuple[int, int], name: str) -> tuple[int, int, int, 
             hint="Boxes are in pixels of the upright picture, not in parts of its sides.",
         )
     return left, top, right, bottom
+
+
+PixelBox: TypeAlias = tuple[int, int, int, int]
+"""Left, top, right and bottom in whole pixels, inside the picture."""
+
+COLOUR = (255, 0, 255)
+"""Of a highlight: magenta, which photographs seldom have."""
+
+TINT = 0.25
+"""Part of the colour in what is highlighted."""
+
+OUTLINE = 0.01
+"""Width of the outline, in shorter sides of the picture; one pixel at least. It lies inside the box."""
+
+
+def highlighted(picture: Picture, boxes: Sequence[PixelBox]) -> Picture:
+    """The picture with each box tinted and outlined; where boxes overlap, a pixel is tinted once."""
+    from PIL import Image
+
+    found = picture.copy()
+    tinted = Image.blend(picture, Image.new("RGB", picture.size, COLOUR), TINT)
+    for box in boxes:
+        found.paste(tinted.crop(box), box)
+    width = max(1, round(min(picture.size) * OUTLINE))
+    for left, top, right, bottom in boxes:
+        for line in (
+            (left, top, right, min(bottom, top + width)),
+            (left, max(top, bottom - width), right, bottom),
+            (left, top, min(right, left + width), bottom),
+            (max(left, right - width), top, right, bottom),
+        ):
+            found.paste(COLOUR, line)
+    return found
+
+
+def cropped(picture: Picture, box: PixelBox) -> Picture:
+    """What is in the box."""
+    return picture.crop(box)
+
+
+def around(boxes: Sequence[PixelBox]) -> PixelBox:
+    """The smallest rectangle around all boxes; of none, one without pixels."""
+    if not boxes:
+        return (0, 0, 0, 0)
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from askance.errors import BadImage
-from askance.images import CLEAN, ORIGINAL, Image
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
 from tests.images import samples
 
 PROFILE = bytes(128) + b"a colour profile"
@@ -63,7 +63,7 @@ def test_a_clean_file_is_sent_as_it_is(data: bytes) -> None:
 
 @pytest.mark.parametrize("data", DIRTY.values(), ids=DIRTY)
 def test_original_sends_the_file_as_it_is(data: bytes) -> None:
-    assert Image.from_bytes(data).prepare(ORIGINAL).data == data
+    assert Image.from_bytes(data).prepare(ORIGINAL_POLICY).data == data
 
 
 def test_the_adobe_transform_of_a_jpeg_stays() -> None:
@@ -131,7 +131,12 @@ def test_random_bytes_raise_nothing_but_bad_image(head: bytes, tail: bytes) -> N
 
 def _try_all(data: bytes) -> None:
     image = Image.from_bytes(data, name="some.png")
-    for use in (lambda: image.info, lambda: image.prepare(CLEAN), lambda: image.prepare(ORIGINAL), image.open):
+    for use in (
+        lambda: image.info,
+        lambda: image.prepare(CLEAN_POLICY),
+        lambda: image.prepare(ORIGINAL_POLICY),
+        image.open,
+    ):
         try:
             use()
         except BadImage as error:

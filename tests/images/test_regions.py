@@ -7,8 +7,9 @@ import pytest
 from PIL import Image as Pillow
 
 from askance.errors import BadImage, UsageError
-from askance.images import WHOLE, Image, View
-from askance.images.drawing import BARS, COLOUR, squared
+from askance.images import WHOLE_IMAGE, Image, RegionView
+from askance.images.pixels import BARS, squared
+from askance.images.regions import COLOUR
 
 GREY = (100, 100, 100)
 TINTED = (138, 75, 138)
@@ -19,19 +20,19 @@ def picture(size: tuple[int, int] = (40, 20)) -> Image:
     return Image.from_pil(Pillow.new("RGB", size, GREY), name="grey")
 
 
-def pixels(view: View, image: Image | None = None) -> list[Any]:
+def pixels(view: RegionView, image: Image | None = None) -> list[Any]:
     return list(view.render(image or picture()))
 
 
 def test_the_whole_picture_is_as_it_is() -> None:
-    (drawn,) = pixels(WHOLE)
+    (drawn,) = pixels(WHOLE_IMAGE)
 
     assert (drawn.mode, drawn.size, drawn.getcolors()) == ("RGB", (40, 20), [(800, GREY)])
-    assert WHOLE.canonical() == {}
+    assert WHOLE_IMAGE.canonical() == {}
 
 
 def test_a_highlight_is_a_tint_within_an_outline() -> None:
-    (drawn,) = pixels(View("highlight", ((10, 5, 20, 15),)))
+    (drawn,) = pixels(RegionView("highlight", ((10, 5, 20, 15),)))
 
     assert sorted(drawn.getcolors()) == sorted([(700, GREY), (36, COLOUR), (64, TINTED)])
     at = {place: drawn.getpixel(place) for place in [(9, 5), (10, 5), (19, 14), (20, 14), (11, 6), (15, 10)]}
@@ -41,7 +42,7 @@ def test_a_highlight_is_a_tint_within_an_outline() -> None:
 
 
 def test_where_boxes_overlap_a_pixel_is_tinted_once() -> None:
-    (drawn,) = pixels(View("highlight", ((0, 0, 20, 20), (10, 0, 30, 20))))
+    (drawn,) = pixels(RegionView("highlight", ((0, 0, 20, 20), (10, 0, 30, 20))))
 
     assert {colour for _, colour in drawn.getcolors()} == {GREY, COLOUR, TINTED}
     assert drawn.getpixel((15, 10)) == TINTED
@@ -52,7 +53,7 @@ def test_a_crop_is_the_smallest_rectangle_around_all_boxes() -> None:
     marked.putpixel((10, 5), (1, 2, 3))
     marked.putpixel((29, 11), (4, 5, 6))
 
-    (drawn,) = pixels(View("crop", ((10, 5, 12, 7), (20.5, 6, 29.2, 11.5))), Image.from_pil(marked))
+    (drawn,) = pixels(RegionView("crop", ((10, 5, 12, 7), (20.5, 6, 29.2, 11.5))), Image.from_pil(marked))
 
     assert (drawn.size, drawn.getpixel((0, 0)), drawn.getpixel((19, 6))) == ((20, 7), (1, 2, 3), (4, 5, 6))
 
@@ -60,15 +61,15 @@ def test_a_crop_is_the_smallest_rectangle_around_all_boxes() -> None:
 def test_both_are_two_pictures() -> None:
     boxes = ((10, 5, 20, 15),)
 
-    drawn = pixels(View("both", boxes))
+    drawn = pixels(RegionView("both", boxes))
 
     assert [each.tobytes() for each in drawn] == [
-        pixels(View(show, boxes))[0].tobytes() for show in ("highlight", "crop")
+        pixels(RegionView(show, boxes))[0].tobytes() for show in ("highlight", "crop")
     ]
 
 
 def test_what_hangs_over_the_border_is_cut_off() -> None:
-    (drawn,) = pixels(View("crop", ((-5, 10, 10, 99),)))
+    (drawn,) = pixels(RegionView("crop", ((-5, 10, 10, 99),)))
 
     assert drawn.size == (10, 10)
 
@@ -76,7 +77,7 @@ def test_what_hangs_over_the_border_is_cut_off() -> None:
 def test_what_is_transparent_is_on_white() -> None:
     clear = Image.from_pil(Pillow.new("RGBA", (4, 4), (0, 0, 0, 0)))
 
-    assert pixels(WHOLE, clear)[0].getcolors() == [(16, (255, 255, 255))]
+    assert pixels(WHOLE_IMAGE, clear)[0].getcolors() == [(16, (255, 255, 255))]
 
 
 @pytest.mark.parametrize(("size", "corner"), [((40, 20), BARS), ((20, 40), BARS), ((20, 20), GREY)], ids=str)
@@ -103,15 +104,15 @@ WRONG: dict[str, tuple[Any, Any, str]] = {
 @pytest.mark.parametrize(("show", "boxes", "message"), WRONG.values(), ids=WRONG)
 def test_what_is_no_view_is_said_to_be_none(show: Any, boxes: Any, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        View(show, boxes)
+        RegionView(show, boxes)
     assert str(caught.value).startswith(message)
 
 
 def test_a_box_outside_is_an_error_with_the_size_of_the_picture() -> None:
     with pytest.raises(UsageError, match=r"lies outside the picture 'grey', which has 40×20 pixels\."):
-        View("crop", ((40, 0, 50, 10),)).render(picture())
+        RegionView("crop", ((40, 0, 50, 10),)).render(picture())
 
 
 def test_a_picture_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(BadImage):
-        WHOLE.render(Image.from_bytes(b"nothing", name="none"))
+        WHOLE_IMAGE.render(Image.from_bytes(b"nothing", name="none"))
