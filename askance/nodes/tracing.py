@@ -1,4 +1,8 @@
-"""What callback handlers are told: every node by name, every chat call with its tokens, pictures by their digests."""
+"""Tracing: what LangChain's callback handlers see of nodes, chains and chat calls.
+
+Handlers see every node by its name, every chat call with its tokens, and pictures by their digests. While no handler
+listens, a node takes a straight path.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from askance.chat import ImagePart, Message
 from askance.errors import BadImage
 from askance.images import Image
+from askance.nodes.runnable import may_be_traced
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,57 +24,77 @@ if TYPE_CHECKING:
 
     from askance.chat import ChatRequest, ChatResponse
 
-    Chat = Callable[[ChatRequest], Awaitable[ChatResponse]]
-
 T = TypeVar("T")
 
 
-async def told(
-    name: str, config: RunnableConfig, *, seen: Any, work: Callable[[AsyncCallbackManager], Awaitable[T]]
+def traced_config(config: RunnableConfig | None, mode: str) -> RunnableConfig | None:
+    """The full configuration when a handler listens, else None; in `replay` tracers that use a network do not."""
+    if config is None and not may_be_traced():
+        return None
+    from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
+
+    full = ensure_config(config)
+    manager = get_async_callback_manager_for_config(full)
+    if mode == "replay":
+        manager = _local_only(manager)
+        full["callbacks"] = manager
+    return full if manager.handlers else None
+
+
+def _local_only(manager: AsyncCallbackManager) -> AsyncCallbackManager:
+    """`manager` without handlers that send traces over a network."""
+    for handler in [*manager.handlers]:
+        if any(cls.__name__ == "LangChainTracer" for cls in type(handler).__mro__):
+            manager.remove_handler(handler)
+    return manager
+
+
+async def traced_run(
+    name: str, config: RunnableConfig, *, inputs: Any, work: Callable[[AsyncCallbackManager], Awaitable[T]]
 ) -> T:
     """Runs `work`, which gets the manager of its children, between the events of a chain.
 
     Args:
         name: what handlers see, unless `config` names the run.
         config: whose handlers listen.
-        seen: the input as handlers may see it.
-        work: its value, made plain by `shown`, is the output that handlers see.
+        inputs: the input as handlers may see it.
+        work: its value, made plain by `trace_value`, is the output that handlers see.
     """
     from langchain_core.runnables.config import get_async_callback_manager_for_config
 
     manager = get_async_callback_manager_for_config(config)
-    run = await manager.on_chain_start(None, seen, name=config.get("run_name") or name, run_id=config.get("run_id"))
+    run = await manager.on_chain_start(None, inputs, name=config.get("run_name") or name, run_id=config.get("run_id"))
     try:
         value = await work(run.get_child())
     except BaseException as error:
         await run.on_chain_error(error)
         raise
-    await run.on_chain_end(shown(value))
+    await run.on_chain_end(trace_value(value))
     return value
 
 
-def shown(value: Any) -> Any:
+def trace_value(value: Any) -> Any:
     """`value` as handlers may see it: pictures by name and digest, bytes and data URIs by their length."""
     from pydantic import BaseModel
 
     if isinstance(value, Image):
-        return {"image": value.name, "sha256": digest(value)}
+        return {"image": value.name, "sha256": image_digest(value)}
     if isinstance(value, (bytes, bytearray)):
         return f"{len(value)} bytes"
     if isinstance(value, str):
         return f"a data URI of {len(value)} characters" if value[:5].lower() == "data:" else value
     if isinstance(value, Mapping):
-        return {str(name): shown(each) for name, each in cast("Mapping[Any, Any]", value).items()}
+        return {str(name): trace_value(each) for name, each in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [shown(each) for each in cast("Sequence[Any]", value)]
+        return [trace_value(each) for each in cast("Sequence[Any]", value)]
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: shown(getattr(value, each.name)) for each in fields(value) if each.compare}
+        return {each.name: trace_value(getattr(value, each.name)) for each in fields(value) if each.compare}
     if isinstance(value, BaseModel):
-        return {name: shown(getattr(value, name)) for name in type(value).model_fields}
+        return {name: trace_value(getattr(value, name)) for name in type(value).model_fields}
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
-def digest(image: Image) -> str | None:
+def image_digest(image: Image) -> str | None:
     """The digest of `image`; None where its file cannot be read."""
     try:
         return image.sha256
@@ -77,12 +102,18 @@ def digest(image: Image) -> str | None:
         return None
 
 
-async def traced_chat(request: ChatRequest, chat: Chat, *, manager: AsyncCallbackManager, name: str) -> ChatResponse:
+async def traced_chat(
+    request: ChatRequest,
+    chat: Callable[[ChatRequest], Awaitable[ChatResponse]],
+    *,
+    manager: AsyncCallbackManager,
+    name: str,
+) -> ChatResponse:
     """Runs `chat(request)` between the events of a chat model."""
     from langchain_core.outputs import ChatGeneration, LLMResult
 
     invocation = {"model": name, "key": request.key, **request.sampling.canonical()}
-    messages = [_visible(message) for message in request.messages]
+    messages = [_langchain_message(message) for message in request.messages]
     (run,) = await manager.on_chat_model_start({"name": name}, [messages], invocation_params=invocation, name=name)
     try:
         response = await chat(request)
@@ -93,7 +124,7 @@ async def traced_chat(request: ChatRequest, chat: Chat, *, manager: AsyncCallbac
     return response
 
 
-def _visible(message: Message) -> BaseMessage:
+def _langchain_message(message: Message) -> BaseMessage:
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
     text = "".join(
