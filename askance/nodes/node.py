@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, Outcome
     from askance.images import Image
     from askance.models import Model, ModelLike, OutputMode
-    from askance.prompts.prompt import Turn
+    from askance.prompts.prompt import PromptTurn
 
     Chat = Callable[[ChatRequest, bool], Awaitable[ChatResponse]]
 
@@ -72,7 +72,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self.prompt_name = prompt or self.prompt
         self.name = name or self.prompt_name
         self._prompts: dict[Form, Prompt] = {}
-        self._messages: dict[int, tuple[Turn, Message]] = {}
+        self._messages: dict[int, tuple[PromptTurn, Message]] = {}
         self._form: ResponseFormat | None = None
         self._model_name = str(self.model.id)
         self._rung: OutputMode | None = None
@@ -170,7 +170,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             messages.append(message)
         return self.model.request(messages, response=self._response_format(subject, rung), max_tokens=self.max_tokens)
 
-    def _message(self, place: int, turn: Turn) -> Message:
+    def _message(self, place: int, turn: PromptTurn) -> Message:
         """A turn as a message; one that is the same from prompt to prompt is the same object, which is written once."""
         turn_before, message = self._messages.get(place, (None, None))
         if message is None or turn is not turn_before:

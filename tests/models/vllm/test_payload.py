@@ -35,7 +35,7 @@ def sent(request: ChatRequest) -> dict[str, Any]:
 def test_pictures_have_names_that_tell_them_and_their_preparation_apart() -> None:
     parts = [part for part in asked("Which?", *PICTURES[:2]).messages[0].parts if isinstance(part, ImagePart)]
     first = parts[0]
-    names = {cache_name(part) for part in (*parts, replace(first, policy=ORIGINAL))}
+    names = {cache_name(part) for part in (*parts, replace(first, policy=ORIGINAL_POLICY))}
 
     assert len(names) == len(parts) + 1
     assert cache_name(replace(first, detail="low")) == cache_name(first)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.errors import PromptError
-from askance.prompts import Prompt, PromptLibrary, Turn
-from askance.prompts.files import MAX_FILE, FileName, PromptFile, RoleBlock, read_text, take_apart
+from askance.prompts import Prompt, PromptLibrary, PromptTurn
+from askance.prompts.prompt_file import MAX_FILE, FileName, PromptFile, RoleBlock, read_text, take_apart
 
 from .conftest import Write
 
@@ -129,7 +129,7 @@ def test_a_link_to_a_file_is_followed_and_one_to_nothing_is_named(overlay: Path,
     (overlay / "caption.text.prompt").symlink_to(overlay / "nowhere.txt")
     library = PromptLibrary([overlay])
 
-    assert library.find("unusual", form="text").render() == (Turn("user", "Hi"),)
+    assert library.find("unusual", form="text").render() == (PromptTurn("user", "Hi"),)
     with pytest.raises(PromptError, match=r"caption\.text\.prompt.*the file cannot be read: No such file"):
         library.find("caption", form="text")
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
+
+from askance.errors import UsageError
+
+_NORMAL = NormalDist()
 
 DRAWS = 2000
 """Resamples of a bootstrap; a percentile limit then moves by a hundredth of the interval's width from seed to seed."""
@@ -50,3 +55,29 @@ class Estimate:
     n: int
     n_clusters: int
     state: State
+
+
+def normal_quantile(share: float) -> float:
+    """The value below which `share` of a standard normal lies."""
+    return _NORMAL.inv_cdf(share)
+
+
+def two_sided(level: float) -> float:
+    """Standard errors to either side for a normal interval of `level`.
+
+    Raises:
+        UsageError: `level` is not between 0 and 1.
+    """
+    check_level(level)
+    return normal_quantile((1 + level) / 2)
+
+
+def check_level(level: float) -> None:
+    """Refuses a level that is no share.
+
+    Raises:
+        UsageError: `level` is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        msg = f"A level of {level!r} is not between 0 and 1."
+        raise UsageError(msg, hint="Give it as a share, such as 0.95.")

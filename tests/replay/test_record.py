@@ -1,17 +1,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
-from askance.chat import ChatResponse, JsonObject, canonical_json, key_of
+from askance.atypicality import RELATIONS
+from askance.chat import (
+    ChatRequest,
+    ChatResponse,
+    JsonObject,
+    Message,
+    ModelId,
+    ResponseFormat,
+    Sampling,
+    TextPart,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    canonical_json,
+    key_of,
+)
 from askance.errors import StoreError
-from askance.replay import Record
-from askance.replay.records import check_key, model_name, response_in
-from tests.replay.samples import AT, record, request
+from askance.replay import KINDS, Cassette, MemoryStore, Record, Records, Store, ValidRecords, export_cassette
+from askance.replay.record import SCHEMA, check_key, check_schema, model_name, response_in
+from tests.replay.samples import AT, picture_request, record, request
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
@@ -179,3 +198,126 @@ def test_a_model_has_a_name_in_words(model: Any, name: str) -> None:
 )
 def test_a_chat_record_knows_its_outcome(response: ChatResponse, outcome: str) -> None:
     assert Record.make("chat", request(), response.canonical()).outcome == outcome
+
+
+HOLDERS: dict[str, Callable[[], Records]] = {"store": Store.open, "memory": MemoryStore}
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
+def test_both_stores_are_holders_of_records(holder: Callable[[], Records]) -> None:
+    one, two, false = record("one"), record("two"), replace(record("three"), key="0" * 64)
+    records = holder()
+    with pytest.raises(StoreError):
+        records.put_all([one, false])
+    assert len(records) == 0
+    records.put_all([one, two])
+
+    assert isinstance(records, Records)
+    assert [records.answer(key, canonical_json(one.request)) for key in (one.key, false.key)] == [one.response, None]
+
+
+def test_what_other_processes_see_has_leases_and_a_folder(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store, Store.open(tmp_path, read_only=True) as other:
+        leases = store.leases()
+        assert leases is not None
+        assert (leases.take("ab" * 32), other.leases(), other.folder) == (True, None, tmp_path)
+        leases.close()
+    for records in (MemoryStore(), ValidRecords(store)):
+        assert (records.leases(), records.folder) == (None, None)
+
+
+def test_of_valid_records_answers_are_read_and_nothing_is_put() -> None:
+    records = ValidRecords(MemoryStore([record()]))
+    assert records.answer(record().key, canonical_json(record().request)) == record().response
+    with pytest.raises(StoreError, match=r"^The records of 'memory' are open for reading only\."):
+        records.put_all([record("another")])
+
+
+def test_what_is_put_is_got() -> None:
+    store = MemoryStore()
+    store.put(record())
+    store.put(Record.make("score", {}, {}, at=""))
+    assert store.get(record().key) == record()
+    assert store.get("0" * 64) is None
+    assert list(store.of_kind("chat")) == [record()]
+    assert [one.key for one in store] == list(store.keys()) == sorted(store.keys())
+    assert len(store) == 2
+
+
+def test_a_cassette_is_played_and_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "cassette.jsonl"
+    export_cassette([record()], path)
+    store = Cassette(path)
+    assert (list(store), store.writable, store.name) == ([record()], False, str(path))
+    with pytest.raises(StoreError) as caught:
+        store.put(record("another"))
+    assert str(caught.value) == (
+        f"The records of {str(path)!r} are open for reading only."
+        " Import the cassette into a store, or replay what it holds."
+    )
+
+
+def test_a_memory_store_may_be_open_for_reading_only() -> None:
+    store = MemoryStore([record()], writable=False)
+    with pytest.raises(StoreError, match=r"^The records of 'memory' are open for reading only\."):
+        store.put(record("another"))
+    assert (list(store), store.writable) == ([record()], False)
+
+
+def test_a_record_under_a_false_key_is_not_kept() -> None:
+    with pytest.raises(StoreError, match=r"^The key '000000000000' is not that of the request beside it"):
+        MemoryStore().put(Record(kind="chat", key="0" * 64, request={}, response={}))
+
+
+CALL = ToolCall("1", "look", '{"at": "it"}')
+FULL_REQUEST = ChatRequest(
+    model=ModelId("openai", "gpt-4o", endpoint="http://127.0.0.1:8000/v1", api="responses"),
+    messages=(
+        Message("system", (TextPart("Look."),)),
+        Message("assistant", (), tool_calls=(CALL,)),
+        Message("tool", (TextPart("a cup"),), tool_call_id="1"),
+    ),
+    tools=(ToolSpec("look", "Looks.", {"type": "object"}),),
+    response=ResponseFormat("json_schema", "Answer", {"enum": list(RELATIONS)}),
+    sampling=Sampling(temperature=0.5, top_p=0.9, seed=1, max_tokens=10, stop=("\n",), logprobs=3),
+    extra={"reasoning_effort": "low"},
+    draw=2,
+)
+FULL_RESPONSE = ChatResponse(
+    text="TR1",
+    thinking="Hm.",
+    tool_calls=(CALL,),
+    finish="tool_calls",
+    refusal="No.",
+    usage=Usage(input=1, output=2, cached=3, image=4, thinking=5),
+    model="gpt-4o-2024",
+    logprobs=({"token": "TR", "logprob": -0.5, "top": {"TR": -0.5}},),
+)
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+def test_all_that_a_chat_can_say_fits() -> None:
+    digest = "0" * 64
+    images = {digest: {"sent": digest, "media_type": "image/png", "width": 1, "height": 2}}
+    check_schema(Record.make("chat", FULL_REQUEST.canonical(), FULL_RESPONSE.canonical(), images=images).canonical())
+    check_schema(Record.make("chat", picture_request(), ChatResponse().canonical(), at="").canonical())
+
+
+def test_nothing_that_a_chat_can_say_is_left_out() -> None:
+    asked = {field.name for field in fields(ChatRequest) if field.init and field.compare}
+    answered = {field.name for field in fields(ChatResponse) if field.compare}
+    assert (FULL_REQUEST.canonical().keys(), FULL_RESPONSE.canonical().keys()) == (asked, answered)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS - {"chat"}))
+def test_other_kinds_are_free_in_what_they_hold(kind: str) -> None:
+    check_schema({"kind": kind, "key": "0" * 64, "request": {"any": 1}, "response": {"thing": [None]}})
+
+
+def test_a_long_instance_is_cut_in_the_message() -> None:
+    with pytest.raises(StoreError) as caught:
+        check_schema({"kind": "chat", "key": "x" * 10_000, "request": {}, "response": {}})
+    assert len(str(caught.value)) < 250

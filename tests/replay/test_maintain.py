@@ -8,29 +8,110 @@ from typing import Any
 
 import pytest
 
+from askance.chat import ChatResponse
 from askance.errors import StoreError, UsageError
 from askance.replay import (
-    Change,
     ImportCounts,
     MemoryStore,
-    Pruned,
+    PruneCounts,
     Record,
+    RecordDifference,
+    RecordProblem,
+    Savings,
+    Stats,
     Store,
-    Worth,
     diff,
     merge,
     prune,
+    savings,
+    select,
+    stats,
     verify,
-    worth,
 )
-from tests.replay.samples import record
+from tests.replay.samples import record, request
 
-OLD, NEW = ((datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ") for days in (40, 1))
-ENDPOINT = Record.make("endpoint", {"model": {"name": "m"}}, {"schema": "enforced"}, at=OLD)
+OLD = record("old", model="llava-1.5", at="2025-12-31T23:59:59Z")
+NEW = record("new", at="2026-01-01T00:00:00Z")
+UNDATED = Record.make("score", {"model": "clip"}, {"value": 1}, at="")
+ALL = [OLD, NEW, UNDATED]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({}, ALL),
+        ({"kind": "score"}, [UNDATED]),
+        ({"model": "LLaVA"}, [OLD]),
+        ({"model": "openai:*"}, [OLD, NEW]),
+        ({"model": "gpt-4?"}, []),
+        ({"model": "*gpt-4?"}, [NEW]),
+        ({"model": "[ln]"}, []),
+        ({"since": "2026-01-01"}, [NEW]),
+        ({"since": "2026-01-01T02:00:00+02:00"}, [NEW]),
+        ({"since": "2025-12-31T23:59:59"}, [OLD, NEW]),
+        ({"keys": {OLD.key, "0" * 64}}, [OLD]),
+        ({"keys": {OLD.key}, "kind": "score"}, []),
+    ],
+    ids=["all", "kind", "part", "glob", "whole", "mark", "bracket", "day", "zone", "second", "keys", "both"],
+)
+def test_filters_pick_records(filters: dict[str, Any], expected: list[Record]) -> None:
+    assert list(select(ALL, **filters)) == expected
+    assert sorted(one.key for one in select(MemoryStore(ALL), **filters)) == sorted(one.key for one in expected)
+
+
+def test_a_date_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        select(ALL, since="last week")
+    assert str(caught.value) == "'last week' is no date. Write it as 2026-01-31 or 2026-01-31T12:00."
+
+
+def test_stats_count_each_way() -> None:
+    cut = Record.make("chat", request("cut"), ChatResponse(finish="length").canonical(), at=NEW.at)
+    assert stats([*ALL, cut]) == Stats(
+        records=4,
+        size=sum(len(one.to_json()) for one in [*ALL, cut]),
+        kinds={"chat": 3, "score": 1},
+        models={"openai:gpt-4o": 2, "openai:llava-1.5": 1, "clip": 1},
+        outcomes={"answered": 2, "truncated": 1},
+        days={"": 1, "2025-12-31": 1, "2026-01-01": 2},
+    )
+
+
+def test_a_sound_store_has_no_problems() -> None:
+    with Store.open() as store:
+        for number in range(3):
+            store.put(record(f"question {number}"))
+        assert list(verify(store)) == []
+
+
+def test_each_damaged_row_is_a_problem() -> None:
+    made = sorted((record(f"question {number}") for number in range(3)), key=lambda one: one.key)
+    with Store.open() as store:
+        for one in made:
+            store.put(one)
+        with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as connection:
+            connection.execute("UPDATE Cache SET mode = 4 WHERE key = ?", (made[0].key,))
+            forged = made[1].to_json().replace("question", "answer")
+            connection.execute("UPDATE Cache SET value = ? WHERE key = ?", (forged, made[1].key))
+        problems = list(verify(store))
+    assert [problem.key for problem in problems] == [made[0].key, made[1].key]
+    assert problems[0].message == (
+        f"The row {made[0].key[:12]!r} of the store is damaged: It does not hold JSON text (mode 4); it was not read."
+    )
+    assert problems[1].message.startswith(f"The key {made[1].key[:12]!r} is not that of the request beside it")
+
+
+def test_a_form_that_does_not_fit_is_a_problem() -> None:
+    odd = Record.make("chat", request(), {"answer": 42})
+    assert list(verify(MemoryStore([odd]))) == [RecordProblem(odd.key, "response: 'text' is a required property")]
+
+
+LONG_AGO, YESTERDAY = ((datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ") for days in (40, 1))
+ENDPOINT = Record.make("endpoint", {"model": {"name": "m"}}, {"schema": "enforced"}, at=LONG_AGO)
 RECORDS = [
-    record("one", at=OLD),
-    record("two", at=NEW),
-    record("three", model="llava", at=OLD),
+    record("one", at=LONG_AGO),
+    record("two", at=YESTERDAY),
+    record("three", model="llava", at=LONG_AGO),
     record("undated", at=""),
     ENDPOINT,
 ]
@@ -52,10 +133,10 @@ def test_a_difference_is_who_has_what() -> None:
     found = {change.where: change for change in diff(first, second)}
 
     assert found == {
-        "first": Change("first", record("only first").key, record("only first"), None),
-        "second": Change("second", record("only second").key, None, record("only second")),
-        "both": Change(
-            "both", record("asked twice").key, record("asked twice", "a cup"), record("asked twice", "a mug")
+        "first": RecordDifference(record("only first").key, record("only first"), None),
+        "second": RecordDifference(record("only second").key, None, record("only second")),
+        "both": RecordDifference(
+            record("asked twice").key, record("asked twice", "a cup"), record("asked twice", "a mug")
         ),
     }
     assert [change.key for change in diff(first, second)] == sorted(change.key for change in found.values())
@@ -133,8 +214,8 @@ def test_damaged_records_are_taken_out_by_themselves(store: Store) -> None:
         file.execute("UPDATE Cache SET value = ? WHERE key = ?", (forged, RECORDS[1].key))
 
     assert prune(store, model="llava", try_only=True).records == 1
-    assert prune(store, damaged=True, try_only=True) == Pruned(2, 0)
-    assert prune(store, damaged=True) == Pruned(2, 0)
+    assert prune(store, damaged=True, try_only=True) == PruneCounts(2, 0)
+    assert prune(store, damaged=True) == PruneCounts(2, 0)
     assert (list(verify(store)), sorted(each.key for each in store)) == ([], sorted(each.key for each in RECORDS[2:]))
 
 
@@ -145,7 +226,7 @@ def test_what_endpoints_can_do_stays_with_a_run(store: Store) -> None:
 
 def test_a_prune_gives_room_back(store: Store) -> None:
     for number in range(40):
-        store.put(record(f"long {number}", "x" * 50_000, at=OLD))
+        store.put(record(f"long {number}", "x" * 50_000, at=LONG_AGO))
     store.close()
     file = store.folder / "cache.db"
     before = file.stat().st_size
@@ -184,6 +265,6 @@ def test_a_store_opened_for_reading_is_not_pruned(store: Store) -> None:
 def test_the_worth_of_a_store_names_what_has_no_price() -> None:
     records = MemoryStore(RECORDS)
 
-    found = worth(records, lambda each: None if "llava" in each.model else 0.25)
+    found = savings(records, lambda each: None if "llava" in each.model else 0.25)
 
-    assert found == Worth(dollars=0.75, models={"openai:gpt-4o": 0.75}, unpriced={"openai:llava": 1})
+    assert found == Savings(dollars=0.75, models={"openai:gpt-4o": 0.75}, unpriced={"openai:llava": 1})

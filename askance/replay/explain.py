@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import zip_longest
-from typing import Any
+from itertools import islice, zip_longest
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+from zlib import crc32
 
 from askance.chat import JsonObject, canonical_json, key_of
-from askance.errors import DamagedRecord, ReplayMiss, StoreError
-from askance.replay.nearest import Neighbours, nearest_key
-from askance.replay.records import Record, RecordKind, Records, model_name, plain_object
-from askance.replay.store import DAMAGED_HINT, sound
-from askance.replay.verifying import check_record
+from askance.errors import ReplayMiss
+from askance.replay.record import Record, RecordKind, Records, model_name, plain_object, refuse_damaged
 from askance.terminal import printable
 
 CONTEXT = 2
@@ -34,6 +34,20 @@ _WINDOW = 400
 
 _SENTENCE = re.compile(r"(?<=[.!?:;])(?=\s)")
 
+MOST_CANDIDATES = 10_000
+"""How many records of a kind are looked at; in a larger store the one that is found need not be the nearest."""
+
+_EDGE = 500
+"""Characters looked at of either end of a message."""
+
+_WORDS = 24
+"""Words kept of a request, those with the smallest checksums: texts share as many of these as of all their words."""
+
+_WORD = re.compile(r"\w+")
+
+_IMAGES, _MODEL, _REST, _TEXT = 1.5, 0.5, 0.25, 2.0
+"""What it counts that two requests agree in a part of them; for the text, as far as they do."""
+
 _TITLES = {
     "model": "the model",
     "messages": "the messages",
@@ -47,7 +61,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RequestDifference:
     """One part in which two requests differ."""
 
     what: str
@@ -65,7 +79,7 @@ def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records)
     """
     request = plain_object(request)
     key = key_of(kind, request)
-    asked = f"No {kind} answer is on record for {_title(key, request)}"
+    asked = f"No {kind} answer is on record for {_request_title(key, request)}"
     nearest = nearest_key(request, kind, records)
     record = None if nearest is None else records.get(nearest)
     if record is None:
@@ -78,7 +92,7 @@ def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records)
     what = found[0].what if found else "nothing any more: it was recorded meanwhile"
     also = f" (and in {', '.join(other.what for other in found[1:])})" if found[1:] else ""
     return ReplayMiss(
-        f"{asked}: the nearest, {_title(record.key, record.request)}, differs in {what}{also}.",
+        f"{asked}: the nearest, {_request_title(record.key, record.request)}, differs in {what}{also}.",
         key=key,
         nearest=record.key,
         diff=unified(found[0], recorded=record.key[:12], asked=key[:12]) if found else "",
@@ -93,37 +107,32 @@ def explain_difference(record: Record, records: Records) -> str:
         StoreError: the records cannot be read.
         DamagedRecord: the record is not what it claims to be.
     """
-    try:
-        check_record(record)
-    except StoreError as error:
-        msg = f"The record {record.key[:12]!r} is damaged: {error.message.rstrip('.')}."
-        raise DamagedRecord(msg, hint=DAMAGED_HINT) from error
-    asked = (
-        f"{_title(record.key, record.request)}{f' is on record since {record.at}' if record.at else ' is on record'}"
-    )
-    others = Neighbours(other for other in sound(records, record.kind) if other.key != record.key)
+    refuse_damaged(record)
+    since = f" since {record.at}" if record.at else ""
+    asked = f"{_request_title(record.key, record.request)} is on record{since}"
+    others = Neighbours(other for other in records.readable(record.kind) if other.key != record.key)
     nearest = others.nearest(record.request)
     other = None if nearest is None else records.get(nearest)
     if other is None:
         return f"{asked}; {records.name!r} holds no other {record.kind} record."
     found = _found(other.request, record.request)
     if not found:
-        return f"{asked}.\n{_title(other.key, other.request)} asks the very same: one of the two is damaged."
+        return f"{asked}.\n{_request_title(other.key, other.request)} asks the very same: one of the two is damaged."
     also = f" (and in {', '.join(more.what for more in found[1:])})" if found[1:] else ""
     diff = unified(found[0], recorded=other.key[:12], asked=record.key[:12])
-    title = _title(other.key, other.request)
+    title = _request_title(other.key, other.request)
     return f"{asked}.\nThe nearest other one, {title}, differs in {found[0].what}{also}.\n{diff}"
 
 
-def _found(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[Difference]:
+def _found(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[RequestDifference]:
     """The differences; one of the whole where what is on record has the form of no request."""
     try:
         return list(differences(recorded, asked))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        return [Difference("all of it: what is on record has the form of no request", "", "")]
+        return [RequestDifference("all of it: what is on record has the form of no request", "", "")]
 
 
-def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[Difference]:
+def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[RequestDifference]:
     """The parts in which two canonical requests differ: the model, the messages, then everything else."""
     for name in dict.fromkeys((*_TITLES, *sorted({*recorded, *asked}))):
         old, new = ({name: side[name]} if name in side else {} for side in (recorded, asked))
@@ -133,10 +142,10 @@ def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterat
             yield from _message_differences(old[name], new[name])
         else:
             what = _TITLES.get(name, repr(name))
-            yield Difference(what, *(_text(side[name]) if side else "" for side in (old, new)))
+            yield RequestDifference(what, *(_text(side[name]) if side else "" for side in (old, new)))
 
 
-def unified(difference: Difference, *, recorded: str, asked: str) -> str:
+def unified(difference: RequestDifference, *, recorded: str, asked: str) -> str:
     """The first stretch of a difference as a unified diff, safe to show on a terminal; empty if there is none."""
     old, new = _lines(difference.recorded), _lines(difference.asked)
     changed = next((at for at, (a, b) in enumerate(zip_longest(old, new)) if a != b), None)
@@ -157,7 +166,7 @@ def unified(difference: Difference, *, recorded: str, asked: str) -> str:
     return "\n".join(lines)
 
 
-def _message_differences(recorded: Sequence[JsonObject], asked: Sequence[JsonObject]) -> Iterator[Difference]:
+def _message_differences(recorded: Sequence[JsonObject], asked: Sequence[JsonObject]) -> Iterator[RequestDifference]:
     for number, (old, new) in enumerate(zip_longest(recorded, asked), 1):
         if _same(old, new):
             continue
@@ -165,19 +174,19 @@ def _message_differences(recorded: Sequence[JsonObject], asked: Sequence[JsonObj
         if old and new and old.get("role") == new.get("role"):
             yield from _part_differences(old, new, where)
         else:
-            yield Difference(where, *("" if side is None else _text(side) for side in (old, new)))
+            yield RequestDifference(where, *("" if side is None else _text(side) for side in (old, new)))
 
 
-def _part_differences(recorded: JsonObject, asked: JsonObject, where: str) -> Iterator[Difference]:
+def _part_differences(recorded: JsonObject, asked: JsonObject, where: str) -> Iterator[RequestDifference]:
     """Text, pictures, and what else a message may hold, in this order; at last the order of its parts."""
     splits = [_split(message) for message in (recorded, asked)]
     before = False
     for name, old, new in zip(("text", "image", "preparation of the image", "tool calls"), *splits, strict=True):
         if old != new:
             before = True
-            yield Difference(f"the {name} of {where}", old, new)
+            yield RequestDifference(f"the {name} of {where}", old, new)
     if not before:
-        yield Difference(
+        yield RequestDifference(
             f"the order of the parts of {where}", *(_text(message.get("parts")) for message in (recorded, asked))
         )
 
@@ -194,7 +203,7 @@ def _split(message: JsonObject) -> tuple[str, str, str, str]:
     )
 
 
-def _title(key: str, request: Mapping[str, Any]) -> str:
+def _request_title(key: str, request: Mapping[str, Any]) -> str:
     """Short key, model and first words."""
     words = ""
     with suppress(AttributeError, TypeError):  # the form of no request
@@ -233,3 +242,84 @@ def _folded(line: str) -> Iterator[str]:
 def _span(start: int, length: int) -> str:
     """Place of a stretch of lines, as unified diffs write it: an empty one stands after the line that it names."""
     return f"{start + 1 if length else start},{length}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """The little that is compared of a request, so that thousands fit in memory."""
+
+    images: frozenset[str]
+    model: str
+    rest: str
+    words: frozenset[int]
+
+    @classmethod
+    def of(cls, request: Mapping[str, Any]) -> Sketch:
+        images, texts = set[str](), list[str]()
+        for part in _all_parts(request):
+            images.add(str(part.get("sha256", "")))
+            texts.append(str(part.get("text", "")))
+        text = " ".join(f"{text[:_EDGE]} {text[-_EDGE:]}" if len(text) > 2 * _EDGE else text for text in texts)
+        words = sorted({crc32(word.encode("utf-8", "surrogatepass")) for word in set(_WORD.findall(text))})
+        rest = {name: value for name, value in request.items() if name not in {"model", "messages"}}
+        return cls(frozenset(images - {""}), model_name(request), key_of("", rest), frozenset(words[:_WORDS]))
+
+    def likeness(self, other: Sketch) -> float:
+        """How much the two agree; the greater the number, the more."""
+        either = len(self.words | other.words)
+        return (
+            _IMAGES * (self.images == other.images)
+            + _MODEL * (self.model == other.model)
+            + _REST * (self.rest == other.rest)
+            + _TEXT * (len(self.words & other.words) / either if either else 1.0)
+        )
+
+
+class Neighbours:
+    """Sketches of many records, by the pictures that they speak of."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._by_images: dict[frozenset[str], list[tuple[Sketch, str]]] = defaultdict(list)
+        for record in islice(records, MOST_CANDIDATES):
+            # A request of another shape is none of ours, and near to nothing.
+            with suppress(AttributeError, RecursionError, TypeError, ValueError):
+                sketch = Sketch.of(record.request)
+                self._by_images[sketch.images].append((sketch, record.key))
+
+    def nearest(self, request: Mapping[str, Any]) -> str | None:
+        """Key of the record whose request is most like this one; of equals, the smallest key."""
+        sketch = Sketch.of(request)
+        likest = _likest(sketch, self._by_images.get(sketch.images, ()))
+        if likest is None or likest[0] < _MODEL + _REST + _TEXT:
+            # Only now can a record about other pictures be more alike.
+            likest = _likest(sketch, (one for some in self._by_images.values() for one in some))
+        return None if likest is None else likest[1]
+
+
+def nearest_key(request: Mapping[str, Any], kind: RecordKind, records: Records) -> str | None:
+    """Key of the record of this kind whose request is most like `request`, or None where there is no such record."""
+    size = len(records)
+    known = _known.setdefault(records, {})
+    if kind not in known or known[kind][0] != size:
+        known[kind] = size, Neighbours(records.readable(kind))
+    return known[kind][1].nearest(request)
+
+
+_known: WeakKeyDictionary[Records, dict[RecordKind, tuple[int, Neighbours]]] = WeakKeyDictionary()
+"""Kept as long as the holder of the records lives and does not grow: one miss is seldom the only one."""
+
+
+def _likest(sketch: Sketch, candidates: Iterable[tuple[Sketch, str]]) -> tuple[float, str] | None:
+    """The likeness and the key of the candidate that is most like `sketch`; of equals, the smallest key."""
+    best = min(((-sketch.likeness(other), key) for other, key in candidates), default=None)
+    return None if best is None else (-best[0], best[1])
+
+
+def _all_parts(request: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The parts of all messages; of a request without messages, its own fields."""
+    messages = request.get("messages")
+    if not isinstance(messages, list):
+        yield {"sha256": request.get("sha256", ""), "text": " ".join(map(str, request.values()))}
+        return
+    for message in cast("list[Mapping[str, Any]]", messages):
+        yield from message.get("parts", ())

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
-from askance.documents import decoder
-from askance.errors import StoreError
+from askance.documents import decoder, misfit
+from askance.errors import DamagedRecord, StoreError
+from askance.terminal import printable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from askance.replay.leases import Leases
 
 RecordKind = Literal["chat", "ocr", "endpoint", "embed", "score"]
@@ -27,6 +28,11 @@ KINDS: frozenset[str] = frozenset(get_args(RecordKind))
 
 Mode = Literal["live", "auto", "replay", "refresh"]
 """`live` never reads, `auto` reads or else calls and records, `replay` only reads, `refresh` calls and overwrites."""
+
+DAMAGED_HINT = (
+    "`askance cache verify` finds all such records; `askance cache prune --damaged` takes them out, and they are asked "
+    "anew."
+)
 
 MAX_DEPTH = 100
 """Deepest nesting of a request or a response, in levels."""
@@ -36,6 +42,9 @@ MAX_INTEGER = 2**64
 
 MAX_DIGITS = len(str(MAX_INTEGER))
 """Digits of an integer that is read at all."""
+
+SCHEMA = Path(__file__).with_name("cassette.schema.json")
+"""The JSON Schema of a line of a cassette, and so of a record."""
 
 _EXACT_FLOATS = 2**53
 """Below this a whole float and the integer are the same number."""
@@ -166,9 +175,10 @@ def response_in(text: str, *, key: str, asked: str) -> JsonObject | None:
 
 @runtime_checkable
 class Records(Protocol):
-    """A holder of records."""
+    """A holder of records. A class that inherits this is open for reading only, unless it says otherwise."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """What to call it in a message."""
         ...
@@ -176,49 +186,135 @@ class Records(Protocol):
     @property
     def writable(self) -> bool:
         """Whether `put` can be expected to work."""
-        ...
-
-    def get(self, key: str, /) -> Record | None:
-        """The record with this key, or None."""
-        ...
+        return False
 
     @property
     def folder(self) -> Path | None:
         """The folder where what belongs to the records may be kept beside them; None where there is none."""
+        return None
+
+    @abstractmethod
+    def get(self, key: str, /) -> Record | None:
+        """The record with this key, or None.
+
+        Raises:
+            StoreError: the records cannot be read.
+            DamagedRecord: what is kept under the key is no record.
+        """
         ...
 
-    def answer(self, key: str, asked: str, /) -> JsonObject | None:
+    def answer(self, key: str, asked: str, /) -> JsonObject | None:  # noqa: ARG002  # a store compares the request
         """The response to a chat request, by its key and its canonical JSON; None where it is not on record."""
-        ...
+        record = self.get(key)
+        return None if record is None else record.response
 
     def put(self, record: Record, /) -> None:
-        """Keep the record; one with the same key is replaced."""
-        ...
+        """Keep the record; one with the same key is replaced.
 
-    def put_all(self, records: Iterable[Record], /) -> None:
-        """Keep all of the records or none; those with the same keys are replaced."""
-        ...
+        Raises:
+            StoreError: the records are open for reading only, or the key is not that of the request.
+        """
+        self.put_all((record,))
+
+    def put_all(self, records: Iterable[Record], /) -> None:  # noqa: ARG002  # nothing is kept
+        """Keep all of the records or none; those with the same keys are replaced.
+
+        Raises:
+            StoreError: the records are open for reading only, or a key is not that of the request.
+        """
+        raise StoreError(
+            f"The records of {self.name!r} are open for reading only.",
+            hint="Import the cassette into a store, or replay what it holds.",
+        )
 
     def leases(self) -> Leases | None:
         """Who may ask for what is not on record; None where nobody else can use the records.
 
         Each call gives new ones, which are closed by whoever asked for them.
         """
-        ...
+        return None
 
+    @abstractmethod
     def keys(self) -> Iterator[str]:
         """The keys, in their order."""
         ...
 
     def __iter__(self) -> Iterator[Record]:
         """The records, in the order of their keys."""
-        ...
+        return (record for key in self.keys() if (record := self.get(key)) is not None)
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return sum(1 for _ in self.keys())
 
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
         """The records of one kind, the first kept first."""
-        ...
+        return (record for record in self if record.kind == kind)
+
+    def readable(self, kind: RecordKind | None = None, /, *, damaged: set[str] | None = None) -> Iterator[Record]:  # noqa: ARG002  # a store has damaged rows
+        """The records, or those of one kind, without those that are damaged: for what only compares and counts.
+
+        Args:
+            kind: None is every kind.
+            damaged: the keys of what is left out are added to it.
+
+        Raises:
+            StoreError: the records cannot be read at all.
+        """
+        return iter(self) if kind is None else self.of_kind(kind)
+
+    def damages(self) -> Iterator[str]:
+        """What is wrong with the file that holds the records, in words; nothing is, as a rule."""
+        return iter(())
+
+
+class MemoryStore(Records):
+    """Records that end with the process."""
+
+    def __init__(self, records: Iterable[Record] = (), *, name: str = "memory", writable: bool = True) -> None:
+        self._records = {record.key: record for record in records}
+        self._name = name
+        self._writable = writable
+
+    def __repr__(self) -> str:
+        return f"MemoryStore({self._name!r}, {len(self)} records)"
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return self._name
+
+    @property
+    def writable(self) -> bool:
+        """Whether `put` works."""
+        return self._writable
+
+    def get(self, key: str, /) -> Record | None:
+        """The record with this key, or None."""
+        return self._records.get(key)
+
+    def put_all(self, records: Iterable[Record], /) -> None:
+        """Keep all of the records or none; those with the same keys are replaced.
+
+        Raises:
+            StoreError: they are open for reading only, or a key is not that of the request.
+        """
+        if not self._writable:
+            super().put_all(records)
+        new = {record.key: record for record in records}
+        for record in new.values():
+            check_key(record)
+        self._records |= new
+
+    def keys(self) -> Iterator[str]:
+        """The keys, in their order."""
+        return iter(sorted(self._records))
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
+        """The records of one kind, the oldest first."""
+        return iter([record for record in self._records.values() if record.kind == kind])
 
 
 def model_name(request: Mapping[str, Any]) -> str:
@@ -249,6 +345,39 @@ def check_key(record: Record) -> None:
     if key != record.key:
         msg = f"The key {record.key[:12]!r} is not that of the request beside it, {key[:12]!r}."
         raise StoreError(msg)
+
+
+def check_schema(form: Mapping[str, Any]) -> None:
+    """Hold a line against the schema that ships with the package.
+
+    Raises:
+        StoreError: it does not fit; the message names the place.
+    """
+    if (wrong := misfit(form, SCHEMA, whole="the record")) is not None:
+        raise StoreError(printable(wrong))
+
+
+def check_record(record: Record) -> None:
+    """Refuse a record that could be read and is not what it claims to be.
+
+    Raises:
+        StoreError: the key is not its request's, or its form does not fit the schema.
+    """
+    check_key(record)
+    check_schema(plain_object(record.canonical()))
+
+
+def refuse_damaged(record: Record, *, hint: str = DAMAGED_HINT) -> None:
+    """Refuse a record that `check_record` refuses, as a damaged one.
+
+    Raises:
+        DamagedRecord: the key is not its request's, or its form does not fit the schema.
+    """
+    try:
+        check_record(record)
+    except StoreError as error:
+        msg = f"The record {record.key[:12]!r} is damaged: {error.message.rstrip('.')}."
+        raise DamagedRecord(msg, hint=hint) from error
 
 
 def plain_object(form: Mapping[str, Any]) -> JsonObject:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from askance.prompts import Problem, PromptLibrary, checking
-from askance.prompts.reading import read_prompt
+from askance.prompts import PromptLibrary, PromptProblem, library
+from askance.prompts.prompt import read_prompt
 
 from .conftest import Write
 
@@ -21,7 +21,7 @@ def package_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(path: Path, *, overlay: bool, **more: Any) -> Any:
         return read_prompt(path, overlay=overlay, **more) if overlay else read_once(path)
 
-    monkeypatch.setattr(checking, "read_prompt", read)
+    monkeypatch.setattr(library, "read_prompt", read)
 
 
 def test_nothing_is_wrong_with_the_package() -> None:
@@ -29,7 +29,7 @@ def test_nothing_is_wrong_with_the_package() -> None:
 
 
 def test_a_problem_is_a_place_and_a_sentence() -> None:
-    assert str(Problem(Path("a.prompt"), 3, "This is wrong.")) == "a.prompt:3: This is wrong."
+    assert str(PromptProblem(Path("a.prompt"), 3, "This is wrong.")) == "a.prompt:3: This is wrong."
 
 
 CASES = {
@@ -61,7 +61,9 @@ def test_a_file_that_overrides_nothing_is_named(
 ) -> None:
     path = write("user:\nHi\n", file=file)
 
-    assert PromptLibrary([overlay]).check() == [Problem(path, line, message, "note" if level == "note" else "error")]
+    assert PromptLibrary([overlay]).check() == [
+        PromptProblem(path, line, message, "note" if level == "note" else "error")
+    ]
 
 
 def test_other_files_in_the_folder_do_not_matter(overlay: Path) -> None:
@@ -76,10 +78,10 @@ def test_all_problems_of_all_files_are_named(write: Write, overlay: Path) -> Non
     second = write("Hi\n", file="unusual.text.prompt")
 
     assert PromptLibrary([overlay]).check() == [
-        Problem(first, 8, "`a` is not declared under `inputs`."),
-        Problem(first, 8, "`b` is not declared under `inputs`."),
-        Problem(second, 7, "this stands before the first role marker (`system:`, `user:`)."),
-        Problem(second, 8, "there is no role block: a line `user:` and the words under it."),
+        PromptProblem(first, 8, "`a` is not declared under `inputs`."),
+        PromptProblem(first, 8, "`b` is not declared under `inputs`."),
+        PromptProblem(second, 7, "this stands before the first role marker (`system:`, `user:`)."),
+        PromptProblem(second, 8, "there is no role block: a line `user:` and the words under it."),
     ]
 
 
@@ -98,11 +100,15 @@ def test_inputs_that_differ_from_the_packages_are_named(write: Write, overlay: P
     base = "choose_action_reason.json.prompt"
 
     assert PromptLibrary([overlay]).check() == [
-        Problem(path, 5, f"`description` is not declared, and {base} has it; where it is not used, make it optional."),
-        Problem(path, 5, f"`step_by_step` is not declared, and {base} has it; where it is not used, make it optional."),
-        Problem(path, 6, f"`options` is declared as text, and {base} has it as list."),
-        Problem(path, 7, f"`statement` must be given, and {base} has it as optional."),
-        Problem(path, 8, f"`mood` must be given, and {base} has no such input."),
+        PromptProblem(
+            path, 5, f"`description` is not declared, and {base} has it; where it is not used, make it optional."
+        ),
+        PromptProblem(
+            path, 5, f"`step_by_step` is not declared, and {base} has it; where it is not used, make it optional."
+        ),
+        PromptProblem(path, 6, f"`options` is declared as text, and {base} has it as list."),
+        PromptProblem(path, 7, f"`statement` must be given, and {base} has it as optional."),
+        PromptProblem(path, 8, f"`mood` must be given, and {base} has no such input."),
     ]
 
 
@@ -110,7 +116,7 @@ def test_a_file_without_inputs_is_held_against_the_packages(write: Write, overla
     path = write("user:\nHi\n", file="reask.text.prompt")
 
     assert PromptLibrary([overlay]).check() == [
-        Problem(
+        PromptProblem(
             path, 5, "`error` is not declared, and reask.json.prompt has it; where it is not used, make it optional."
         )
     ]
@@ -119,14 +125,14 @@ def test_a_file_without_inputs_is_held_against_the_packages(write: Write, overla
 def test_an_input_that_must_be_given_and_is_not_used_is_named(write: Write, overlay: Path) -> None:
     path = write("user:\nHi\n", file="reask.text.prompt", inputs="  error: {description: The fault.}\n")
 
-    assert PromptLibrary([overlay]).check() == [Problem(path, 6, "`error` must be given and is not used.")]
+    assert PromptLibrary([overlay]).check() == [PromptProblem(path, 6, "`error` must be given and is not used.")]
 
 
 def test_a_prompt_is_tried_with_its_examples_and_without_what_is_optional(write: Write, overlay: Path) -> None:
     inputs = "  statement: {description: A statement., optional: true, example: It is odd.}\n"
     path = write("user:\n{{ statement }}\n", file="haiku.text.prompt", inputs=inputs)
 
-    assert PromptLibrary([overlay]).check()[1] == Problem(
+    assert PromptLibrary([overlay]).check()[1] == PromptProblem(
         path,
         5,
         f"with its examples: Prompt 'haiku' uses an input that was not given in {str(path)!r}, line 9: "
@@ -139,5 +145,5 @@ def test_a_name_that_differs_from_the_files_is_named(write: Write, overlay: Path
     path.write_text(path.read_text("utf-8").replace("name: unusual", "name: caption"), "utf-8")
 
     assert PromptLibrary([overlay]).check() == [
-        Problem(path, 2, "`name` is 'caption', and the file's name says 'unusual'.")
+        PromptProblem(path, 2, "`name` is 'caption', and the file's name says 'unusual'.")
     ]
