@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from askance.errors import UsageError
-from askance.images import CLEAN, Image, ImagePolicy
+from askance.images import CLEAN_POLICY, Image, ImagePolicy
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
 JsonObject: TypeAlias = dict[str, Any]
@@ -44,7 +44,7 @@ class ImagePart:
     """A picture in a message, known by its source bytes and the policy that prepares it."""
 
     image: Image
-    policy: ImagePolicy = CLEAN
+    policy: ImagePolicy = CLEAN_POLICY
     detail: Detail = "auto"
     """Resolution hint of the provider."""
 

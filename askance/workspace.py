@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from askance import models
 from askance.errors import UsageError
-from askance.images import policy
+from askance.images import image_policy
 from askance.models import Budget, BudgetGuard, Config, Engine, get_model
 from askance.prompts import PromptLibrary
 from askance.replay import STORE_VARIABLE, Mode, Store
@@ -132,7 +132,7 @@ class Workspace:
             concurrency=self.concurrency,
             rpm=self.rpm,
             tpm=self.tpm,
-            image_policy=policy(self.image_policy) if self.image_policy else None,
+            image_policy=image_policy(self.image_policy) if self.image_policy else None,
             protocol=self.protocol,
             budget=guard,
             observers=self.observers,

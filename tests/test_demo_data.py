@@ -18,7 +18,7 @@ from askance.demo import CASSETTE, ENTRIES, FOLDER, NAME, PICTURES, TABLE, read_
 from askance.images import Image
 from askance.models import Engine, get_model
 from askance.prompts import PromptLibrary
-from askance.replay import MemoryStore, read_cassette
+from askance.replay import Cassette, MemoryStore, read_cassette
 from askance.tools import objects
 from tests.images.samples import png
 
@@ -158,7 +158,7 @@ def test_cassette_and_entries_are_made_from_the_table_and_the_prompts(tmp_path: 
 
 
 def test_the_cassette_replays_seven_calls_a_picture() -> None:
-    engine = Engine(mode="replay", records=MemoryStore.from_cassette(CASSETTE))
+    engine = Engine(mode="replay", records=Cassette(CASSETTE))
     chain = action_reason(get_model("demo", engine=engine), prompts=PromptLibrary([]))
     readings = chain.batch([{"image": entry.path, "options": entry.options} for entry in read_table()])
     assert [len(reading.calls) for reading in readings] == [7] * len(NAMES)

@@ -28,7 +28,7 @@ from askance.chat import (
     canonical_json,
     key_of,
 )
-from askance.images import CLEAN, ORIGINAL, Image
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
 from askance.models import Engine, Model, ModelSettings, Price, RetryPolicy, ScriptedModel
 from askance.models.backend import Backend
 from askance.replay import MemoryStore, Record, Store
@@ -45,7 +45,9 @@ json_values = st.recursive(
     max_leaves=8,
 )
 objects = st.dictionaries(names, json_values, max_size=3)
-policies = st.sampled_from([CLEAN, ORIGINAL]) | st.integers(1, 9000).map(lambda side: replace(CLEAN, max_side=side))
+policies = st.sampled_from([CLEAN_POLICY, ORIGINAL_POLICY]) | st.integers(1, 9000).map(
+    lambda side: replace(CLEAN_POLICY, max_side=side)
+)
 pictures = st.builds(
     ImagePart, st.binary(max_size=8).map(Image.from_bytes), policies, st.sampled_from(["auto", "low", "high"])
 )
@@ -206,12 +208,12 @@ def test_a_picture_is_known_by_its_bytes(one: bytes, other: bytes) -> None:
 
 
 POLICIES = [
-    CLEAN,
-    ORIGINAL,
-    replace(CLEAN, version=2),
-    replace(CLEAN, max_side=1024),
-    replace(CLEAN, max_bytes=1000),
-    replace(CLEAN, formats=("jpeg",)),
+    CLEAN_POLICY,
+    ORIGINAL_POLICY,
+    replace(CLEAN_POLICY, version=2),
+    replace(CLEAN_POLICY, max_side=1024),
+    replace(CLEAN_POLICY, max_bytes=1000),
+    replace(CLEAN_POLICY, formats=("jpeg",)),
 ]
 
 
@@ -360,7 +362,7 @@ TELLING: dict[str, ModelSettings] = {
     "temperature": replace(PLAIN, sampling=Sampling(temperature=0)),
     "seed": replace(PLAIN, sampling=Sampling(seed=1)),
     "extra": replace(PLAIN, extra={"reasoning_effort": "low"}),
-    "image policy": replace(PLAIN, image_policy=ORIGINAL),
+    "image policy": replace(PLAIN, image_policy=ORIGINAL_POLICY),
     "detail": replace(PLAIN, detail="low"),
 }
 

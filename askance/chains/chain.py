@@ -22,9 +22,8 @@ from askance.chains.stream import in_order
 from askance.errors import BadImage, CallError, Skipped, UsageError
 from askance.models import run_sync
 from askance.nodes import Call, Node, Result, no_answer, skipped
-from askance.nodes.listening import listened
 from askance.nodes.runnable import Runnable
-from askance.nodes.telling import told
+from askance.nodes.tracing import traced_config, traced_run
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManager
@@ -205,11 +204,11 @@ class Chain(Runnable["Given", Reading]):
             )
         if config is None:
             return await self._run(reading, None)
-        return await self._listened_read(reading, config)
+        return await self._traced_read(reading, config)
 
     async def ainvoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
         """The reading of one input."""
-        return await self.read(input, listened(config, self.mode))
+        return await self.read(input, traced_config(config, self.mode))
 
     def invoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
         """As `ainvoke`, from anywhere: scripts, threads, notebooks."""
@@ -267,7 +266,7 @@ class Chain(Runnable["Given", Reading]):
         held at most, where one takes long and later ones have ended. What is left is cancelled when the caller stops
         reading.
         """
-        config = listened(None, self.mode)
+        config = traced_config(None, self.mode)
         if self.mode == "replay" and config is None and len(self.nodes) == len(self.steps):
             # Nothing waits that another could pass; but Ctrl-C and who else runs in the loop get their turns.
             turn = monotonic()
@@ -321,7 +320,7 @@ class Chain(Runnable["Given", Reading]):
             await asyncio.gather(*tasks.values(), return_exceptions=True)
         return reading.with_links(known)
 
-    async def _listened_read(self, reading: Reading, config: RunnableConfig) -> Reading:
+    async def _traced_read(self, reading: Reading, config: RunnableConfig) -> Reading:
         from langchain_core.runnables.config import patch_config
 
         async def work(manager: AsyncCallbackManager) -> Reading:
@@ -330,8 +329,8 @@ class Chain(Runnable["Given", Reading]):
                 child.pop(own, None)
             return await self._run(reading, child)
 
-        seen = {"image": reading.name, "sha256": reading.digest, "options": reading.options}
-        return await told(self.get_name(), config, seen=seen, work=work)
+        inputs = {"image": reading.name, "sha256": reading.digest, "options": reading.options}
+        return await traced_run(self.get_name(), config, inputs=inputs, work=work)
 
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:  # noqa: ARG002  # LangChain's signature
         """The wiring: a node a step, an edge from each link to what needs it."""

@@ -37,7 +37,7 @@ from askance.models.estimate import (
 )
 from askance.models.scope import Pending, on_miss
 from askance.nodes import Node, Result
-from askance.nodes.telling import digest
+from askance.nodes.tracing import image_digest
 from askance.tools import ImageTool
 from askance.tools.rapid_ocr import RapidOcr
 
@@ -579,7 +579,7 @@ class ChainWalk:
         async def look(given: Any, config: RunnableConfig | None = None) -> Result[Any]:
             if not isinstance(given, Image):
                 return await ask(given, config)
-            one = (signature, digest(given) or given.name, self._draw)
+            one = (signature, image_digest(given) or given.name, self._draw)
             if one not in looks:
                 looks[one] = await ask(given, config)
             return looks[one]

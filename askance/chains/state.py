@@ -19,7 +19,7 @@ from askance.atypicality import Statement
 from askance.errors import BadImage, Skipped, UsageError
 from askance.images import Image
 from askance.nodes import Call, Failure, Result, given
-from askance.nodes.telling import digest
+from askance.nodes.tracing import image_digest
 from askance.tools import Narration, Objects, SceneText, TextValue, Unusual
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ class Reading:
     @property
     def digest(self) -> str | None:
         """sha256 of the picture's bytes; None where there is no picture or it cannot be read."""
-        return None if self.image is None else digest(self.image)
+        return None if self.image is None else image_digest(self.image)
 
     @property
     def outcome(self) -> Outcome:

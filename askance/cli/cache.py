@@ -15,10 +15,10 @@ from askance.cli.options import Records
 
 if TYPE_CHECKING:
     from askance.models import Config
-    from askance.replay import Record, Sound
+    from askance.replay import Record, ValidRecords
 
 
-def say_left_out(*holders: Sound) -> int:
+def say_left_out(*holders: ValidRecords) -> int:
     """Says how many damaged records each holder has left out; returns the exit code, `SOME` where there are any."""
     code = OK
     for holder in holders:
@@ -32,13 +32,13 @@ def left_out(count: int, name: str) -> str:
     """So many damaged records of a store are left out, and the way out."""
     from pathlib import Path
 
-    from askance.replay.mounts import network_at
+    from askance.replay.database import network_file_system
     from askance.terminal import printable
 
     records = f"1 damaged record of {name!r} is" if count == 1 else f"{count:,} damaged records of {name!r} are"
     take = (
         f"`askance cache merge --skip-damaged {name}` takes the others into a store on a local disk"
-        if network_at(Path(name)) is not None
+        if network_file_system(Path(name)) is not None
         else f"`askance cache prune --damaged --store {name}` takes them out"
     )
     return printable(f"{records} left out: `askance cache verify --store {name}` names them, {take}.")
@@ -60,20 +60,20 @@ def opened(path: Path | None, *, read_only: bool = True) -> Any:
 def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
     from askance.models import Config
-    from askance.replay import Sound, worth
+    from askance.replay import ValidRecords, savings
     from askance.replay import stats as count
     from askance.terminal import printable
 
     with opened(store) as records:
-        sound = Sound(records)
-        found, saved = count(sound), worth(sound, paid(Config.find()))
+        valid = ValidRecords(records)
+        found, saved = count(valid), savings(valid, paid(Config.find()))
     print(printable(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB"))
     for title in ("kinds", "models", "outcomes", "days"):
         for name, number in getattr(found, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
             print(printable(f"  {title:<10}{name or 'no date':<50}{number:>10,}{dollars}"))
     print(f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}.")
-    raise typer.Exit(say_left_out(sound))
+    raise typer.Exit(say_left_out(valid))
 
 
 def _besides(saved: Any) -> str:
@@ -94,16 +94,16 @@ def export(
     store: Records = None,
 ) -> None:
     """Write records to a cassette, a JSONL file that replays on any machine."""
-    from askance.replay import Sound, export_cassette
+    from askance.replay import ValidRecords, export_cassette
 
     with opened(store) as records:
         target: Any = sys.stdout if str(file) == "-" else file
-        sound = Sound(records, check=True)  # one damaged line, and no import takes any of the cassette
+        valid = ValidRecords(records, check=True)  # one damaged line, and no import takes any of the cassette
         count = export_cassette(
-            sound, target, kind=_kind(kind), model=model, since=since, images=_pictures(images or [])
+            valid, target, kind=_kind(kind), model=model, since=since, images=_pictures(images or [])
         )
     print(f"{many(count, 'record')} written to {file}", file=sys.stderr)
-    raise typer.Exit(say_left_out(sound))
+    raise typer.Exit(say_left_out(valid))
 
 
 def _kind(name: str | None) -> Any:
@@ -163,15 +163,15 @@ def why(
 ) -> None:
     """Say why a request was not answered from the records: the nearest other one, and the first difference."""
     from askance.errors import UsageError
-    from askance.replay import Sound, explain_difference
+    from askance.replay import ValidRecords, explain_difference
 
     if (key is None) == (not last):
         raise UsageError("Name one record.", hint="Give a key (`askance run … --json` prints them), or --last.")
     with opened(store) as records:
-        sound = Sound(records)
-        record = _newest(sound) if key is None else _record(records, key)
-        print(explain_difference(record, sound))
-    raise typer.Exit(say_left_out(sound))
+        valid = ValidRecords(records)
+        record = _newest(valid) if key is None else _record(records, key)
+        print(explain_difference(record, valid))
+    raise typer.Exit(say_left_out(valid))
 
 
 def _newest(records: Any) -> Any:
@@ -232,20 +232,20 @@ def diff(
     """Show what only one of two stores or cassettes has on record, or what they answer differently."""
     from collections import Counter
 
-    from askance.replay import Sound
+    from askance.replay import ValidRecords
     from askance.replay import diff as compare
     from askance.terminal import printable
 
     marks = {"first": "-", "second": "+", "both": "≠"}
     counts = Counter[str]()
     with _records(first) as one, _records(second) as other:
-        sound = Sound(one), Sound(other)
-        for change in compare(*sound):
+        valid = ValidRecords(one), ValidRecords(other)
+        for change in compare(*valid):
             counts[change.where] += 1
             record: Any = change.first or change.second
             print(printable(f"{marks[change.where]} {change.key[:12]}  {record.kind:<9}{record.model}"))
     print(f"{counts['first']:,} only in the first, {counts['second']:,} only in the second, {counts['both']:,} differ.")
-    raise typer.Exit(say_left_out(*sound))
+    raise typer.Exit(say_left_out(*valid))
 
 
 @app.command("merge")
@@ -296,10 +296,10 @@ def _records(path: Path) -> Any:
     from contextlib import nullcontext
 
     from askance.errors import UsageError
-    from askance.replay import MemoryStore, Store
+    from askance.replay import Cassette, Store
 
     if path.is_file():
-        return nullcontext(MemoryStore.from_cassette(path))
+        return nullcontext(Cassette(path))
     if not path.is_dir():
         raise UsageError(f"There is no store {str(path)!r}.", hint="Name the folder of a store, such as .askance.")
     return Store.open(path, read_only=True)

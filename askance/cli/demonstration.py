@@ -20,7 +20,7 @@ from askance.demo import CASSETTE, Entry, read_table
 from askance.errors import UsageError
 from askance.models import Config, Engine, get_model
 from askance.prompts import PromptLibrary
-from askance.replay import MemoryStore
+from askance.replay import Cassette
 
 _HEAD = """\
 Every answer below was written by hand and is replayed through the real chain; no model was asked.
@@ -95,8 +95,7 @@ def _sample(entry: Entry) -> str:
 
 def demo_chain(*observers: Any) -> Chain:
     """The chain over the packaged records; nothing outside the package is read, no overlay and no settings file."""
-    records = MemoryStore.from_cassette(CASSETTE, check=False)
-    engine = Engine(mode="replay", records=records, observers=list(observers))
+    engine = Engine(mode="replay", records=Cassette(CASSETTE, check=False), observers=list(observers))
     return action_reason(get_model("demo", engine=engine, config=Config()), prompts=PromptLibrary([]))
 
 

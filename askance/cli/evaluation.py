@@ -25,7 +25,7 @@ from askance.evals.plan import plan_run
 from askance.evals.predicting import Batching, Turn
 from askance.evals.tables import shown_figure
 from askance.evals.tasks import ROLES
-from askance.prompts import overlaid
+from askance.prompts import overlay_prompts
 from askance.workspace import Role
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class _Evaluating:
 def _task(asked: EvaluationOptions, definition: Definition, work: Workspace) -> Task:
     """The task with the samples that are asked for; what it takes itself is its own affair."""
     options, rest = options_of(asked, definition, work)
-    with overlaid(*work.library.overlays):
+    with overlay_prompts(*work.library.overlays):
         task = definition(**options)
     if asked.label is not None:
         task = replace(task, label=asked.label)

@@ -57,7 +57,7 @@ def grid(
     from askance.evals.catalog import find_task
     from askance.evals.grid import read_grid
     from askance.evals.gridded import GridRunner
-    from askance.prompts import overlaid
+    from askance.prompts import overlay_prompts
     from askance.terminal import printable
 
     path = _place(file)
@@ -72,13 +72,13 @@ def grid(
             asked, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config
         )
         if calls.plan:
-            with overlaid(*work.library.overlays):
+            with overlay_prompts(*work.library.overlays):
                 print(_planned(asyncio.run(runner.plan()), work.engine))
             raise typer.Exit(OK)
         telling = _Telling(work.tally, work.engine)
         chosen = convention.value if convention else "wrong"
         try:
-            with overlaid(*work.library.overlays):
+            with overlay_prompts(*work.library.overlays):
                 result = asyncio.run(runner.run(convention=chosen, seed=seed or 0, told=telling))
         except KeyboardInterrupt:
             telling.close()

@@ -16,7 +16,7 @@ from askance.evals.scoring import bounds_of, scored
 from askance.evals.solving import ChainSolver
 from askance.evals.values import Prediction
 from askance.models.factory import model_from_form
-from askance.prompts import overlaid
+from askance.prompts import overlay_prompts
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Link
@@ -204,7 +204,7 @@ def solver_of(run: Run, definition: Definition, *, engine: Engine, models: Mappi
         raise UsageError(f"The run {str(run.path)!r} has no {unknown[0]!r}.", hint=f"It has {', '.join(roles)}.")
     made = {role: models.get(role) or model_from_form(form, engine) for role, form in roles.items()}
     kept = run.path / PROMPTS
-    with overlaid(kept) if kept.is_dir() else nullcontext():
+    with overlay_prompts(kept) if kept.is_dir() else nullcontext():
         solver = definition.solved_by(made, {**run.configuration["options"], "engine": engine})
     if not isinstance(solver, ChainSolver):
         raise UsageError(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
 from askance.evals.tasks import Scoring
 from askance.evals.values import Sample, Score
+from askance.statistics import LabelCounts, LabelFigure, f1, macro, micro, precision, recall
 
 ScoreName = Literal["choice", "exact", "labels", "none"]
 SCORES: tuple[ScoreName, ...] = get_args(ScoreName)
@@ -130,40 +131,16 @@ def _labels(labels: tuple[str, ...]) -> Scoring:
     )
 
 
-Counts: TypeAlias = tuple[float, float, float]
-"""Of a label: samples that have it, that were given it, and that were given it rightly."""
-
-
-def _counts(sums: Sequence[float]) -> list[Counts]:
-    return [(sums[place], sums[place + 1], sums[place + 2]) for place in range(0, len(sums), 3)]
-
-
-def _precision(counts: Counts) -> float:
-    return counts[2] / counts[1] if counts[1] else 0.0
-
-
-def _recall(counts: Counts) -> float:
-    return counts[2] / counts[0] if counts[0] else 0.0
-
-
-def _f1(counts: Counts) -> float:
-    return 2 * counts[2] / (counts[0] + counts[1]) if counts[0] + counts[1] else 0.0
-
-
-def _macro(figure: Callable[[Counts], float], sums: Sequence[float]) -> float:
-    """The mean over labels; a label with nothing to divide by has 0."""
-    found = [figure(counts) for counts in _counts(sums)]
-    return sum(found) / len(found)
-
-
-def _micro(sums: Sequence[float]) -> float:
-    truth, said, hits = (sum(column) for column in zip(*_counts(sums), strict=True))
-    return _f1((truth, said, hits))
+def _averaged(
+    average: Callable[[LabelFigure, Sequence[LabelCounts]], float], figure: LabelFigure, sums: Sequence[float]
+) -> float:
+    counts = zip(sums[::3], sums[1::3], sums[2::3], strict=True)
+    return average(figure, [LabelCounts(both=hits, true=true, given=said) for true, said, hits in counts])
 
 
 _OF_LABELS: Mapping[str, tuple[Callable[[Sequence[float]], float], str]] = {
-    "f1": (partial(_macro, _f1), "mean of the labels' F1"),
-    "precision": (partial(_macro, _precision), "mean of the labels' precision"),
-    "recall": (partial(_macro, _recall), "mean of the labels' recall"),
-    "micro f1": (_micro, "F1 over all pairs of sample and label"),
+    "f1": (partial(_averaged, macro, f1), "mean of the labels' F1"),
+    "precision": (partial(_averaged, macro, precision), "mean of the labels' precision"),
+    "recall": (partial(_averaged, macro, recall), "mean of the labels' recall"),
+    "micro f1": (partial(_averaged, micro, f1), "F1 over all pairs of sample and label"),
 }

@@ -12,7 +12,7 @@ from askance.evals.run_folder import PROMPTS, links_of_today
 from askance.evals.solving import solved
 from askance.models import Engine, use_draw
 from askance.models.factory import model_from_form
-from askance.prompts import overlaid
+from askance.prompts import overlay_prompts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -112,7 +112,7 @@ async def rerun(run: Run, definition: Definition, *, own_prompts: bool = False) 
         UsageError: the run cannot be run again without its data.
     """
     kept = run.path / PROMPTS
-    with overlaid(kept) if own_prompts and kept.is_dir() else nullcontext():
+    with overlay_prompts(kept) if own_prompts and kept.is_dir() else nullcontext():
         solver = solver_of(run, definition)
 
     names = links_of_today(run.configuration)

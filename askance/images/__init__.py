@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from askance.images.image import Image
 from askance.images.info import SUFFIXES, ImageInfo
-from askance.images.policy import CLEAN, ORIGINAL, ImagePolicy, policy
-from askance.images.prepare import PreparedImage
-from askance.images.view import WHOLE, View
+from askance.images.prepare import CLEAN_POLICY, ORIGINAL_POLICY, ImagePolicy, PreparedImage, image_policy
+from askance.images.regions import WHOLE_IMAGE, RegionView
 
 __all__ = [
-    "CLEAN",
-    "ORIGINAL",
+    "CLEAN_POLICY",
+    "ORIGINAL_POLICY",
     "SUFFIXES",
-    "WHOLE",
+    "WHOLE_IMAGE",
     "Image",
     "ImageInfo",
     "ImagePolicy",
     "PreparedImage",
-    "View",
-    "policy",
+    "RegionView",
+    "image_policy",
 ]

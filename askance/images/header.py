@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from askance.images import gif, jpeg, pixels, png, tiff, webp
-from askance.images.info import Format, ImageInfo, Unusable
+from askance.images import strip
+from askance.images.info import MAX_PIXELS, Format, ImageInfo, Unusable
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
-_STRIPPERS: dict[Format, Callable[[bytes], bytes]] = {
-    "gif": gif.without_metadata,
-    "jpeg": jpeg.without_metadata,
-    "png": png.without_metadata,
-    "webp": webp.without_metadata,
-}
-
-# Pillow's `getexif` decodes a PNG first, believes XMP too, and warns on stderr of each odd entry; so EXIF is read here.
-_EXIF: dict[Format, Callable[[bytes], Iterator[bytes]]] = {
-    "jpeg": jpeg.exif,
-    "png": png.exif,
-    "tiff": lambda data: iter([data]),
-    "webp": webp.exif,
-}
-
 _WIDTH, _HEIGHT, _BITS = 0x100, 0x101, 0x102
+"""Tags of TIFF."""
+
+_BEGINNINGS: Mapping[Format, bytes | tuple[bytes, ...]] = {
+    "png": strip.PNG,
+    "jpeg": strip.JPEG,
+    "gif": strip.GIF,
+    "tiff": strip.TIFF,
+    "bmp": b"BM",
+}
 
 
 def read_header(data: bytes) -> ImageInfo:
@@ -36,8 +33,7 @@ def read_header(data: bytes) -> ImageInfo:
         Unusable: no picture, an unknown format, a broken header, no pixels or too many.
     """
     form = _format(data)
-    picture = pixels.opened(jpeg.head(data) if form == "jpeg" else without_metadata(data, form), form)
-    turns = (tiff.orientation(block) for block in _EXIF.get(form, lambda _: iter(()))(data))
+    picture = opened(strip.jpeg_head(data) if form == "jpeg" else strip.strip_metadata(data, form), form)
     # Pillow swaps the sides of a TIFF that it will turn.
     tags: Mapping[int, Any] = getattr(picture, "tag_v2", {})
     return ImageInfo(
@@ -45,33 +41,59 @@ def read_header(data: bytes) -> ImageInfo:
         tags.get(_WIDTH, picture.width),
         tags.get(_HEIGHT, picture.height),
         _mode(picture, form),
-        tags.get(_BITS, (1,))[0] if form == "tiff" else png.bits(data) if form == "png" else 8,
+        tags.get(_BITS, (1,))[0] if form == "tiff" else strip.png_bits(data) if form == "png" else 8,
         _frames(picture, form, data),
-        next((turn for turn in turns if turn != 1), 1),
+        strip.exif_orientation(data, form),
     )
 
 
-def without_metadata(data: bytes, form: Format) -> bytes:
-    """The same coded pixels without the metadata; a BMP or TIFF file as it is.
+_PLUGINS: dict[Format, str] = {
+    "bmp": "Bmp", "gif": "Gif", "jpeg": "Jpeg", "png": "Png", "tiff": "Tiff", "webp": "WebP",
+}  # fmt: skip
+"""How Pillow calls the reader of each format."""
+
+_MILLIONS, _SCALE = MAX_PIXELS // 1_000_000, "Scale it down first."
+
+
+@contextmanager
+def guarded() -> Generator[None]:
+    """Turns whatever Pillow raises into `Unusable`."""
+    from PIL.Image import DecompressionBombError
+
+    try:
+        yield
+    except Unusable:
+        raise
+    except DecompressionBombError as error:
+        raise Unusable(f"has more than {_MILLIONS} million pixels", _SCALE) from error
+    # Pillow's readers raise whatever their parsing runs into: OSError, SyntaxError, struct.error, KeyError, …
+    except Exception as error:
+        raise Unusable(f"cannot be decoded: {str(error) or type(error).__name__}") from error
+
+
+def opened(data: bytes, form: Format) -> ImageFile:
+    """The picture with its header read and nothing decoded.
+
+    Pillow's reader is taken directly: `Image.open` warns of large pictures on stderr before anyone can refuse them,
+    and makes another format of a JPEG file with further pictures in it.
 
     Raises:
-        Unusable: it is cut off or broken.
+        Unusable: a broken header, or too many pixels.
     """
-    return _STRIPPERS[form](data) if form in _STRIPPERS else data
+    with guarded():
+        plugin = import_module(f"PIL.{_PLUGINS[form]}ImagePlugin")
+        picture: ImageFile = getattr(plugin, f"{_PLUGINS[form]}ImageFile")(BytesIO(data))
+    width, height = picture.size
+    if width * height > MAX_PIXELS:
+        raise Unusable(f"has {width}×{height} pixels, more than {_MILLIONS} million", _SCALE)
+    return picture
 
 
 def _format(data: bytes) -> Format:
-    if data.startswith(png.MAGIC):
-        return "png"
-    if data.startswith(jpeg.MAGIC):
-        return "jpeg"
-    if data.startswith(gif.MAGICS):
-        return "gif"
-    if data.startswith(tiff.MAGICS):
-        return "tiff"
-    if data.startswith(b"BM"):
-        return "bmp"
-    if webp.is_webp(data):
+    for form, beginning in _BEGINNINGS.items():
+        if data.startswith(beginning):
+            return form
+    if strip.is_webp(data):
         return "webp"
     if not data:
         raise Unusable("is empty", "Fetch or export it again.")
@@ -88,10 +110,10 @@ def _mode(picture: ImageFile, form: Format) -> str:
 
 def _frames(picture: ImageFile, form: Format, data: bytes) -> int:
     if form == "png":
-        return png.frames(data)
+        return strip.png_frames(data)
     # To count them, Pillow reads every page of a TIFF whole, and fails at a later frame of a GIF that is broken.
     if form == "tiff":
-        return tiff.pages(data)
+        return strip.tiff_pages(data)
     if form == "gif":
-        return sum(block.kind == "frame" for block in gif.blocks(data))
+        return sum(block.kind == "frame" for block in strip.gif_blocks(data))
     return getattr(picture, "n_frames", 1)

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import binascii
+import stat
 import sys
+from base64 import b64decode
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from askance.errors import BadImage
 from askance.images import fetch, pixels
-from askance.images.files import read_data_uri, read_file
-from askance.images.header import read_header, without_metadata
+from askance.images.header import read_header
 from askance.images.info import ImageInfo, Unusable
-from askance.images.policy import CLEAN, ImagePolicy
-from askance.images.prepare import MEMO, PreparedImage, prepare
+from askance.images.prepare import CLEAN_POLICY, MEMO, ImagePolicy, PreparedImage, prepare
+from askance.images.strip import strip_metadata
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-Source: TypeAlias = "Image | Picture | Path | str | bytes | bytearray | memoryview"
+MAX_FILE = 512_000_000
+"""Most bytes of a file that is read."""
+
+ImageSource: TypeAlias = "Image | Picture | Path | str | bytes | bytearray | memoryview"
 """What a picture is loaded from."""
 
 _LONGEST_LABEL = 200
@@ -46,7 +51,7 @@ class Image:
     _info: ImageInfo | None = field(default=None, init=False)
 
     @classmethod
-    def load(cls, source: Source, *, name: str | None = None, allow_urls: bool = False) -> Image:
+    def load(cls, source: ImageSource, *, name: str | None = None, allow_urls: bool = False) -> Image:
         """A picture from whatever holds one.
 
         Args:
@@ -124,7 +129,7 @@ class Image:
             BadImage: no data URI, or one that is not well formed.
         """
         with _naming(name or _short(uri, 40)):
-            return cls.from_bytes(read_data_uri(uri), name=name)
+            return cls.from_bytes(_read_data_uri(uri), name=name)
 
     @classmethod
     def from_digest(cls, sha256: str, *, name: str | None = None) -> Image:
@@ -181,7 +186,7 @@ class Image:
         """The bytes of the file, whose digest is noted, or held against the one that is known."""
         if self.path is None:
             raise Unusable("is not at hand: only its digest is known", "Say where the pictures are.")
-        data = read_file(self.path)
+        data = _read_file(self.path)
         digest = sha256(data).hexdigest()
         if self._digest is None:
             object.__setattr__(self, "_digest", digest)
@@ -214,7 +219,7 @@ class Image:
                 object.__setattr__(self, "_info", read_header(self.data))
         return self._info or read_header(self.data)
 
-    def prepare(self, policy: ImagePolicy = CLEAN) -> PreparedImage:
+    def prepare(self, policy: ImagePolicy = CLEAN_POLICY) -> PreparedImage:
         """The picture as `policy` sends it; made once per content and policy for as long as this object is held.
 
         It may decode and encode for some milliseconds, and waits for another thread that prepares the same picture: on
@@ -226,7 +231,7 @@ class Image:
         with self._naming():
             return MEMO.get((self.sha256, policy), lambda: prepare(self.data, policy), holder=self)
 
-    def check(self, policy: ImagePolicy = CLEAN) -> None:
+    def check(self, policy: ImagePolicy = CLEAN_POLICY) -> None:
         """Raise now what `prepare` would raise.
 
         Raises:
@@ -253,7 +258,7 @@ class Image:
 
     def _decoded(self) -> Picture:
         with self._naming():
-            return pixels.decode(without_metadata(self.data, self.info.format), self.info)
+            return pixels.decode(strip_metadata(self.data, self.info.format), self.info)
 
     def _naming(self) -> AbstractContextManager[None]:
         return _naming(self._label)
@@ -302,3 +307,49 @@ def _is_pillow(source: object) -> bool:
 
 def _short(text: str, limit: int = _LONGEST_LABEL) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _read_file(path: Path) -> bytes:
+    """The bytes of a regular file.
+
+    Raises:
+        Unusable: a missing file, a folder, a device, a file that may not be read or is larger than `MAX_FILE`.
+    """
+    try:
+        status = path.stat()
+        _check_regular(status.st_mode, status.st_size)
+        with path.open("rb", buffering=0) as file:
+            return file.readall()
+    except Unusable:
+        raise
+    except FileNotFoundError as error:
+        raise Unusable("does not exist", "Mend the path.") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise Unusable(f"cannot be read: {reason}", "Mend the path or the permissions.") from error
+
+
+def _check_regular(mode: int, size: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise Unusable("is a folder", "Name a file in it.")
+    if not stat.S_ISREG(mode):
+        raise Unusable("is not a regular file", "Copy it into one first.")
+    if size > MAX_FILE:
+        raise Unusable(f"has more than {MAX_FILE // 1_000_000} MB", "Scale it down first.")
+
+
+def _read_data_uri(uri: str) -> bytes:
+    """The bytes in a `data:` URI; its media type is passed over.
+
+    Raises:
+        Unusable: no data URI, or one that is not well formed.
+    """
+    head, comma, body = uri.partition(",")
+    if not head.lower().startswith("data:") or not comma:
+        raise Unusable("is no data URI", "It reads like data:image/png;base64,iVBORw0KGgo…")
+    if not head.lower().rstrip().endswith(";base64"):
+        return unquote_to_bytes(body)
+    try:
+        return b64decode("".join(unquote(body).split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Unusable(f"is not well formed base64: {error}", "Encode it again.") from error

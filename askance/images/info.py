@@ -53,32 +53,3 @@ class ImageInfo:
     def media_type(self) -> str:
         """Such as `image/png`."""
         return MEDIA_TYPES[self.format]
-
-
-def cut(data: bytes, start: int, length: int) -> bytes:
-    """`length` bytes of `data` from `start`.
-
-    Raises:
-        Unusable: `data` ends before.
-    """
-    if start < 0 or start + length > len(data):
-        raise Unusable("is cut off", "Fetch or export it again.")
-    return data[start : start + length]
-
-
-def big(data: bytes, start: int, length: int) -> int:
-    """The unsigned number in the `length` bytes from `start`, highest byte first.
-
-    Raises:
-        Unusable: `data` ends before.
-    """
-    return int.from_bytes(cut(data, start, length), "big")
-
-
-def little(data: bytes, start: int, length: int) -> int:
-    """The unsigned number in the `length` bytes from `start`, lowest byte first.
-
-    Raises:
-        Unusable: `data` ends before.
-    """
-    return int.from_bytes(cut(data, start, length), "little")

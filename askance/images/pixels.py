@@ -1,15 +1,14 @@
-"""Everything that decodes and encodes: the one module here that needs Pillow, loaded at the first picture."""
+"""Decoding, scaling and encoding by Pillow, which is loaded at the first picture."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from importlib import import_module
+import zlib
 from io import BytesIO
 from typing import TYPE_CHECKING, Literal
 
-from askance.images import jpeg, png
-from askance.images.info import MAX_PIXELS, Format, ImageInfo, Unusable
+from askance.images.header import guarded, opened
+from askance.images.info import Format, ImageInfo, Unusable
+from askance.images.strip import PNG, check_scans
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -24,47 +23,6 @@ QUALITY = 90
 _SHRINK = 0.75
 
 
-_PLUGINS: dict[Format, str] = {
-    "bmp": "Bmp", "gif": "Gif", "jpeg": "Jpeg", "png": "Png", "tiff": "Tiff", "webp": "WebP",
-}  # fmt: skip
-"""How Pillow calls the reader of each format."""
-
-_MILLIONS, _SCALE = MAX_PIXELS // 1_000_000, "Scale it down first."
-
-
-@contextmanager
-def _guarded() -> Generator[None]:
-    from PIL.Image import DecompressionBombError
-
-    try:
-        yield
-    except Unusable:
-        raise
-    except DecompressionBombError as error:
-        raise Unusable(f"has more than {_MILLIONS} million pixels", _SCALE) from error
-    # Pillow's readers raise whatever their parsing runs into: OSError, SyntaxError, struct.error, KeyError, …
-    except Exception as error:
-        raise Unusable(f"cannot be decoded: {str(error) or type(error).__name__}") from error
-
-
-def opened(data: bytes, form: Format) -> ImageFile:
-    """The picture with its header read and nothing decoded.
-
-    Pillow's reader is taken directly: `Image.open` warns of large pictures on stderr before anyone can refuse them,
-    and makes another format of a JPEG file with further pictures in it.
-
-    Raises:
-        Unusable: a broken header, or too many pixels.
-    """
-    with _guarded():
-        plugin = import_module(f"PIL.{_PLUGINS[form]}ImagePlugin")
-        picture: ImageFile = getattr(plugin, f"{_PLUGINS[form]}ImageFile")(BytesIO(data))
-    width, height = picture.size
-    if width * height > MAX_PIXELS:
-        raise Unusable(f"has {width}×{height} pixels, more than {_MILLIONS} million", _SCALE)
-    return picture
-
-
 def verify(data: bytes, form: Format) -> None:
     """Decode once, at the lowest resolution that the format offers.
 
@@ -72,7 +30,7 @@ def verify(data: bytes, form: Format) -> None:
         Unusable: the picture is cut off or broken.
     """
     picture = _decodable(data, form)
-    with _guarded():
+    with guarded():
         if form == "jpeg":
             picture.draft(picture.mode, (1, 1))
         picture.load()
@@ -85,7 +43,7 @@ def decode(data: bytes, info: ImageInfo) -> Picture:
         Unusable: the picture is cut off or broken.
     """
     picture = _decodable(data, info.format)
-    with _guarded():
+    with guarded():
         picture.load()
         # Pillow turns a TIFF upright while it loads it.
         return plain(picture if info.format == "tiff" else _upright(picture, info.orientation))
@@ -94,7 +52,7 @@ def decode(data: bytes, info: ImageInfo) -> Picture:
 def _decodable(data: bytes, form: Format) -> ImageFile:
     picture = opened(data, form)
     if form == "jpeg":
-        jpeg.check_scans(data, picture.width * picture.height)
+        check_scans(data, picture.width * picture.height)
     return picture
 
 
@@ -155,6 +113,27 @@ def opaque(picture: Picture) -> Picture:
     return on_white
 
 
+def on_white(picture: Picture) -> Picture:
+    """The picture as `RGB`, what is transparent on white."""
+    return opaque(picture).convert("RGB")
+
+
+BARS = (123, 117, 104)
+"""What is beside a padded picture: the mean colour that CLIP's pictures are brought to zero by."""
+
+
+def squared(picture: Picture) -> Picture:
+    """The picture in the middle of a square, with bars beside it: whoever cuts out the middle sees all of it."""
+    from PIL import Image
+
+    side = max(picture.size)
+    if picture.size == (side, side):
+        return picture
+    found = Image.new("RGB", (side, side), BARS)
+    found.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2))
+    return found
+
+
 def scaled(picture: Picture, longest: int) -> Picture:
     """The picture with no side longer than `longest` pixels; a smaller one stays as it is."""
     from PIL.Image import Resampling
@@ -203,8 +182,46 @@ def uncompressed_png(picture: Picture) -> bytes:
     Raises:
         Unusable: the picture has no pixels, or cannot be loaded.
     """
-    with _guarded():
+    with guarded():
         if not (picture.width and picture.height):
             raise Unusable(f"has no pixels ({picture.width}×{picture.height})")
         flat = plain(picture)
-        return png.write(flat.size, flat.mode, flat.tobytes(), profile=flat.info.get("icc_profile"))
+        return _png_file(flat.size, flat.mode, flat.tobytes(), profile=flat.info.get("icc_profile"))
+
+
+_COLOURS = {"L": 0, "RGB": 2, "RGBA": 6}
+"""Numbers of the colour types in a PNG header."""
+
+
+def _png_file(size: tuple[int, int], mode: str, pixels: bytes, *, profile: bytes | None = None) -> bytes:
+    """A PNG file of uncompressed 8-bit pixels.
+
+    Its bytes depend on the arguments alone and on no version of a compressor, so that its digest can name them.
+
+    Args:
+        size: Width and height in pixels.
+        mode: `L`, `RGB` or `RGBA`.
+        pixels: `width × height × channels` bytes, row by row.
+        profile: A colour profile.
+    """
+    width, height = size
+    stride = width * len(mode)
+    rows = b"".join(b"\0" + pixels[at : at + stride] for at in range(0, stride * height, stride))
+    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, _COLOURS[mode], 0, 0, 0])
+    colours = _chunk(b"iCCP", b"icc\0\0" + _stored(profile)) if profile else b""
+    return PNG + _chunk(b"IHDR", head) + colours + _chunk(b"IDAT", _stored(rows)) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, payload: bytes) -> bytes:
+    body = kind + payload
+    return len(payload).to_bytes(4, "big") + body + zlib.crc32(body).to_bytes(4, "big")
+
+
+def _stored(data: bytes, block: int = 0xFFFF) -> bytes:
+    """`data` as a zlib stream of uncompressed blocks."""
+    parts = [b"\x78\x01"]
+    for at in range(0, len(data), block):
+        piece = data[at : at + block]
+        size = len(piece).to_bytes(2, "little")
+        parts += [bytes([at + block >= len(data)]), size, bytes(byte ^ 0xFF for byte in size), piece]
+    return b"".join([*parts, zlib.adler32(data).to_bytes(4, "big")])

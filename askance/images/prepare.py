@@ -1,23 +1,97 @@
-"""From the bytes of a file to the bytes that are sent, once per picture and policy."""
+"""How a picture is prepared before it is sent: by a named, versioned policy that enters the request's key."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from collections import OrderedDict, deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from hashlib import sha256
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import Any, TypeAlias
 from weakref import ref
 
-from askance.images import pixels, png
-from askance.images.header import read_header, without_metadata
+from askance.errors import UsageError
+from askance.images import pixels
+from askance.images.header import read_header
 from askance.images.info import MEDIA_TYPES, ImageInfo, Unusable
+from askance.images.strip import is_uncompressed_png, strip_metadata
 
-if TYPE_CHECKING:
-    from askance.images.policy import ImagePolicy
+FORMATS: tuple[str, ...] = ("gif", "jpeg", "png", "webp")
+"""Formats that endpoints take; any other is re-encoded."""
+
+_NAMES = ("clean", "original")
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePolicy:
+    """A way to prepare pictures; everything in it can change what is sent.
+
+    `dataclasses.replace(CLEAN_POLICY, max_side=1024)` makes one with other limits.
+
+    Raises:
+        UsageError: an unknown name, an unknown format, or a limit below 1.
+    """
+
+    name: str
+    """`clean` takes the metadata out and re-encodes where it must, `original` sends the file as it is."""
+    version: int = 1
+    """Rises when the same name begins to send other bytes."""
+    max_side: int = 4096
+    """Longest side in pixels; a larger picture is scaled down."""
+    max_bytes: int = 10_000_000
+    """Largest file in bytes; a larger one is re-encoded."""
+    formats: tuple[str, ...] = FORMATS
+    """Formats that are sent without re-encoding, out of `FORMATS`; what is re-encoded becomes JPEG or PNG."""
+
+    def __post_init__(self) -> None:
+        if self.name not in _NAMES:
+            raise UsageError(f"No image policy is called {self.name!r}.", hint=f"Known ones: {', '.join(_NAMES)}.")
+        if unknown := sorted(set(self.formats) - set(FORMATS)):
+            raise UsageError(
+                f"No picture is sent as {unknown[0]!r}.", hint=f"Formats that can be: {', '.join(FORMATS)}."
+            )
+        if self.max_side < 1 or self.max_bytes < 1:
+            raise UsageError("The limits of an image policy are 1 or more.", hint="Mend `max_side` or `max_bytes`.")
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The settings that are not at their default, as JSON values."""
+        return {
+            name: list(value) if name == "formats" else value
+            for name, default in _DEFAULTS.items()
+            if (value := getattr(self, name)) != default
+        }
+
+    def canonical(self) -> dict[str, Any]:
+        """Name, version and the settings that are not at their default, as JSON values."""
+        return {"name": self.name, "version": self.version, **self.params}
+
+
+_DEFAULTS: Mapping[str, Any] = {setting.name: setting.default for setting in fields(ImagePolicy)[2:]}
+
+CLEAN_POLICY = ImagePolicy("clean")
+"""The original pixels without the metadata, if upright, within limits and of a format that endpoints take.
+
+Any other is turned upright, scaled down and re-encoded: as JPEG, or as PNG where it has transparency or a palette.
+"""
+
+ORIGINAL_POLICY = ImagePolicy("original")
+"""The file as it is, metadata included; only its header is checked."""
+
+POLICIES: Mapping[str, ImagePolicy] = MappingProxyType({"clean": CLEAN_POLICY, "original": ORIGINAL_POLICY})
+
+
+def image_policy(name: str) -> ImagePolicy:
+    """The policy of that name, with its limits at their defaults.
+
+    Raises:
+        UsageError: no policy has this name.
+    """
+    return POLICIES[name] if name in POLICIES else ImagePolicy(name)
+
 
 _Key: TypeAlias = "tuple[str, ImagePolicy]"
 
@@ -56,7 +130,7 @@ def prepare(data: bytes, policy: ImagePolicy) -> PreparedImage:
     info = read_header(data)
     if policy.name == "original":
         return _prepared(data, info.media_type, (info.width, info.height))
-    stripped = without_metadata(data, info.format)
+    stripped = strip_metadata(data, info.format)
     if _must_encode(stripped, info, policy):
         return _encoded(stripped, info, policy)
     pixels.verify(stripped, info.format)
@@ -78,14 +152,14 @@ def _must_encode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> bool:
         or info.bits > 8
         # An animated PNG has become a still one with its metadata.
         or (info.frames > 1 and info.format != "png")
-        or (info.format == "png" and png.is_uncompressed(stripped))
+        or (info.format == "png" and is_uncompressed_png(stripped))
     )
 
 
 def _encoded(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> PreparedImage:
     picture = pixels.scaled(pixels.decode(stripped, info), policy.max_side)
     few_colours = info.mode in {"1", "P"} or picture.mode == "RGBA"
-    lossless = few_colours or (info.format == "png" and png.is_uncompressed(stripped))
+    lossless = few_colours or (info.format == "png" and is_uncompressed_png(stripped))
     data, picture, form = pixels.encode_within(picture, "png" if lossless else "jpeg", max_bytes=policy.max_bytes)
     return _prepared(data, MEDIA_TYPES[form], picture.size)
 

@@ -29,7 +29,7 @@ from typing import Any, cast, get_args
 
 from askance.chat import Detail, ModelId, Sampling
 from askance.errors import ConfigError
-from askance.images import ImagePolicy, policy
+from askance.images import ImagePolicy, image_policy
 from askance.models.backend import load
 from askance.models.settings import DTYPES, OUTPUT_MODES, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
 from askance.models.spec import SETTLED, Spec, checked_endpoint, nearest
@@ -460,7 +460,7 @@ def changed(settings: ModelSettings, table: Mapping[str, Any]) -> ModelSettings:
         changes["price"] = price if isinstance(price, Price) else Price(**price)
     if "image_policy" in table:
         wanted = table["image_policy"]
-        changes["image_policy"] = wanted if isinstance(wanted, ImagePolicy) else policy(wanted)
+        changes["image_policy"] = wanted if isinstance(wanted, ImagePolicy) else image_policy(wanted)
     extra = {**settings.extra, **table.get("extra", {})}
     if "effort" in table:
         extra["reasoning_effort"] = table["effort"]

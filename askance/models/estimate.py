@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.chat import ChatRequest, Detail, ImagePart, ModelId, Usage, canonical_json
 from askance.models.prices import longest_answer
-from askance.replay import sound
 
 if TYPE_CHECKING:
     from askance.replay import Record, Records
@@ -344,7 +343,7 @@ def token_statistics(records: Records, models: Iterable[ModelId]) -> Mapping[Cal
     """By model and name of the schema asked for: what answers on record took."""
     known = {canonical_json(model.canonical()): model for model in models}
     found: defaultdict[CallKind, TokenStatistics] = defaultdict(TokenStatistics)
-    for record in islice(sound(records), LOOKED_AT):
+    for record in islice(records.readable(), LOOKED_AT):
         model = known.get(canonical_json(record.request.get("model"))) if record.kind == "chat" else None
         name = _name(record.request)
         usage: Mapping[str, Any] = record.response.get("usage") or {}

@@ -33,7 +33,7 @@ from askance import replay
 from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, BadRecord, DamagedRecord
 from askance.replay import DAMAGED_HINT, Mode, Record
-from askance.replay.records import plain_object
+from askance.replay.record import plain_object
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject

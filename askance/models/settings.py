@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from askance.chat import Detail, ModelId, Sampling, Usage
-from askance.images import CLEAN, ImagePolicy
+from askance.images import CLEAN_POLICY, ImagePolicy
 
 if TYPE_CHECKING:
     from askance.trust import Consent
@@ -152,7 +152,7 @@ class ModelSettings:
     sampling: Sampling = field(default_factory=Sampling)
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Fields that enter the body as they are."""
-    image_policy: ImagePolicy = CLEAN
+    image_policy: ImagePolicy = CLEAN_POLICY
     detail: Detail = "auto"
 
     stored: bool = True

@@ -16,11 +16,10 @@ from typing_extensions import override
 from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import BadImage, CallError, ReplayMiss
 from askance.models import get_model, run_sync
-from askance.nodes.listening import listened
 from askance.nodes.reply import json_object, spoken
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
-from askance.nodes.telling import shown, told, traced_chat
+from askance.nodes.tracing import trace_value, traced_chat, traced_config, traced_run
 from askance.prompts import Form, Prompt, PromptLibrary, harmless
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, Outcome
     from askance.images import Image
     from askance.models import Model, ModelLike, OutputMode
-    from askance.prompts.prompt import Turn
+    from askance.prompts.prompt import PromptTurn
 
     Chat = Callable[[ChatRequest, bool], Awaitable[ChatResponse]]
 
@@ -73,7 +72,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self.prompt_name = prompt or self.prompt
         self.name = name or self.prompt_name
         self._prompts: dict[Form, Prompt] = {}
-        self._messages: dict[int, tuple[Turn, Message]] = {}
+        self._messages: dict[int, tuple[PromptTurn, Message]] = {}
         self._form: ResponseFormat | None = None
         self._model_name = str(self.model.id)
         self._rung: OutputMode | None = None
@@ -140,7 +139,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """
         if config is None:
             return await self._ask(given, self._chat)
-        return await self._listened_ask(given, config)
+        return await self._traced_ask(given, config)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Out:  # noqa: A002
         """The value for one input.
@@ -148,7 +147,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         Raises:
             CallError: of the class that stands for the outcome, where there is no answer.
         """
-        return (await self.ask(input, listened(config, self.model.mode))).unwrap()
+        return (await self.ask(input, traced_config(config, self.model.mode))).unwrap()
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Out:  # noqa: A002
         """As `ainvoke`, from anywhere: scripts, threads, notebooks."""
@@ -171,7 +170,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             messages.append(message)
         return self.model.request(messages, response=self._response_format(subject, rung), max_tokens=self.max_tokens)
 
-    def _message(self, place: int, turn: Turn) -> Message:
+    def _message(self, place: int, turn: PromptTurn) -> Message:
         """A turn as a message; one that is the same from prompt to prompt is the same object, which is written once."""
         turn_before, message = self._messages.get(place, (None, None))
         if message is None or turn is not turn_before:
@@ -203,7 +202,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     def _chat(self, request: ChatRequest, again: bool) -> Awaitable[ChatResponse]:  # noqa: FBT001
         return self.model.generate(request, again=again)
 
-    async def _listened_ask(self, given: Any, config: RunnableConfig) -> Result[Out]:
+    async def _traced_ask(self, given: Any, config: RunnableConfig) -> Result[Out]:
         async def work(models: AsyncCallbackManager) -> Result[Out]:
             async def chat(request: ChatRequest, again: bool) -> ChatResponse:  # noqa: FBT001
                 return await traced_chat(
@@ -212,7 +211,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
             return await self._ask(given, chat)
 
-        return await told(self.get_name(), config, seen={"input": shown(given)}, work=work)
+        return await traced_run(self.get_name(), config, inputs={"input": trace_value(given)}, work=work)
 
     async def _ask(self, given: Any, chat: Chat) -> Result[Out]:
         calls: list[Call] = []
@@ -289,9 +288,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
         form = "text" if self._rung == "paper" else "json"
         turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=error)
-        told = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
+        complaint = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
         answer = Message("assistant", (TextPart(harmless(reply)),))
-        return replace(request, messages=(*request.messages, answer, *told))
+        return replace(request, messages=(*request.messages, answer, *complaint))
 
 
 def _any_replayed(calls: Sequence[Call]) -> bool:

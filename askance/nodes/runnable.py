@@ -15,7 +15,7 @@ from askance.models.langchain.tracing import tracing_asked
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
-__all__ = ["Bare", "Runnable", "leave_langchain_out", "somebody_may_listen"]
+__all__ = ["Bare", "Runnable", "leave_langchain_out", "may_be_traced"]
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -45,8 +45,8 @@ def leave_langchain_out() -> bool:
     return _left_out
 
 
-def somebody_may_listen() -> bool:
-    """Whether nodes are LangChain's Runnables, to whose runs handlers may listen unseen."""
+def may_be_traced() -> bool:
+    """Whether handlers may listen to the runs of nodes: they may where nodes are LangChain's Runnables."""
     return not _left_out
 
 

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from askance.prompts.fencing import fence, harmless, oneline
-from askance.prompts.files import FORMS, Form, TurnRole
-from askance.prompts.frontmatter import Input, InputKind, Value
-from askance.prompts.library import PromptLibrary, overlaid
-from askance.prompts.problems import Problem
-from askance.prompts.prompt import Prompt, Turn
+from askance.prompts.frontmatter import Input, InputKind, InputValue
+from askance.prompts.library import PromptLibrary, overlay_prompts
+from askance.prompts.prompt import Prompt, PromptTurn
+from askance.prompts.prompt_file import FORMS, Form, PromptProblem, TurnRole
 
 __all__ = [
     "FORMS",
     "Form",
     "Input",
     "InputKind",
-    "Problem",
+    "InputValue",
     "Prompt",
     "PromptLibrary",
-    "Turn",
+    "PromptProblem",
+    "PromptTurn",
     "TurnRole",
-    "Value",
     "fence",
     "harmless",
     "oneline",
-    "overlaid",
+    "overlay_prompts",
 ]

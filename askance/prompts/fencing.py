@@ -69,14 +69,14 @@ def fence(text: str, label: str) -> str:
     """
     if not LABEL.fullmatch(label):
         raise PromptError(f"A fence cannot be labelled {label!r}.", hint="Use lower-case words, at most 40 characters.")
-    text = harmless(visible(text))
+    text = harmless(replace_unseen(text))
     mark = marker(text)
     return f"<<{label} {mark}\n{text}\n{mark}>>"
 
 
 def oneline(text: str) -> str:
     """`text` with every run of white space folded to one blank and unseen characters replaced."""
-    return text if _on_one_line(text) else " ".join(visible(text).split())
+    return text if _on_one_line(text) else " ".join(replace_unseen(text).split())
 
 
 def numbered(texts: Sequence[str]) -> str:
@@ -100,7 +100,7 @@ def _printable(text: str) -> bool:
     return text.isprintable() and _PRINTABLE_UNSEEN.search(text) is None
 
 
-def visible(text: str) -> str:
+def replace_unseen(text: str) -> str:
     """`text` with newlines as line ends and characters that cannot be seen replaced by U+FFFD."""
     return text if _printable(text.replace("\n", "")) else _UNSEEN.sub("\ufffd", _LINE_ENDS.sub("\n", text))
 

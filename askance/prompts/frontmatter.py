@@ -10,13 +10,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from askance.prompts.problems import Problem
+from askance.prompts.prompt_file import PromptProblem
 
 if TYPE_CHECKING:
     import yaml
 
 InputKind = Literal["text", "list", "number", "flag"]
-Value: TypeAlias = str | int | bool | Sequence[str]
+InputValue: TypeAlias = str | int | bool | Sequence[str]
 
 SCHEMA: Final = Path(__file__).with_name("front_matter.schema.json")
 """The JSON Schema of the front matter."""
@@ -38,9 +38,9 @@ class Input:
     """Whether it may be left out; the template then sees something that is false."""
     untrusted: bool | None = None
     """Whether it may carry text that was read off an image; None where the file does not say."""
-    default: Value | None = None
+    default: InputValue | None = None
     """The value where none is given."""
-    example: Value | None = None
+    example: InputValue | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class FrontMatter:
     inputs: Mapping[str, Input]
 
 
-def read_front_matter(text: str, *, path: Path, validate: bool) -> tuple[FrontMatter | None, list[Problem]]:
+def read_front_matter(text: str, *, path: Path, validate: bool) -> tuple[FrontMatter | None, list[PromptProblem]]:
     """The front matter in `text`, or what is wrong with it.
 
     Args:
@@ -66,14 +66,14 @@ def read_front_matter(text: str, *, path: Path, validate: bool) -> tuple[FrontMa
     import yaml
 
     try:
-        problems = [Problem(path, line, message) for line, message in _violations(text)] if validate else []
+        problems = [PromptProblem(path, line, message) for line, message in _violations(text)] if validate else []
         return (None, problems) if problems else (_front_matter(_load(text)), [])
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + FIRST_LINE if mark else FIRST_LINE
-        return None, [Problem(path, line, f"the front matter is not YAML: {error.problem or error.context}.")]
+        return None, [PromptProblem(path, line, f"the front matter is not YAML: {error.problem or error.context}.")]
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        return None, [Problem(path, FIRST_LINE, f"the front matter is not YAML: {error}.".replace("\n", " "))]
+        return None, [PromptProblem(path, FIRST_LINE, f"the front matter is not YAML: {error}.".replace("\n", " "))]
 
 
 def line_of(text: str, keys: Sequence[str | int]) -> int:
@@ -116,7 +116,7 @@ def _input(name: str, entry: Mapping[str, Any]) -> Input:
     )
 
 
-def _frozen(value: Any) -> Value | None:
+def _frozen(value: Any) -> InputValue | None:
     return tuple(cast("list[str]", value)) if isinstance(value, list) else value
 
 

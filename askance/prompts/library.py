@@ -10,28 +10,22 @@ So any file of the user's that can serve wins over every variant of the package'
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from askance.errors import PromptError
-from askance.prompts.checking import check_folders
-from askance.prompts.files import FORMS, SUFFIX, FileName, Form
-from askance.prompts.reading import (
-    LIBRARY,
-    Edition,
-    overlay_prompt,
-    packaged_files,
-    packaged_prompt,
-    prompt_files,
-)
+from askance.prompts.frontmatter import line_of
+from askance.prompts.prompt import Prompt, read_prompt
+from askance.prompts.prompt_file import FORMS, SUFFIX, FileName, Form, PromptProblem
 
-if TYPE_CHECKING:
-    from askance.prompts.problems import Problem
-    from askance.prompts.prompt import Prompt
+PACKAGED: Final = Path(__file__).with_name("files")
+"""The package's own prompt files."""
 
 OVERLAY: Final = Path("prompts")
 """The overlay folder where none is named, if it exists."""
@@ -42,11 +36,11 @@ _overlays: ContextVar[tuple[Path, ...] | None] = ContextVar("overlays", default=
 
 
 @contextmanager
-def overlaid(*folders: Path | str) -> Generator[None]:
+def overlay_prompts(*folders: Path | str) -> Generator[None]:
     """Within it whatever looks up a prompt and is given no library of its own has these overlay folders.
 
     ```python
-    with overlaid("my-prompts"):
+    with overlay_prompts("my-prompts"):
         chain = action_reason("openai:gpt-4o")
     ```
     """
@@ -61,7 +55,7 @@ class PromptLibrary:
     """The package's prompts under the user's own.
 
     Args:
-        overlays: Folders with the user's files, the first wins; None is what `overlaid` says, and outside of it
+        overlays: Folders with the user's files, the first wins; None is what `overlay_prompts` says, and outside of it
             `./prompts` if there is such a folder.
 
     Raises:
@@ -92,10 +86,10 @@ class PromptLibrary:
             here = prompt_files(folder)
             for file in (*names, f"{name}{SUFFIX}"):
                 if file in here:
-                    return overlay_prompt(Edition.of(folder / file))
+                    return _overlay_prompt(_OverlayFile.of(folder / file))
         for file in names:
             if file in packaged_files():
-                return packaged_prompt(LIBRARY / file)
+                return packaged_prompt(PACKAGED / file)
         raise self._unknown(name, form)
 
     def names(self) -> tuple[str, ...]:
@@ -121,7 +115,7 @@ class PromptLibrary:
                         seen.add(prompt.path)
                         yield prompt
 
-    def check(self) -> list[Problem]:
+    def check(self) -> list[PromptProblem]:
         """Everything that is wrong with any file, the package's and the user's, sorted by file and line."""
         return check_folders(self.overlays)
 
@@ -172,3 +166,172 @@ class PromptLibrary:
             )
         near = get_close_matches(name, names, n=3, cutoff=0.6) or names
         return PromptError(f"There is no prompt {name!r}.", hint=f"Nearest: {', '.join(near)}.")
+
+
+def prompt_files(folder: Path) -> list[str]:
+    """Names of the prompt files in `folder`, sorted."""
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(SUFFIX))
+    except OSError as error:
+        raise PromptError(
+            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Name another."
+        ) from None
+
+
+@cache
+def packaged_files() -> frozenset[str]:
+    """Names of the package's own prompt files."""
+    return frozenset(prompt_files(PACKAGED))
+
+
+def untrusted_inputs(name: str) -> frozenset[str]:
+    """Inputs of the package's prompt `name` that may carry text from an image."""
+    files = [file for file in packaged_files() if file.startswith(f"{name}.")]
+    prompts = [packaged_prompt(PACKAGED / file) for file in files]
+    return frozenset(entry.name for prompt in prompts for entry in prompt.declared.values() if entry.untrusted)
+
+
+@cache
+def packaged_prompt(path: Path) -> Prompt:
+    """The prompt in a file of the package, read once."""
+    prompt, problems = read_prompt(path, overlay=False, validate=False)
+    if prompt is None or problems:
+        raise _unusable(path, problems, overlay=False)
+    return prompt
+
+
+@dataclass(frozen=True, slots=True)
+class _OverlayFile:
+    """A user's file as it stands now."""
+
+    path: Path
+    stamp: tuple[int, ...]
+    """Times, size and place on the disk: another when the file was changed."""
+    untrusted: frozenset[str]
+    """Inputs that are untrusted wherever the file does not say otherwise."""
+
+    @classmethod
+    def of(cls, path: Path) -> _OverlayFile:
+        """The file at `path`.
+
+        Raises:
+            PromptError: the file cannot be looked at.
+        """
+        try:
+            stat = path.stat()
+        except OSError as error:
+            problem = PromptProblem(path, 1, f"the file cannot be read: {error.strerror}.")
+            raise _unusable(path, [problem], overlay=True) from None
+        stamp = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+        return cls(path, stamp, untrusted_inputs(path.name.split(".")[0]))
+
+
+@lru_cache(maxsize=256)
+def _overlay_prompt(file: _OverlayFile) -> Prompt:
+    """The prompt in a user's file, read again when the file has changed."""
+    prompt, problems = read_prompt(file.path, overlay=True, untrusted=file.untrusted)
+    if prompt is None or problems:
+        raise _unusable(file.path, problems, overlay=True)
+    return prompt
+
+
+def _unusable(path: Path, problems: Iterable[PromptProblem], *, overlay: bool) -> PromptError:
+    """The error that names every problem of one file, and the way out."""
+    faults = "; ".join(f"line {problem.line}: {problem.message.removesuffix('.')}" for problem in sorted(problems))
+    mend = "Mend it (`askance prompts check` names all that is wrong in all files)"
+    way_out = f"{mend}, or remove it: the package's own prompt is then used." if overlay else "Install askance again."
+    return PromptError(f"Prompt file {str(path)!r} cannot be used: {faults}.", hint=way_out)
+
+
+_NAMES = "NAME.prompt, NAME.FORM.prompt or NAME.FORM.FAMILY.prompt"
+
+
+def check_folders(overlays: Sequence[Path]) -> list[PromptProblem]:
+    """Everything that is wrong with any file of the package and of `overlays`, sorted by file and line."""
+    folders = [(folder, True) for folder in overlays] + [(PACKAGED, False)]
+    found: list[PromptProblem] = []
+    for folder, overlay in folders:
+        for path in sorted(folder.iterdir()):
+            found.extend(_check_file(path, overlay=overlay))
+    return sorted(found)
+
+
+def _check_file(path: Path, *, overlay: bool) -> Iterator[PromptProblem]:
+    if not path.name.endswith(SUFFIX):
+        if f"{SUFFIX}." in path.name:
+            yield PromptProblem(path, 1, f"this is not read: the name does not end in `{SUFFIX}`.", "note")
+        return
+    name = FileName.parse(path.name)
+    if name is None or (name.form is None and not overlay):
+        yield PromptProblem(path, 1, f"the name of a prompt file is {_NAMES}, FORM json or text.")
+        return
+    prompt, problems = read_prompt(path, overlay=overlay, untrusted=untrusted_inputs(name.name) if overlay else ())
+    yield from problems
+    if overlay:
+        yield from _stranger(path, name)
+    if prompt is not None and not problems:
+        yield from _other_inputs(prompt)
+        yield from _example(prompt)
+
+
+def _stranger(path: Path, name: FileName) -> Iterator[PromptProblem]:
+    """A user's file that no prompt of the package goes by: misspelt, or new."""
+    known = {file.split(".")[0] for file in packaged_files()}
+    if name.name in known:
+        return
+    near = get_close_matches(name.name, known, n=1, cutoff=0.7)
+    if near:
+        yield PromptProblem(
+            path, 1, f"the package has no prompt {name.name!r}, so this overrides nothing; nearest is {near[0]!r}."
+        )
+    else:
+        yield PromptProblem(path, 1, f"the package has no prompt {name.name!r}: this is a prompt of your own.", "note")
+
+
+def _other_inputs(prompt: Prompt) -> Iterator[PromptProblem]:
+    """Inputs that differ from those of the package's prompt of that name: whoever renders it gives it the package's."""
+    base = _base(prompt)
+    if base is None:
+        return
+    line = line_of(prompt.front_matter, ["inputs"])
+    for name, entry in base.declared.items():
+        own = prompt.declared.get(name)
+        if own is None:
+            message = f"`{name}` is not declared, and {base.path.name} has it; where it is not used, make it optional."
+            yield PromptProblem(prompt.path, line, message)
+        elif own.kind != entry.kind:
+            where = line_of(prompt.front_matter, ["inputs", name])
+            yield PromptProblem(
+                prompt.path, where, f"`{name}` is declared as {own.kind}, and {base.path.name} has it as {entry.kind}."
+            )
+        elif entry.optional and not own.optional:
+            where = line_of(prompt.front_matter, ["inputs", name])
+            yield PromptProblem(prompt.path, where, f"`{name}` must be given, and {base.path.name} has it as optional.")
+    for name in prompt.inputs:
+        if name not in base.declared:
+            where = line_of(prompt.front_matter, ["inputs", name])
+            yield PromptProblem(prompt.path, where, f"`{name}` must be given, and {base.path.name} has no such input.")
+
+
+def _base(prompt: Prompt) -> Prompt | None:
+    """The package's prompt that the inputs of `prompt` are measured by."""
+    for form in ("json", "text"):
+        file = f"{prompt.name}.{form}{SUFFIX}"
+        if file in packaged_files() and PACKAGED / file != prompt.path:
+            return packaged_prompt(PACKAGED / file)
+    return None
+
+
+def _example(prompt: Prompt) -> Iterator[PromptProblem]:
+    """Whether the prompt renders with its own examples, and with the least that it must be given."""
+    examples = prompt.examples
+    if any(name not in examples for name in prompt.inputs):
+        return
+    for values in (examples, {name: examples[name] for name in prompt.inputs}):
+        try:
+            prompt.render(**values)
+        except PromptError as error:
+            yield PromptProblem(
+                prompt.path, line_of(prompt.front_matter, ["inputs"]), f"with its examples: {error.message}"
+            )
+            return

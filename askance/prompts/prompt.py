@@ -1,23 +1,25 @@
-"""A prompt: what one file asks, ready to be rendered."""
+"""A prompt: what one file asks, read from the file and ready to be rendered."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import PromptError
-from askance.prompts.frontmatter import line_of
-from askance.prompts.templates import Budget, Items
+from askance.prompts.frontmatter import FrontMatter, Input, line_of, read_front_matter
+from askance.prompts.prompt_file import FileName, PromptFile, PromptProblem, read_text, take_apart
+from askance.prompts.template import CountedList, RenderLimits, Template
 
 if TYPE_CHECKING:
-    from askance.prompts.files import Form, TurnRole
-    from askance.prompts.frontmatter import Input, InputKind, Value
-    from askance.prompts.templates import Template
+    from askance.prompts.frontmatter import InputKind, InputValue
+    from askance.prompts.prompt_file import Form, TurnRole
 
 _KINDS: Mapping[InputKind, str] = {
     "text": "a text",
@@ -28,7 +30,7 @@ _KINDS: Mapping[InputKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PromptTurn:
     """One turn of a rendered prompt."""
 
     role: TurnRole
@@ -73,11 +75,11 @@ class Prompt:
         return tuple(name for name, declared in self.declared.items() if declared.optional)
 
     @property
-    def examples(self) -> dict[str, Value]:
+    def examples(self) -> dict[str, InputValue]:
         """A value to try the prompt with for each input that has one."""
         return {name: declared.example for name, declared in self.declared.items() if declared.example is not None}
 
-    def render(self, /, **values: Value | None) -> tuple[Turn, ...]:
+    def render(self, /, **values: InputValue | None) -> tuple[PromptTurn, ...]:
         """The turns with `values` in them; None stands for a value that is not given.
 
         Raises:
@@ -95,20 +97,21 @@ class Prompt:
             return self._constant
         return self._render(self._defaults | given)
 
-    def _render(self, given: Mapping[str, Value]) -> tuple[Turn, ...]:
-        budget = Budget(f"Prompt {self.name!r}", spent=self._fixed_length)
+    def _render(self, given: Mapping[str, InputValue]) -> tuple[PromptTurn, ...]:
+        budget = RenderLimits(f"Prompt {self.name!r}", spent=self._fixed_length)
         values: dict[str, object] = {
-            name: Items(value, budget) if isinstance(value, (list, tuple)) else value for name, value in given.items()
+            name: CountedList(value, budget) if isinstance(value, (list, tuple)) else value
+            for name, value in given.items()
         }
         turns = zip(self._fixed, self.templates, strict=True)
-        return tuple([turn or Turn(template.role, template.render(values, budget)) for turn, template in turns])
+        return tuple([turn or PromptTurn(template.role, template.render(values, budget)) for turn, template in turns])
 
     @cached_property
-    def _fixed(self) -> tuple[Turn | None, ...]:
+    def _fixed(self) -> tuple[PromptTurn | None, ...]:
         """The turns in which nothing changes, in their places; the same objects in every rendering."""
-        budget = Budget(f"Prompt {self.name!r}")
+        budget = RenderLimits(f"Prompt {self.name!r}")
         return tuple(
-            Turn(template.role, template.render({}, budget)) if template.constant else None
+            PromptTurn(template.role, template.render({}, budget)) if template.constant else None
             for template in self.templates
         )
 
@@ -117,12 +120,12 @@ class Prompt:
         return sum(len(turn.text) for turn in self._fixed if turn is not None)
 
     @cached_property
-    def _constant(self) -> tuple[Turn, ...] | None:
+    def _constant(self) -> tuple[PromptTurn, ...] | None:
         turns = tuple(turn for turn in self._fixed if turn is not None)
         return turns if len(turns) == len(self.templates) else None
 
     @cached_property
-    def _defaults(self) -> dict[str, Value]:
+    def _defaults(self) -> dict[str, InputValue]:
         return {name: declared.default for name, declared in self.declared.items() if declared.default is not None}
 
     @cached_property
@@ -137,7 +140,7 @@ class Prompt:
     def _needed(self) -> frozenset[str]:
         return frozenset(self.inputs)
 
-    def _takes(self, given: Mapping[str, Value]) -> bool:
+    def _takes(self, given: Mapping[str, InputValue]) -> bool:
         """Whether `given` is what the prompt takes, so that there is nothing to complain about."""
         for name, value in given.items():
             declared = self.declared.get(name)
@@ -145,13 +148,13 @@ class Prompt:
                 return False
         return self._needed <= given.keys()
 
-    def _complaints(self, given: Mapping[str, Value]) -> list[str]:
+    def _complaints(self, given: Mapping[str, InputValue]) -> list[str]:
         missing = [
             f"`{name}` is missing (used on line {self._uses[name]})" for name in self.inputs if name not in given
         ]
         unused = [self._unused(name) for name in given if name not in self.declared]
         wrong = [
-            f"`{name}` takes {_KINDS[declared.kind]}, not {_short(given[name])}"
+            f"`{name}` takes {_KINDS[declared.kind]}, not {_shown(given[name])}"
             for name, declared in self.declared.items()
             if name in given and not _is_a(declared.kind, given[name])
         ]
@@ -162,7 +165,7 @@ class Prompt:
         line = line_of(self.front_matter, ["inputs"])
         return f"`{name}` is not used (inputs are declared on line {line}{f'; nearest is `{near[0]}`' if near else ''})"
 
-    def read_values(self, texts: Mapping[str, str]) -> dict[str, Value]:
+    def read_values(self, texts: Mapping[str, str]) -> dict[str, InputValue]:
         """Values as `render` takes them from what a person typed.
 
         A number in digits, a flag as `true` or `false`, a list as JSON or one item a line; unknown names stay as they
@@ -171,14 +174,14 @@ class Prompt:
         Raises:
             PromptError: all texts that cannot be read.
         """
-        values: dict[str, Value] = {}
+        values: dict[str, InputValue] = {}
         wrong: list[str] = []
         for name, text in texts.items():
             kind = self.declared[name].kind if name in self.declared else "text"
             try:
-                values[name] = _read(kind, text)
+                values[name] = _value(kind, text)
             except ValueError:
-                wrong.append(f"`{name}` takes {_KINDS[kind]}, not {_short(text)}")
+                wrong.append(f"`{name}` takes {_KINDS[kind]}, not {_shown(text)}")
         if wrong:
             raise PromptError(
                 f"Prompt {self.name!r} cannot be rendered: {'; '.join(wrong)}.",
@@ -201,7 +204,7 @@ def _is_a(kind: InputKind, value: object) -> bool:
             )
 
 
-def _read(kind: InputKind, text: str) -> Value:
+def _value(kind: InputKind, text: str) -> InputValue:
     match kind:
         case "text":
             return text
@@ -216,6 +219,85 @@ def _read(kind: InputKind, text: str) -> Value:
             return tuple(str(item) for item in read)
 
 
-def _short(value: object) -> str:
+def _shown(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 60 else shown[:57] + "…"
+
+
+def read_prompt(
+    path: Path,
+    *,
+    overlay: bool,
+    validate: bool = True,
+    untrusted: Collection[str] = (),
+) -> tuple[Prompt | None, list[PromptProblem]]:
+    """The prompt in `path`, and everything that is wrong with the file.
+
+    Args:
+        path: A file whose name is one of a prompt file.
+        overlay: Whether it is a user's.
+        validate: Check the front matter against its schema and compile the templates now.
+        untrusted: Inputs that are untrusted wherever the file does not say otherwise.
+    """
+    text, problems = read_text(path)
+    if problems:
+        return None, problems
+    file, problems = take_apart(text, path=path)
+    if file is None:
+        return None, problems
+    head, found = read_front_matter(file.front_matter, path=path, validate=validate)
+    problems += found
+    if head is None:
+        return None, problems
+    head = replace(head, inputs=_inherit(head.inputs, untrusted))
+    templates = tuple(Template(block, path=path, inputs=head.inputs) for block in file.blocks)
+    problems += [problem for template in templates for problem in template.problems]
+    problems += _misnamed(head, file, path=path)
+    if not problems:
+        problems += _idle(head, file, path=path, templates=templates)
+    if validate and not problems:
+        problems += [problem for template in templates for problem in template.compile()]
+    named = FileName.parse(path.name) or FileName(head.name)
+    prompt = Prompt(
+        name=head.name,
+        form=named.form,
+        family=named.family,
+        summary=head.summary,
+        output=head.output,
+        images=head.images,
+        source=head.source,
+        path=path,
+        overlay=overlay,
+        digest=sha256(text.encode("utf-8")).hexdigest(),
+        declared=head.inputs,
+        templates=templates,
+        front_matter=file.front_matter,
+    )
+    return prompt, problems
+
+
+def _inherit(inputs: Mapping[str, Input], untrusted: Collection[str]) -> Mapping[str, Input]:
+    return MappingProxyType(
+        {
+            name: replace(entry, untrusted=True) if entry.untrusted is None and name in untrusted else entry
+            for name, entry in inputs.items()
+        }
+    )
+
+
+def _misnamed(head: FrontMatter, file: PromptFile, *, path: Path) -> list[PromptProblem]:
+    name = path.name.split(".")[0]
+    if head.name == name:
+        return []
+    line = line_of(file.front_matter, ["name"])
+    return [PromptProblem(path, line, f"`name` is {head.name!r}, and the file's name says {name!r}.")]
+
+
+def _idle(head: FrontMatter, file: PromptFile, *, path: Path, templates: tuple[Template, ...]) -> list[PromptProblem]:
+    """Inputs that must be given and are then not used."""
+    used = {name for template in templates for name in template.uses}
+    return [
+        PromptProblem(path, line_of(file.front_matter, ["inputs", name]), f"`{name}` must be given and is not used.")
+        for name, entry in head.inputs.items()
+        if name not in used and not entry.optional
+    ]

@@ -9,60 +9,64 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from askance.replay.location import STORE_VARIABLE, find_store
-from askance.replay.records import KINDS, Mode, Record, RecordKind, Records
-from askance.replay.store import DAMAGED_HINT, Store, sound
+from askance.replay.record import DAMAGED_HINT, KINDS, MemoryStore, Mode, Record, RecordKind, Records
+from askance.replay.store import STORE_VARIABLE, Store, find_store
 
 if TYPE_CHECKING:
-    from askance.replay.cassette import ImportCounts, export_cassette, import_cassette
+    from askance.replay.cassette import (
+        MAX_LINE,
+        Cassette,
+        RecordedPicture,
+        export_cassette,
+        import_cassette,
+        read_cassette,
+        read_pictures,
+    )
+    from askance.replay.explain import RequestDifference, differences, explain_difference, explain_miss
     from askance.replay.leases import Leases, StoreLeases
-    from askance.replay.lines import Picture
-    from askance.replay.memory import MemoryStore
-    from askance.replay.miss import Difference, differences, explain_difference, explain_miss
-    from askance.replay.reading import MAX_LINE, Cassette, read_cassette, read_pictures
-    from askance.replay.selection import Stats, select, stats
-    from askance.replay.soundness import Sound
-    from askance.replay.upkeep import Change, Pruned, Worth, diff, merge, prune, worth
-    from askance.replay.verifying import Problem, verify
+    from askance.replay.maintain import (
+        ImportCounts,
+        PruneCounts,
+        RecordDifference,
+        RecordProblem,
+        Savings,
+        Stats,
+        ValidRecords,
+        diff,
+        merge,
+        prune,
+        savings,
+        select,
+        stats,
+        verify,
+    )
 
 _HOMES = {
     "cassette": (
-        "ImportCounts",
-        "export_cassette",
-        "import_cassette",
-    ),
-    "leases": ("Leases", "StoreLeases"),
-    "lines": ("Picture",),
-    "memory": ("MemoryStore",),
-    "miss": (
-        "Difference",
-        "differences",
-        "explain_difference",
-        "explain_miss",
-    ),
-    "reading": (
         "MAX_LINE",
         "Cassette",
+        "RecordedPicture",
+        "export_cassette",
+        "import_cassette",
         "read_cassette",
         "read_pictures",
     ),
-    "selection": (
+    "explain": ("RequestDifference", "differences", "explain_difference", "explain_miss"),
+    "leases": ("Leases", "StoreLeases"),
+    "maintain": (
+        "ImportCounts",
+        "PruneCounts",
+        "RecordDifference",
+        "RecordProblem",
+        "Savings",
         "Stats",
-        "select",
-        "stats",
-    ),
-    "soundness": ("Sound",),
-    "upkeep": (
-        "Change",
-        "Pruned",
-        "Worth",
+        "ValidRecords",
         "diff",
         "merge",
         "prune",
-        "worth",
-    ),
-    "verifying": (
-        "Problem",
+        "savings",
+        "select",
+        "stats",
         "verify",
     ),
 }
@@ -74,23 +78,23 @@ __all__ = [
     "MAX_LINE",
     "STORE_VARIABLE",
     "Cassette",
-    "Change",
-    "Difference",
     "ImportCounts",
     "Leases",
     "MemoryStore",
     "Mode",
-    "Picture",
-    "Problem",
-    "Pruned",
+    "PruneCounts",
     "Record",
+    "RecordDifference",
     "RecordKind",
+    "RecordProblem",
+    "RecordedPicture",
     "Records",
-    "Sound",
+    "RequestDifference",
+    "Savings",
     "Stats",
     "Store",
     "StoreLeases",
-    "Worth",
+    "ValidRecords",
     "diff",
     "differences",
     "explain_difference",
@@ -102,11 +106,10 @@ __all__ = [
     "prune",
     "read_cassette",
     "read_pictures",
+    "savings",
     "select",
-    "sound",
     "stats",
     "verify",
-    "worth",
 ]
 
 

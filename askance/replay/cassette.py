@@ -7,38 +7,134 @@ equal records make equal files; a record holds no path and no secret, because a 
 from __future__ import annotations
 
 import os
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 from askance.chat import JsonObject, canonical_json
-from askance.errors import DamagedRecord, StoreError
+from askance.documents import UnreadableDocument, parse_json
+from askance.errors import CassetteError, StoreError
 from askance.images import Image
-from askance.replay.reading import check_cassette, read_cassette
-from askance.replay.records import Record, RecordKind, Records
-from askance.replay.selection import select
+from askance.replay.maintain import ImportCounts, select, take_in
+from askance.replay.record import MAX_DIGITS, Record, RecordKind, Records, check_key, check_schema, plain_object
 from askance.terminal import printable_json
 
+MAX_LINE = 64 * 2**20
+"""Longest line that is read, in bytes."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportCounts:
-    """What an import did."""
+MAX_VALUES = 1_000_000
+"""Values on a line: a few bytes of text can make a hundred of memory."""
 
-    new: int = 0
-    same: int = 0
-    """Records whose answer the store had already."""
-    conflicting: tuple[str, ...] = ()
-    """Keys for which the store had another answer."""
-    replaced: bool = False
-    """Whether the cassette's answer took the place of the store's where they conflict."""
-    mended: int = 0
-    """Damaged records of the store whose place was taken."""
-    damaged: int = 0
-    """Records that were left out because they are damaged; an import leaves none out."""
+
+@dataclass(frozen=True, slots=True)
+class RecordedPicture:
+    """The source bytes of a picture that records speak of by their digest."""
+
+    sha256: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+class Cassette(Records):
+    """The records of a cassette, to be read only; each is read when it is looked at.
+
+    The file is gone through once, when the first record is asked for; what is held of it is where its lines begin.
+
+    Args:
+        path: of the file.
+        check: False believes the file: for one that this machine wrote.
+    """
+
+    def __init__(self, path: Path | str, *, check: bool = True) -> None:
+        self._path = Path(path)
+        self._check = check
+
+    def __repr__(self) -> str:
+        return f"Cassette({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """The file."""
+        return str(self._path)
+
+    def get(self, key: str, /) -> Record | None:
+        """The record with this key, or None.
+
+        Raises:
+            CassetteError: a line of the file is no record; the message names the line.
+            StoreError: the file cannot be read, or was changed since it was gone through.
+        """
+        place = self._places.get(key)
+        if place is None:
+            return None
+        with _readable(self._path) as file:
+            file.seek(place)
+            line = file.readline(MAX_LINE)
+        form = None
+        with suppress(StoreError):
+            form = _form(line, first=place == 0, check=False)
+        if form is None or form.get("key") != key:
+            raise StoreError(
+                f"The cassette {self.name!r} was changed while it was read.", hint="The same command reads it anew."
+            )
+        return Record.from_canonical(form)
+
+    def keys(self) -> Iterator[str]:
+        """The keys, in their order."""
+        return iter(sorted(self._places))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
+        """The records of one kind, in the file's order."""
+        return (record for key in self._places if (record := self.get(key)) is not None and record.kind == kind)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """By key, the byte at which the record's line begins."""
+        entries = _entries(self._path, check=self._check)
+        return {entry.key: place for place, entry in entries if isinstance(entry, Record)}
+
+
+def read_cassette(path: Path | str, *, check: bool = True) -> Iterator[Record]:
+    """The records of a cassette, in the file's order, each key once.
+
+    `check=False` believes the file: for one that ships with the package.
+
+    Raises:
+        CassetteError: a line is no record, or contradicts an earlier one; the message names the line.
+        StoreError: the file cannot be read.
+    """
+    return (entry for _, entry in _entries(Path(path), check=check) if isinstance(entry, Record))
+
+
+def read_pictures(path: Path | str) -> Iterator[RecordedPicture]:
+    """The pictures whose bytes a cassette carries; everything in the file is checked, their digests too.
+
+    Raises:
+        CassetteError: a line is no record and no picture; the message names the line.
+        StoreError: the file cannot be read.
+    """
+    return (entry for _, entry in _entries(Path(path), check=True) if isinstance(entry, RecordedPicture))
+
+
+def check_cassette(path: Path | str) -> None:
+    """Read everything and keep nothing.
+
+    Raises:
+        CassetteError: a line is no record and no picture; the message names the line.
+        StoreError: the file cannot be read.
+    """
+    for _ in _entries(Path(path), check=True):
+        pass
 
 
 def export_cassette(
@@ -84,28 +180,123 @@ def import_cassette(path: Path | str, store: Records, *, overwrite: bool = False
     return take_in(read_cassette(path, check=False), store, overwrite=overwrite)
 
 
-def take_in(records: Iterable[Record], store: Records, *, overwrite: bool) -> ImportCounts:
-    """Put checked `records` into `store`; where both answer, the store's answer stays unless `overwrite`.
+def _parse_line(text: str, *, check: bool = True) -> JsonObject:
+    """The JSON object on a line.
 
-    What is damaged in `store` answers nothing, and a record with the same key takes its place.
+    Raises:
+        StoreError: no JSON object; or, with `check`, a name given twice, a number that JSON has not or that is too
+            large, nesting without end.
     """
-    new, same, mended, conflicting = 0, 0, 0, list[str]()
-    for record in records:
-        try:
-            kept = store.get(record.key)
-        except DamagedRecord:
-            mended += 1
-            store.put(record)
-            continue
-        if kept is None:
-            new += 1
-        elif kept.response == record.response:
-            same += 1
-        else:
-            conflicting.append(record.key)
-        if kept is None or (overwrite and kept.response != record.response):
-            store.put(record)
-    return ImportCounts(new=new, same=same, mended=mended, conflicting=tuple(conflicting), replaced=overwrite)
+    if check and sum(map(text.count, ",[{")) > MAX_VALUES:
+        msg = f"it holds more than {MAX_VALUES} values"
+        raise StoreError(msg)
+    try:
+        form: object = parse_json(text, finite=check, unique=check, most_digits=MAX_DIGITS)
+    except UnreadableDocument as error:
+        raise StoreError(f"it {error}") from error
+    if not isinstance(form, dict):
+        msg = "it is no JSON object"
+        raise StoreError(msg)
+    return plain_object(cast("JsonObject", form)) if check else cast("JsonObject", form)
+
+
+def _picture(form: Mapping[str, Any]) -> RecordedPicture:
+    """The picture on a line that has passed the schema.
+
+    Raises:
+        StoreError: the bytes are not those of the digest.
+    """
+    image = form["image"]
+    try:
+        data = b64decode(image["base64"], validate=True)
+    except (Base64Error, ValueError) as error:
+        msg = f"the bytes of picture {image['sha256'][:12]!r} are no base64"
+        raise StoreError(msg) from error
+    if sha256(data).hexdigest() != image["sha256"]:
+        msg = f"the bytes of picture {image['sha256'][:12]!r} have another digest"
+        raise StoreError(msg)
+    return RecordedPicture(image["sha256"], image["media_type"], data)
+
+
+def _entries(path: Path, *, check: bool) -> Iterator[tuple[int, Record | RecordedPicture]]:
+    """What stands on each line, with the byte at which the line begins; a record that stands there twice comes once."""
+    seen: dict[str, tuple[int, bytes]] = {}
+    for number, (place, line) in enumerate(_lines(path), 1):
+        with _at(path, number):
+            form = _form(line, first=place == 0, check=check)
+            entry = None if form is None else _entry(form, seen, number, check=check)
+        if entry is not None:
+            yield place, entry
+
+
+def _entry(
+    form: JsonObject, seen: dict[str, tuple[int, bytes]], number: int, *, check: bool
+) -> Record | RecordedPicture | None:
+    """What stands on a line; None for a record that an earlier line holds, and for a picture that nobody checks."""
+    if "image" in form:
+        return _picture(form) if check else None
+    record, answer = Record.from_canonical(form), b""
+    if check:
+        check_key(record)
+        answer = sha256(canonical_json(record.response).encode("utf-8", "surrogatepass")).digest()
+    first, other = seen.setdefault(record.key, (number, answer))
+    if other != answer:
+        msg = f"it answers the same request as line {first}, but differently"
+        raise StoreError(msg, hint="Take one of the two lines out.")
+    return record if first == number else None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file, each with the byte at which it begins."""
+    place = 0
+    with _readable(path) as file:
+        while line := file.readline(MAX_LINE + 1):
+            yield place, line
+            place += len(line)
+
+
+@contextmanager
+def _readable(path: Path) -> Generator[BinaryIO]:
+    """The file, open.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        msg = f"The cassette {str(path)!r} cannot be read: {error.strerror or error}."
+        raise StoreError(
+            msg, hint="Name a file that `askance cache export` wrote, or one in a run's folder."
+        ) from error
+
+
+def _form(line: bytes, *, first: bool, check: bool) -> JsonObject | None:
+    if len(line) > MAX_LINE:
+        msg = f"it is longer than {MAX_LINE} bytes"
+        raise StoreError(msg)
+    try:
+        text = line.decode("utf-8-sig" if first else "utf-8").strip()
+    except UnicodeDecodeError as error:
+        msg = f"it is no UTF-8 text at byte {error.start + 1}"
+        raise StoreError(msg) from error
+    if not text:
+        return None
+    form = _parse_line(text, check=check)
+    if check:
+        check_schema(form)
+    return form
+
+
+@contextmanager
+def _at(path: Path, number: int) -> Generator[None]:
+    """Says the file and the line of whatever is wrong with it."""
+    try:
+        yield
+    except StoreError as error:
+        msg = f"{str(path)!r}, line {number}: {error.message.rstrip('.')}."
+        raise CassetteError(msg, hint=error.hint or "Mend the line, or take it out.") from error
 
 
 def _write(records: Iterator[Record], file: TextIO, images: Mapping[str, bytes], *, shown: Callable[[str], str]) -> int:

@@ -24,7 +24,7 @@ from threading import Event, Lock, Thread
 from typing import Protocol, TypeVar
 
 from askance.process_lock import ProcessLock, has_ended
-from askance.replay.disk import make_folder
+from askance.replay.database import make_folder
 from askance.terminal import printable
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Reading the store's file, without changing it and without diskcache."""
+"""Reading the store's file without changing it, and without diskcache, which writes when it opens a file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from pathlib import Path
 from threading import Lock
 
 from askance.errors import StoreError
-from askance.replay.disk import BUSY_SECONDS, DATABASE, MAX_VALUE, check_file, may_write, refuse_link
-from askance.replay.mounts import network_at
+from askance.replay.database import (
+    BUSY_SECONDS,
+    DATABASE,
+    MAX_VALUE,
+    check_file,
+    may_write,
+    network_file_system,
+    refuse_link,
+)
 
-Row = tuple[object, ...]
+StoreRow = tuple[object, ...]
 
 
-class Reader:
+class StoreReader:
     """One connection for all threads of a process; a file that does not exist is an empty one."""
 
     def __init__(self, folder: Path) -> None:
@@ -24,7 +31,7 @@ class Reader:
         self._process = os.getpid()
         self._inherited: list[sqlite3.Connection] = []
 
-    def one(self, query: str, values: Row = ()) -> Row | None:
+    def one(self, query: str, values: StoreRow = ()) -> StoreRow | None:
         """The first row, or None.
 
         Raises:
@@ -37,7 +44,7 @@ class Reader:
             except (sqlite3.Error, OSError) as error:
                 raise self._trouble(error) from error
 
-    def all(self, query: str, values: Row = ()) -> list[Row]:
+    def all(self, query: str, values: StoreRow = ()) -> list[StoreRow]:
         """All rows.
 
         Raises:
@@ -88,7 +95,7 @@ class Reader:
         """Read and write, so that what SQLite lays beside the file goes again; where that may not be, read only."""
         journal = file.with_name(f"{file.name}-wal")
         pending = journal.exists() and journal.stat().st_size > 0
-        if network_at(file.parent) is not None:
+        if network_file_system(file.parent) is not None:
             if pending:
                 msg = f"The record store {str(file.parent)!r} is on a network file system and was not closed."
                 raise StoreError(msg, hint="Close it where it is written, or copy the folder to a local disk.")

@@ -17,33 +17,32 @@ from typing import TYPE_CHECKING, cast
 from askance.amounts import many
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import DamagedRecord, StoreError
-from askance.replay.disk import (
+from askance.replay.database import (
     DATABASE,
     MAX_VALUE,
-    Writer,
+    StoreWriter,
     fold_journal,
     give_back_room,
     may_write,
     open_writer,
+    refuse_network,
     text_of,
 )
 from askance.replay.leases import StoreLeases
-from askance.replay.location import find_store, store_from
-from askance.replay.mounts import refuse_network
-from askance.replay.reader import Reader, Row
-from askance.replay.records import MAX_DIGITS, Record, RecordKind, Records, check_key, response_in
-from askance.trust import warn_world_writable
+from askance.replay.reader import StoreReader, StoreRow
+from askance.replay.record import DAMAGED_HINT, MAX_DIGITS, Record, RecordKind, Records, check_key, response_in
+from askance.trust import check_owner, warn_world_writable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
 
+STORE_VARIABLE = "ASKANCE_STORE"
+STORE_FOLDER = ".askance"
+PROJECT_MARKS = (".git", "pyproject.toml", "askance.toml")
+"""What a project's root folder holds, any one of them."""
+
 _ROOM = 4096
 """Bytes that the other columns of a row may take."""
-
-DAMAGED_HINT = (
-    "`askance cache verify` finds all such records; `askance cache prune --damaged` takes them out, and they are asked "
-    "anew."
-)
 
 _OURS = "raw = 1 AND typeof(key) = 'text'"
 _ROW = "SELECT key, mode, filename, value, rowid FROM Cache"
@@ -56,7 +55,7 @@ _COUNT = f"SELECT count(*) FROM Cache WHERE {_OURS}"
 _STRANGE = f"SELECT count(*) FROM Cache WHERE NOT ({_OURS})"
 
 
-class Store:
+class Store(Records):
     """Records on disk, safe with several threads and processes.
 
     A store that does not exist is empty; folder and file are made by the first `put`. Use one of the constructors
@@ -64,10 +63,10 @@ class Store:
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self.folder = folder
+        self._folder = folder
         self._read_only = read_only
-        self._reader = Reader(folder)
-        self._writer: Writer | None = None
+        self._reader = StoreReader(folder)
+        self._writer: StoreWriter | None = None
         self._opening = Lock()
 
     @classmethod
@@ -109,7 +108,12 @@ class Store:
     @property
     def name(self) -> str:
         """The folder."""
-        return str(self.folder)
+        return str(self._folder)
+
+    @property
+    def folder(self) -> Path:
+        """The folder, in which leases and batches are kept beside the records."""
+        return self._folder
 
     @property
     def writable(self) -> bool:
@@ -152,14 +156,6 @@ class Store:
             record = self.get(key)
             found = None if record is None else record.response
         return found
-
-    def put(self, record: Record, /) -> None:
-        """Keep the record; one with the same key is replaced. It is on disk, whole, when this returns.
-
-        Raises:
-            StoreError: the store cannot be written, or the key is not that of the request.
-        """
-        self.put_all((record,))
 
     def put_all(self, records: Iterable[Record], /) -> None:
         """Keep all of the records or none; they are on disk, whole, when this returns.
@@ -216,6 +212,25 @@ class Store:
         """
         return map(_record, self._rows(kind))
 
+    def readable(self, kind: RecordKind | None = None, /, *, damaged: set[str] | None = None) -> Iterator[Record]:
+        """The records, or those of one kind, without those that are damaged: for what only compares and counts.
+
+        Args:
+            kind: None is every kind.
+            damaged: the keys of what is left out are added to it.
+
+        Raises:
+            StoreError: the store cannot be read at all.
+        """
+        for row in self._rows(kind):
+            try:
+                record = _record(row)
+            except DamagedRecord:
+                if damaged is not None:
+                    damaged.add(cast("str", row[0]))
+                continue
+            yield record
+
     def __len__(self) -> int:
         row = self._reader.one(_COUNT)
         return 0 if row is None else cast("int", row[0])
@@ -247,7 +262,7 @@ class Store:
             writer.close()
             fold_journal(self.folder)
 
-    def _rows(self, kind: RecordKind | None) -> Iterator[Row]:
+    def _rows(self, kind: RecordKind | None) -> Iterator[StoreRow]:
         """The rows in the order of their keys, those of one kind the first kept first."""
         if kind is None:
             last: object = ""
@@ -260,21 +275,12 @@ class Store:
                 yield from page
                 last = page[-1][-1]
 
-    def _sound(self, kind: RecordKind | None, damaged: set[str]) -> Iterator[Record]:
-        for row in self._rows(kind):
-            try:
-                record = _record(row)
-            except DamagedRecord:
-                damaged.add(cast("str", row[0]))
-                continue
-            yield record
-
     def _refuse_to_change(self) -> None:
         if self._read_only:
             msg = f"The record store {self.name!r} is open for reading only."
             raise StoreError(msg, hint="Open it for writing, or replay what it holds.")
 
-    def _open_writer(self) -> Writer:
+    def _open_writer(self) -> StoreWriter:
         with self._opening:
             if self._writer is None:
                 self._writer = open_writer(self.folder)
@@ -285,20 +291,34 @@ class Store:
         return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
 
 
-def sound(records: Records, kind: RecordKind | None = None, *, damaged: set[str] | None = None) -> Iterator[Record]:
-    """The records, or those of one kind, without rows that are damaged: for what only compares and counts.
+def find_store(path: Path | str | None = None) -> Path:
+    """The folder of the store, which need not exist yet: `path`, else what `ASKANCE_STORE` says, else found from here.
 
-    Args:
-        records: a store, or another holder.
-        kind: None is every kind.
-        damaged: the keys of what is left out are added to it.
+    From here means: the nearest `.askance/` upwards, else `.askance/` in the project's root folder, else here.
 
     Raises:
-        StoreError: the store cannot be read at all.
+        StoreError: what is found from here is another user's.
     """
-    if isinstance(records, Store):
-        return records._sound(kind, set() if damaged is None else damaged)  # pyright: ignore[reportPrivateUsage]
-    return iter(records) if kind is None else records.of_kind(kind)
+    if path is not None:
+        return Path(path).expanduser().absolute()
+    if named := os.environ.get(STORE_VARIABLE):
+        return Path(named).expanduser().absolute()
+    found = store_from(Path.cwd())
+    for place in (found, found / DATABASE):
+        check_owner(place, "The record store", kind=StoreError)
+    return found
+
+
+def store_from(start: Path) -> Path:
+    """The store that belongs to the folder `start`, whatever the environment says."""
+    folders = (start.absolute(), *start.absolute().parents)
+    home = _first(folder for folder in folders if (folder / STORE_FOLDER).is_dir())
+    root = _first(folder for folder in folders if any((folder / mark).exists() for mark in PROJECT_MARKS))
+    return (home or root or folders[0]) / STORE_FOLDER
+
+
+def _first(folders: Iterable[Path]) -> Path | None:
+    return next(iter(folders), None)
 
 
 def _text(record: Record) -> str:
@@ -315,7 +335,7 @@ def _text(record: Record) -> str:
     return text
 
 
-def _record(row: Row) -> Record:
+def _record(row: StoreRow) -> Record:
     """The record in a row; what the row says about itself is not believed.
 
     Raises:

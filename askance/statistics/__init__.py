@@ -14,24 +14,40 @@ from askance.statistics.agreement import (
     pairwise_agreement,
 )
 from askance.statistics.classification import (
-    Areas,
-    Classification,
-    LabelFigures,
-    areas,
-    classify,
-    macro_areas,
+    LabelCounts,
+    LabelFigure,
+    average_precision,
+    f1,
+    macro,
+    micro,
+    precision,
+    recall,
+    roc_area,
 )
-from askance.statistics.comparing import compare_paired, compare_statistics, compare_totals
-from askance.statistics.comparison import Comparison, Verdict, holm_adjusted
+from askance.statistics.comparison import (
+    Comparison,
+    Verdict,
+    compare_paired,
+    compare_statistics,
+    compare_totals,
+    holm_adjusted,
+)
 from askance.statistics.correction import (
-    Judged,
+    ClusteredScores,
     clustered_rogan_gladen,
     prediction_powered_mean,
     rogan_gladen,
     rogan_gladen_estimate,
 )
-from askance.statistics.label_figures import area_intervals, classification_intervals, compare_classifications
-from askance.statistics.means import clustered_standard_error, mean_estimate
+from askance.statistics.estimate import Estimate, Interval
+from askance.statistics.intervals import (
+    Confusion,
+    clustered_standard_error,
+    confusion,
+    mean_estimate,
+    share_estimate,
+    wilson,
+)
 from askance.statistics.paired import (
     holm,
     mcnemar_exact,
@@ -40,51 +56,45 @@ from askance.statistics.paired import (
     smallest_detectable_difference,
     swap_test,
 )
-from askance.statistics.proportions import Confusion, confusion, share_estimate, wilson
-from askance.statistics.ranking import average_precision, roc_auc
-from askance.statistics.resampling import bootstrap_mean, cluster_bootstrap
-from askance.statistics.totals import bootstrap_totals
-from askance.statistics.values import Estimate, Interval
+from askance.statistics.resampling import bootstrap_mean, bootstrap_totals, cluster_bootstrap
 
 __all__ = [
     "Agreement",
-    "Areas",
-    "Classification",
+    "ClusteredScores",
     "Comparison",
     "Confusion",
     "Estimate",
     "Interval",
-    "Judged",
-    "LabelFigures",
+    "LabelCounts",
+    "LabelFigure",
     "Resampling",
     "Verdict",
-    "area_intervals",
-    "areas",
     "average_precision",
     "bootstrap_mean",
     "bootstrap_totals",
-    "classification_intervals",
-    "classify",
     "cluster_bootstrap",
     "clustered_rogan_gladen",
     "clustered_standard_error",
     "cohen_kappa",
-    "compare_classifications",
     "compare_paired",
     "compare_statistics",
     "compare_totals",
     "confusion",
+    "f1",
     "gwet_ac1",
     "holm",
     "holm_adjusted",
     "krippendorff_alpha",
-    "macro_areas",
+    "macro",
     "mcnemar_exact",
     "mean_estimate",
+    "micro",
     "paired_cluster_bootstrap",
     "pairwise_agreement",
+    "precision",
     "prediction_powered_mean",
-    "roc_auc",
+    "recall",
+    "roc_area",
     "rogan_gladen",
     "rogan_gladen_estimate",
     "share_estimate",

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from askance.errors import UsageError
+from askance.statistics.estimate import DRAWS, Interval
 from askance.statistics.resampling import cluster_bootstrap
-from askance.statistics.values import DRAWS, Interval
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from askance.statistics.clusters import Key
+    from askance.statistics.clusters import ClusterKey
 
 Label = Hashable
 Votes = Sequence[Sequence[Label | None]]
@@ -47,7 +47,7 @@ class Resampling:
     """How the interval of an agreement is drawn."""
 
     seed: int
-    clusters: Sequence[Key] | None = None
+    clusters: Sequence[ClusterKey] | None = None
     """What each item belongs to; without, each item is drawn alone."""
     draws: int = DRAWS
 

@@ -1,158 +1,81 @@
-"""Figures of answers that give each sample any number of labels.
+"""Figures of answers that give each sample any number of labels, from counts of each label.
+
+Answers are labels without degrees, so a curve has one bend: the area under the ROC curve is the mean of recall and
+specificity, and average precision is recall · precision + (1 − recall) · share of samples with the label.
 
 Where a figure would divide by nothing it follows scikit-learn with `zero_division=0`:
 
 | figure | where | value |
 |---|---|---|
-| precision | a label that was never predicted | 0 |
+| precision | a label that was never given | 0 |
 | recall | a label that no sample has | 0 |
-| F1 | a label that is neither predicted nor there | 0 |
-| macro | over all labels given, those that never occur too | mean of the above |
+| F1 | a label that is neither given nor there | 0 |
 | average precision | a label that no sample has | 0 |
-| AUC-ROC | a label that no sample or every sample has | none; left out of the macro mean |
-| every figure | no samples | none |
+| ROC area | a label that no sample or every sample has | NaN; left out of the macro mean |
+| macro | over all labels, those that never occur too | mean of the above |
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from askance.errors import UsageError
-from askance.statistics.ranking import average_precision, roc_auc
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelFigures:
-    """Precision, recall and F1 of one label, or an average over labels."""
+class LabelCounts(NamedTuple):
+    """How many samples have a label, were given it, or both."""
 
-    precision: float
-    recall: float
-    f1: float
-    support: int
-    """Samples that have the label; for an average, samples times their labels."""
-    predicted: int
-    """Samples that were given it."""
+    both: float
+    true: float
+    given: float
+    samples: float = math.nan
+    """All samples; the areas need it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Classification:
-    """Figures of a set of multi-label answers."""
-
-    n: int
-    labels: Mapping[str, LabelFigures]
-    macro: LabelFigures | None
-    """Mean over labels, each counting the same; as its F1, the mean of the labels' F1."""
-    micro: LabelFigures | None
-    """Over all pairs of sample and label."""
-    subset_accuracy: float | None
-    """Share of samples with exactly the labels that they have."""
+LabelFigure: TypeAlias = Callable[[LabelCounts], float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Areas:
-    """Areas under the curves of one label, or their mean over labels."""
-
-    roc: float | None
-    precision_recall: float | None
-    """As average precision: the sum of precision times the gain in recall, without interpolation."""
+def precision(counts: LabelCounts) -> float:
+    """Of the samples that were given the label, the share that has it."""
+    return _ratio(counts.both, counts.given)
 
 
-def classify(
-    truth: Sequence[Collection[str]], predicted: Sequence[Collection[str]], *, labels: Sequence[str]
-) -> Classification:
-    """Precision, recall, F1 and subset accuracy over `labels`; what is not among them is not counted.
-
-    Raises:
-        UsageError: there are not as many answers as samples, or no labels.
-    """
-    true, given = indicators(truth, labels=labels), indicators(predicted, labels=labels)
-    if len(true) != len(given):
-        msg = f"{len(given)} answers are given for {len(true)} samples."
-        raise UsageError(msg, hint="Give one for each, an empty one where nothing was answered.")
-    hits, support, positive = ((matrix).sum(axis=0) for matrix in (true & given, true, given))
-    each = [_figures(*counts) for counts in zip(hits.tolist(), support.tolist(), positive.tolist(), strict=True)]
-    return Classification(
-        n=len(true),
-        labels=dict(zip(labels, each, strict=True)),
-        macro=_mean(each) if len(true) else None,
-        micro=_figures(int(hits.sum()), int(support.sum()), int(positive.sum())) if len(true) else None,
-        subset_accuracy=float((true == given).all(axis=1).mean()) if len(true) else None,
-    )
+def recall(counts: LabelCounts) -> float:
+    """Of the samples that have the label, the share that was given it."""
+    return _ratio(counts.both, counts.true)
 
 
-def areas(
-    truth: Sequence[Collection[str]], scores: Sequence[Mapping[str, float]], *, labels: Sequence[str]
-) -> dict[str, Areas]:
-    """AUC-ROC and average precision of each label, by its score; a label without a score has 0.
-
-    For hard answers let the scores be 1 for the labels given.
-
-    Raises:
-        UsageError: there are not as many scored samples as samples, no labels, or a score that is no number.
-    """
-    true = indicators(truth, labels=labels)
-    if len(true) != len(scores):
-        msg = f"{len(scores)} scored samples are given for {len(true)}."
-        raise UsageError(msg, hint="Give one for each, an empty one where nothing was answered.")
-    columns = {label: [sample.get(label, 0.0) for sample in scores] for label in labels}
-    return {
-        label: Areas(
-            roc=roc_auc(true[:, place].tolist(), columns[label]),
-            precision_recall=average_precision(true[:, place].tolist(), columns[label]),
-        )
-        for place, label in enumerate(labels)
-    }
+def f1(counts: LabelCounts) -> float:
+    """Harmonic mean of precision and recall."""
+    return _ratio(2 * counts.both, counts.true + counts.given)
 
 
-def macro_areas(by_label: Mapping[str, Areas]) -> Areas:
-    """The mean over labels that have a value."""
-    return Areas(
-        roc=_mean_of([area.roc for area in by_label.values()]),
-        precision_recall=_mean_of([area.precision_recall for area in by_label.values()]),
-    )
+def roc_area(counts: LabelCounts) -> float:
+    """Area under the ROC curve; NaN where all samples or none have the label."""
+    both, true, given, samples = counts
+    if not 0 < true < samples:
+        return math.nan
+    return (both / true + 1 - (given - both) / (samples - true)) / 2
 
 
-def indicators(samples: Sequence[Collection[str]], *, labels: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Which sample has which label, shape (samples, labels).
-
-    Raises:
-        UsageError: there are no labels, or one twice.
-    """
-    import numpy as np
-
-    if not labels or len(set(labels)) < len(labels):
-        msg = f"Labels must be given, each once; these are {list(labels)!r}."
-        raise UsageError(msg, hint="Give each label once.")
-    table = [[label in sample for label in labels] for sample in samples]
-    return np.array(table, dtype=np.bool_).reshape(len(samples), len(labels))
+def average_precision(counts: LabelCounts) -> float:
+    """Average precision, where the samples that were given the label rank before all others."""
+    both, true, _, samples = counts
+    if not true:
+        return 0.0
+    return both / true * precision(counts) + (1 - both / true) * true / samples
 
 
-def _figures(hits: int, support: int, predicted: int) -> LabelFigures:
-    return LabelFigures(
-        precision=hits / predicted if predicted else 0.0,
-        recall=hits / support if support else 0.0,
-        f1=2 * hits / (support + predicted) if support + predicted else 0.0,
-        support=support,
-        predicted=predicted,
-    )
+def macro(figure: LabelFigure, labels: Sequence[LabelCounts]) -> float:
+    """Mean of a figure over labels, without those for which it has no value; NaN where none has."""
+    known = [value for counts in labels if not math.isnan(value := figure(counts))]
+    return math.fsum(known) / len(known) if known else math.nan
 
 
-def _mean(each: Sequence[LabelFigures]) -> LabelFigures:
-    return LabelFigures(
-        precision=sum(figures.precision for figures in each) / len(each),
-        recall=sum(figures.recall for figures in each) / len(each),
-        f1=sum(figures.f1 for figures in each) / len(each),
-        support=sum(figures.support for figures in each),
-        predicted=sum(figures.predicted for figures in each),
-    )
+def micro(figure: LabelFigure, labels: Sequence[LabelCounts]) -> float:
+    """A figure over all pairs of sample and label."""
+    return figure(LabelCounts(*(math.fsum(column) for column in zip(*labels, strict=True))))
 
 
-def _mean_of(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+def _ratio(above: float, below: float) -> float:
+    return above / below if below else 0.0

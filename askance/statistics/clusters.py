@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Key = str | int
+ClusterKey = str | int
 """What names a cluster, such as an image's id."""
 
 
@@ -47,7 +47,7 @@ class Groups:
         return self.sums - self.sizes * self.mean
 
 
-def grouped(values: Sequence[float], clusters: Sequence[Key] | None) -> Groups:
+def grouped(values: Sequence[float], clusters: Sequence[ClusterKey] | None) -> Groups:
     """Sum `values` by cluster; without clusters every row is one.
 
     Raises:
@@ -65,7 +65,7 @@ def grouped(values: Sequence[float], clusters: Sequence[Key] | None) -> Groups:
     return Groups(sums=sums, sizes=np.bincount(codes, minlength=count).astype(np.float64))
 
 
-def codes_of(clusters: Sequence[Key], *, n: int) -> tuple[npt.NDArray[np.int64], int]:
+def codes_of(clusters: Sequence[ClusterKey], *, n: int) -> tuple[npt.NDArray[np.int64], int]:
     """A number for each row's cluster, by the order of the clusters' names, and how many there are.
 
     Raises:
@@ -80,7 +80,7 @@ def codes_of(clusters: Sequence[Key], *, n: int) -> tuple[npt.NDArray[np.int64],
     return np.array([numbers[key] for key in clusters], dtype=np.int64), len(numbers)
 
 
-def places_of(clusters: Sequence[Key] | None, *, n: int) -> list[npt.NDArray[np.int64]]:
+def places_of(clusters: Sequence[ClusterKey] | None, *, n: int) -> list[npt.NDArray[np.int64]]:
     """The places of each cluster's rows.
 
     Raises:
@@ -111,5 +111,5 @@ def checked(values: Sequence[float]) -> npt.NDArray[np.float64]:
     return numbers
 
 
-def _place(key: Key) -> tuple[str, Key]:
+def _place(key: ClusterKey) -> tuple[str, ClusterKey]:
     return type(key).__name__, key

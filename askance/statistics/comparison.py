@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from askance.statistics.paired import Test, holm
+from askance.statistics.clusters import ClusterKey, grouped, places_of
+from askance.statistics.estimate import DRAWS, Interval
+from askance.statistics.paired import (
+    Test,
+    check_paired,
+    difference_of,
+    differences_of,
+    holm,
+    mcnemar_exact,
+    normal_detectable,
+    paired_cluster_bootstrap,
+    paired_statistics,
+    sign_flip,
+    smallest_detectable_difference,
+    swap_test,
+)
+from askance.statistics.resampling import cluster_sums, drawn_totals, percentiles, swapped_differences
 
 if TYPE_CHECKING:
-    from askance.statistics.values import Interval
+    from askance.statistics.resampling import FigureOfSums, Floats
+
+Row = TypeVar("Row")
 
 Verdict = Literal["better", "worse", "tied"]
 
@@ -31,9 +50,9 @@ _NAMES: dict[Test, str] = {
 class Comparison:
     """What the samples say of A against B."""
 
-    verdict: Verdict
+    verdict: Verdict = "tied"
     """Of A. Not tied only where the test's p is below `alpha` and the interval leaves out 0."""
-    ground: Ground
+    ground: Ground = "compared"
     figure_a: float | None
     figure_b: float | None
     difference: float | None
@@ -91,6 +110,159 @@ _WHY: dict[Ground, str] = {
     "no difference": "not one sample differs",
     "no value": "the figure has no value on these samples",
 }
+
+
+def compare_paired(
+    a: Sequence[float],
+    b: Sequence[float],
+    clusters: Sequence[ClusterKey] | None = None,
+    *,
+    seed: int,
+    binary: bool = False,
+    higher_is_better: bool = True,
+    draws: int = DRAWS,
+    alpha: float = 0.05,
+) -> Comparison:
+    """Compare the means of `a` and `b`, two systems' scores of the same samples in the same order.
+
+    McNemar's exact test where scores are 0 or 1 (`binary`) and no two samples share a cluster, otherwise the sign-flip
+    test by cluster; the interval is the paired cluster bootstrap's.
+
+    Raises:
+        UsageError: the two are not equally long, a score is not finite, or clusters and rows differ in number.
+    """
+    differences = differences_of(a, b)
+    groups = grouped(differences, clusters)
+    above, below = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    exact = binary and groups.single
+    comparison = Comparison(
+        figure_a=math.fsum(a) / len(a) if a else None,
+        figure_b=math.fsum(b) / len(b) if b else None,
+        difference=groups.mean if differences else None,
+        interval=paired_cluster_bootstrap(a, b, clusters, seed=seed, draws=draws, level=1 - alpha),
+        p=mcnemar_exact(above, below) if exact else sign_flip(differences, clusters, seed=seed),
+        test="mcnemar exact" if exact else "sign flip",
+        n=len(differences),
+        n_clusters=len(groups.sums),
+        discordant=(above, below),
+        detectable=smallest_detectable_difference(differences, clusters, binary=binary, alpha=alpha),
+        higher_is_better=higher_is_better,
+        alpha=alpha,
+    )
+    return _judged(comparison, same=not above and not below)
+
+
+def compare_statistics(
+    statistic: Callable[[Sequence[Row]], float | None],
+    a: Sequence[Row],
+    b: Sequence[Row],
+    *,
+    seed: int,
+    clusters: Sequence[ClusterKey] | None = None,
+    higher_is_better: bool = True,
+    draws: int = DRAWS,
+) -> Comparison:
+    """Compare a figure that only a set of rows has, such as an F1, at a level of 0.05.
+
+    Rows of the two systems are swapped cluster by cluster for the test, and resampled together for the interval;
+    `statistic` is called four times a draw. `compare_totals` does the same for figures of sums, much faster.
+
+    Raises:
+        UsageError: the two are not equally long, or clusters and rows differ in number.
+    """
+    check_paired(a, b)
+    n_clusters = len(places_of(clusters, n=len(a)))
+    difference = difference_of(statistic, a, b) if a else None
+    enough = difference is not None and n_clusters > 1
+    figures = paired_statistics(statistic, a, b, clusters=clusters, seed=seed, draws=draws) if enough else []
+    comparison = Comparison(
+        figure_a=statistic(a) if a else None,
+        figure_b=statistic(b) if a else None,
+        difference=difference,
+        interval=percentiles(figures, level=0.95),
+        p=swap_test(statistic, a, b, clusters=clusters, seed=seed, draws=draws) if enough else None,
+        test="swap",
+        n=len(a),
+        n_clusters=n_clusters,
+        discordant=(0, 0),
+        detectable=_detectable([figure for figure in figures if figure is not None]),
+        higher_is_better=higher_is_better,
+    )
+    return _judged(comparison, same=all(left == right for left, right in zip(a, b, strict=True)))
+
+
+def compare_totals(
+    figure: FigureOfSums,
+    a: Floats | Sequence[Sequence[float]],
+    b: Floats | Sequence[Sequence[float]],
+    *,
+    seed: int,
+    clusters: Sequence[ClusterKey] | None = None,
+    higher_is_better: bool = True,
+    draws: int = DRAWS,
+) -> Comparison:
+    """`compare_statistics` for a figure of the sums of rows, by whole arrays.
+
+    Raises:
+        UsageError: the two are not equally long, or clusters and rows differ in number.
+    """
+    import numpy as np
+
+    check_paired(range(len(a)), range(len(b)))
+    left, right = cluster_sums(a, clusters), cluster_sums(b, clusters)
+    figure_a, figure_b = (float(figure(sums.sum(axis=0))) for sums in (left, right))
+    difference = None if math.isnan(figure_a - figure_b) else figure_a - figure_b
+    enough = difference is not None and len(left) > 1
+    figures = np.zeros(0)
+    if enough:
+        drawn_a, drawn_b = (drawn_totals(sums, seed=seed, draws=draws) for sums in (left, right))
+        figures = figure(drawn_a) - figure(drawn_b)
+    swapped = swapped_differences(figure, left, right, seed=seed, draws=draws) if enough else figures
+    bar = abs(figure_a - figure_b) * (1 - 1e-9)
+    comparison = Comparison(
+        figure_a=None if math.isnan(figure_a) else figure_a,
+        figure_b=None if math.isnan(figure_b) else figure_b,
+        difference=difference,
+        interval=percentiles(figures, level=0.95),
+        p=(1 + int((~(abs(swapped) < bar)).sum())) / (1 + draws),
+        test="swap",
+        n=len(a),
+        n_clusters=len(left),
+        discordant=(0, 0),
+        detectable=_detectable(figures[~np.isnan(figures)].tolist()),
+        higher_is_better=higher_is_better,
+    )
+    return _judged(comparison, same=bool((np.asarray(a) == np.asarray(b)).all()))
+
+
+def _judged(comparison: Comparison, *, same: bool) -> Comparison:
+    """With its ground and its verdict; without p and interval where the ground leaves nothing to test.
+
+    Args:
+        comparison: whose ground and verdict are not known yet.
+        same: whether not one sample differs.
+    """
+    ground = _ground(comparison, same=same)
+    if ground in ("compared", "no difference"):
+        return decided(replace(comparison, ground=ground))
+    return replace(comparison, ground=ground, interval=None, p=None, test="none")
+
+
+def _ground(comparison: Comparison, *, same: bool) -> Ground:
+    if not comparison.n:
+        return "no pairs"
+    if comparison.difference is None:
+        return "no value"
+    if comparison.n_clusters == 1:
+        return "one cluster"
+    return "no difference" if same else "compared"
+
+
+def _detectable(figures: Sequence[float]) -> float | None:
+    """From the spread of a resampled difference."""
+    spread = grouped(figures, None).sums
+    error = float(spread.std()) if len(spread) > 1 else 0.0
+    return normal_detectable(error) if error else None
 
 
 def holm_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:

@@ -14,19 +14,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
-from askance.statistics.clusters import Key, grouped
-from askance.statistics.distributions import two_sided
-from askance.statistics.means import clustered_standard_error
+from askance.statistics.clusters import ClusterKey, grouped
+from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided
+from askance.statistics.intervals import clustered_standard_error
 from askance.statistics.paired import check_paired
-from askance.statistics.resampling import percentiles, resampled_means
-from askance.statistics.totals import drawn_totals
-from askance.statistics.values import DRAWS, LEVEL, Estimate, Interval
+from askance.statistics.resampling import drawn_totals, percentiles, resampled_means
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from askance.statistics.proportions import Confusion
+    from askance.statistics.intervals import Confusion
 
 
 def rogan_gladen(rate: float, sensitivity: float, specificity: float) -> float | None:
@@ -97,15 +95,21 @@ class _Share:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A judge's scores of samples, 0 or 1 or between, and what each sample belongs to."""
+class ClusteredScores:
+    """A judge's scores of samples, between 0 and 1, and the cluster that each sample belongs to."""
 
     scores: Sequence[float]
-    clusters: Sequence[Key] | None = None
+    clusters: Sequence[ClusterKey] | None = None
 
 
 def clustered_rogan_gladen(
-    judged: Judged, labelled: Judged, truth: Sequence[bool], *, seed: int, draws: int = DRAWS, level: float = LEVEL
+    judged: ClusteredScores,
+    labelled: ClusteredScores,
+    truth: Sequence[bool],
+    *,
+    seed: int,
+    draws: int = DRAWS,
+    level: float = LEVEL,
 ) -> Estimate:
     """The corrected rate of what is `judged`, where samples share clusters; both sets are resampled by whole clusters.
 
@@ -135,7 +139,7 @@ def clustered_rogan_gladen(
     )
 
 
-def _cells(labelled: Judged, truth: Sequence[bool]) -> npt.NDArray[np.float64]:
+def _cells(labelled: ClusteredScores, truth: Sequence[bool]) -> npt.NDArray[np.float64]:
     """True yes, all true, true no, all false of each cluster, shape (clusters, 4)."""
     import numpy as np
 
@@ -157,7 +161,12 @@ def _corrected(rate: float, counts: npt.NDArray[np.float64]) -> float | None:
 
 
 def prediction_powered_mean(
-    truth: Sequence[float], labelled: Judged, unlabelled: Judged, *, tuned: bool = True, level: float = LEVEL
+    truth: Sequence[float],
+    labelled: ClusteredScores,
+    unlabelled: ClusteredScores,
+    *,
+    tuned: bool = True,
+    level: float = LEVEL,
 ) -> Estimate:
     """The mean of the truth, from a judge's scores of everything and people's labels of some.
 

@@ -14,12 +14,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from askance.errors import UsageError
-from askance.statistics.clusters import Key, grouped, places_of
-from askance.statistics.distributions import fair_coin_p, normal_quantile, student_quantile
-from askance.statistics.draws import coins
-from askance.statistics.means import clustered_standard_error
-from askance.statistics.resampling import bootstrap_mean, drawn_places, percentiles
-from askance.statistics.values import DRAWS, LEVEL, Interval
+from askance.statistics.clusters import ClusterKey, grouped, places_of
+from askance.statistics.estimate import DRAWS, LEVEL, Interval, normal_quantile
+from askance.statistics.intervals import clustered_standard_error
+from askance.statistics.resampling import bootstrap_mean, coins, drawn_places
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +45,17 @@ def mcnemar_exact(b: int, c: int) -> float:
     return fair_coin_p(b, b + c)
 
 
-def sign_flip(differences: Sequence[float], clusters: Sequence[Key] | None = None, *, seed: int) -> float:
+def fair_coin_p(heads: int, tosses: int) -> float:
+    """Two-sided exact p of `heads` in `tosses` of a fair coin; 1 where there are none."""
+    from scipy import special
+
+    if not tosses:
+        return 1.0
+    tail = float(special.bdtr(min(heads, tosses - heads), tosses, 0.5))
+    return min(1.0, 2 * tail)
+
+
+def sign_flip(differences: Sequence[float], clusters: Sequence[ClusterKey] | None = None, *, seed: int) -> float:
     """Two-sided p of a mean difference when the sign of each cluster's sum is tossed.
 
     Exact where all sums are equally large, or in few clusters; otherwise by `TOSSES` tosses. 1 where nothing differs.
@@ -76,7 +84,7 @@ def swap_test(
     b: Sequence[Row],
     *,
     seed: int,
-    clusters: Sequence[Key] | None = None,
+    clusters: Sequence[ClusterKey] | None = None,
     draws: int = DRAWS,
 ) -> float | None:
     """Two-sided p of a statistic's difference between `a` and `b` when each cluster's rows are swapped at a toss.
@@ -105,7 +113,7 @@ def swap_test(
 def paired_cluster_bootstrap(
     a: Sequence[float],
     b: Sequence[float],
-    clusters: Sequence[Key] | None = None,
+    clusters: Sequence[ClusterKey] | None = None,
     *,
     seed: int,
     draws: int = DRAWS,
@@ -125,7 +133,7 @@ def paired_statistics(
     b: Sequence[Row],
     *,
     seed: int,
-    clusters: Sequence[Key] | None = None,
+    clusters: Sequence[ClusterKey] | None = None,
     draws: int = DRAWS,
 ) -> list[float | None]:
     """statistic(a) − statistic(b) on each draw of whole clusters, the same clusters for both.
@@ -139,11 +147,6 @@ def paired_statistics(
         difference_of(statistic, [a[place] for place in drawn], [b[place] for place in drawn])
         for drawn in drawn_places(places, seed=seed, draws=draws)
     ]
-
-
-def paired_interval(figures: Sequence[float | None], *, level: float = LEVEL) -> Interval | None:
-    """The interval of what `paired_statistics` gave."""
-    return percentiles(figures, level=level) if figures else None
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -165,7 +168,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 def smallest_detectable_difference(
     differences: Sequence[float],
-    clusters: Sequence[Key] | None = None,
+    clusters: Sequence[ClusterKey] | None = None,
     *,
     binary: bool = False,
     power: float = 0.8,
@@ -227,6 +230,13 @@ def _errors_needed(freedom: int, *, power: float, alpha: float) -> float:
     for _ in range(50):
         errors = bar + chance * math.sqrt(1 + (bar**2 + errors**2) / (2 * freedom)) / (1 - 1 / (4 * freedom))
     return errors
+
+
+def student_quantile(share: float, *, freedom: int) -> float:
+    """The value below which `share` of Student's t with `freedom` degrees of freedom lies."""
+    from scipy import special
+
+    return float(special.stdtrit(freedom, share))
 
 
 def normal_detectable(error: float, *, power: float = 0.8, alpha: float = 0.05) -> float:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import CallMeta, JsonObject, key_of
 from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss
-from askance.images import CLEAN, Image
+from askance.images import CLEAN_POLICY, Image
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
 from askance.nodes import Call, Result, no_answer
-from askance.nodes.listening import listened
 from askance.nodes.runnable import Runnable
-from askance.nodes.telling import shown, told
+from askance.nodes.tracing import trace_value, traced_config, traced_run
 from askance.replay import Record, explain_miss
 from askance.tools.calling import tool_of
 from askance.tools.text_reader import SceneText
@@ -82,7 +81,7 @@ class RapidOcr(Runnable[Image, ReadText]):
 
         if config is None:
             return await work(None)
-        return await told(self.get_name(), config, seen={"input": shown(given)}, work=work)
+        return await traced_run(self.get_name(), config, inputs={"input": trace_value(given)}, work=work)
 
     def on_record(self, given: Any) -> Result[ReadText] | None:
         """The lines in one picture where it was read before, without looking at it.
@@ -103,7 +102,7 @@ class RapidOcr(Runnable[Image, ReadText]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
         """The lines in one picture."""
-        return (await self.ask(input, listened(config, self.engine.mode))).unwrap()
+        return (await self.ask(input, traced_config(config, self.engine.mode))).unwrap()
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
         """As `ainvoke`, from anywhere."""
@@ -150,7 +149,7 @@ class RapidOcr(Runnable[Image, ReadText]):
 def _asked(given: Any) -> tuple[Image, JsonObject, str]:
     """The picture, the request of its record, and the key of that."""
     image = Image.load(given)
-    form: JsonObject = {"engine": ENGINE, "image": {"sha256": image.sha256, "policy": CLEAN.canonical()}}
+    form: JsonObject = {"engine": ENGINE, "image": {"sha256": image.sha256, "policy": CLEAN_POLICY.canonical()}}
     return image, form, key_of("ocr", form)
 
 
@@ -164,7 +163,7 @@ def _found(reader: Any, image: Image) -> JsonObject:
     from importlib.metadata import version
 
     pixels = BytesIO()
-    Image.from_bytes(image.prepare(CLEAN).data).open().convert("RGB").save(pixels, "PNG")
+    Image.from_bytes(image.prepare(CLEAN_POLICY).data).open().convert("RGB").save(pixels, "PNG")
     result = reader(pixels.getvalue())
     if result.txts is None:
         return {"lines": [], "version": version("rapidocr")}

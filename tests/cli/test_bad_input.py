@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.replay import Record, Store, disk
+from askance.replay import Record, Store, database
 from tests import replies
 from tests.cli.command import Command, Done, link_of
 from tests.servers import Answer, FakeEndpoint, Seen
@@ -411,13 +411,13 @@ def test_a_store_is_carried_over_to_another_version(
     command = ["run", "verbalize", picture, "--vlm", vlm, "--json", "--store"]
     before = askance(*command, "old")
     exported = askance("cache", "export", "all.jsonl", "--store", "old")
-    monkeypatch.setattr(disk, "FORMAT", disk.FORMAT + 1)
+    monkeypatch.setattr(database, "FORMAT", database.FORMAT + 1)
     refused = askance(*command, "old")
     imported = askance("cache", "import", "all.jsonl", "--store", "new")
     after = askance(*command, "new", "--replay")
 
     assert (before.code, exported.code, refused.code, imported.code, after.code) == (0, 0, 3, 0, 0)
-    assert f"\n  → {disk.CARRY_OVER}\n" in refused.err
+    assert f"\n  → {database.CARRY_OVER}\n" in refused.err
     assert after.stable == before.stable
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from askance.chat import ChatResponse, Usage
-from askance.replay import MemoryStore, Record, Store, export_cassette, mounts
+from askance.replay import Cassette, Record, Store, database, export_cassette
 from tests.cli.command import Command
 from tests.replay.samples import record, request
 
@@ -151,7 +151,7 @@ def test_an_exported_cassette_holds_nothing_that_an_import_would_refuse(
 
     assert (done.code, done.err.splitlines()[0]) == (1, "1 record written to all.jsonl")
     assert done.err.splitlines()[1].startswith(f"2 damaged records of {str(damaged)!r} are left out: ")
-    assert list(MemoryStore.from_cassette(own_place / "all.jsonl")) == [record("asked twice", "a mug")]
+    assert list(Cassette(own_place / "all.jsonl")) == [record("asked twice", "a mug")]
 
 
 def test_a_damaged_store_is_taken_in_without_what_is_damaged(
@@ -159,7 +159,7 @@ def test_a_damaged_store_is_taken_in_without_what_is_damaged(
 ) -> None:
     table = tmp_path / "mountinfo"
     table.write_text(f"27 1 0:1 / / rw - ext4 x rw\n31 27 0:4 / {damaged} rw - nfs4 server:/x rw\n", "utf-8")
-    monkeypatch.setattr(mounts, "MOUNTS", table)
+    monkeypatch.setattr(database, "MOUNTS", table)
 
     refused = askance("cache", "merge", str(damaged))
     done = askance("cache", "merge", str(damaged), "--skip-damaged")

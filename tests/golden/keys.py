@@ -16,7 +16,7 @@ from askance import agents, tools
 from askance.chat import ChatRequest, ChatResponse, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from askance.errors import ReplayMiss
 from askance.evals import aevaluate, find_task
-from askance.images import CLEAN, ORIGINAL, Image
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
 from askance.models import Config, Engine, Model, ScriptedModel, get_embedder, get_model, get_scorer
 from askance.prompts import Form, Prompt, PromptLibrary
 from askance.replay import MemoryStore, Record
@@ -263,7 +263,7 @@ REQUESTS: dict[str, Callable[[Model], ChatRequest]] = {
     ),
     "tools": lambda model: model.request(
         [
-            Message("user", (ImagePart(PICTURE, ORIGINAL, "high"), TextPart("Look.\t\u2028"))),
+            Message("user", (ImagePart(PICTURE, ORIGINAL_POLICY, "high"), TextPart("Look.\t\u2028"))),
             Message("assistant", (), (ToolCall("call_1", "look", '{"a": 1}'),)),
             Message("tool", (TextPart("Red."),), tool_call_id="call_1"),
         ],
@@ -288,7 +288,7 @@ def of_settings() -> dict[str, str]:
 
 # --- records of the other kinds ---
 
-OCR: dict[str, Any] = {"engine": "rapidocr-3", "image": {"sha256": PICTURE.sha256, "policy": CLEAN.canonical()}}
+OCR: dict[str, Any] = {"engine": "rapidocr-3", "image": {"sha256": PICTURE.sha256, "policy": CLEAN_POLICY.canonical()}}
 READ: dict[str, Any] = {
     "lines": [{"text": "BUY", "confidence": 0.98, "box": [[0, 0], [9, 0], [9, 4], [0, 4]]}],
     "version": "3.4.0",
@@ -309,7 +309,7 @@ def of_records() -> dict[str, list[str]]:
         found[f"embed · {name}"] = [*get_embedder(form, engine=engine).keys(["a cup", SAID])]
         found[f"score · {name} · of a picture"] = [*scorer.keys(PICTURE, ["a cup", SAID])]
         found[f"score · {name} · of texts"] = [*scorer.keys(ABOUT, ["a cup", SAID])]
-    original = get_scorer({**ENCODERS["named"], "policy": ORIGINAL.canonical()}, engine=engine)
+    original = get_scorer({**ENCODERS["named"], "policy": ORIGINAL_POLICY.canonical()}, engine=engine)
     found["score · pictures as they are"] = [*original.keys(PICTURE, ["a cup"])]
     for name in ("a spec", "an endpoint", "an identity", "responses", "LangChain"):
         spec, settings = MODELS[name]

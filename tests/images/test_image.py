@@ -19,7 +19,7 @@ import pytest
 from PIL import Image as Pillow
 
 from askance.errors import BadImage, UsageError
-from askance.images import CLEAN, ORIGINAL, Image, ImagePolicy, policy
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, ImagePolicy, image_policy
 from tests.images import samples
 
 PNG = samples.png()
@@ -201,8 +201,8 @@ def test_the_digest_of_a_file_loads_neither_pillow_nor_http(file: Path) -> None:
 
 
 def test_policies_by_name() -> None:
-    assert (policy("clean"), policy("original")) == (CLEAN, ORIGINAL)
-    assert CLEAN.canonical() == {"name": "clean", "version": 1}
+    assert (image_policy("clean"), image_policy("original")) == (CLEAN_POLICY, ORIGINAL_POLICY)
+    assert CLEAN_POLICY.canonical() == {"name": "clean", "version": 1}
     narrow = ImagePolicy("clean", max_side=1024, formats=("jpeg", "png"))
     assert narrow.canonical() == {"name": "clean", "version": 1, "max_side": 1024, "formats": ["jpeg", "png"]}
     assert {narrow, ImagePolicy("clean", max_side=1024, formats=("jpeg", "png"))} == {narrow}
@@ -231,7 +231,7 @@ def test_policies_that_cannot_be(settings: dict[str, object], message: str) -> N
 
 def test_an_unknown_policy_name() -> None:
     with pytest.raises(UsageError, match=r"^No image policy is called 'raw'\. Known ones: clean, original\.$"):
-        policy("raw")
+        image_policy("raw")
 
 
 def test_a_digest_stands_for_a_picture_that_is_not_at_hand() -> None:

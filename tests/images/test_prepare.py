@@ -16,13 +16,13 @@ from PIL import Image as Pillow
 from PIL import ImageOps
 
 from askance.errors import BadImage
-from askance.images import CLEAN, ORIGINAL, Image, ImagePolicy
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, ImagePolicy
 from askance.images.info import Unusable
 from askance.images.prepare import MEMO, Memo, PreparedImage, prepare
 from tests.images import samples
 
 
-def sent_picture(data: bytes, policy: ImagePolicy = CLEAN) -> tuple[str, Pillow.Image]:
+def sent_picture(data: bytes, policy: ImagePolicy = CLEAN_POLICY) -> tuple[str, Pillow.Image]:
     sent = Image.from_bytes(data).prepare(policy)
     picture = Pillow.open(BytesIO(sent.data))
     assert picture.size == (sent.width, sent.height)
@@ -86,13 +86,13 @@ def test_grey_of_16_bits_keeps_its_tones() -> None:
 
 
 def test_equal_pictures_are_encoded_equally() -> None:
-    assert prepare(samples.jpeg(6), CLEAN) == prepare(samples.jpeg(6), CLEAN)
+    assert prepare(samples.jpeg(6), CLEAN_POLICY) == prepare(samples.jpeg(6), CLEAN_POLICY)
 
 
 def test_a_picture_with_a_long_side_is_scaled_down() -> None:
-    kind, picture = sent_picture(samples.jpeg(), replace(CLEAN, max_side=24))
+    kind, picture = sent_picture(samples.jpeg(), replace(CLEAN_POLICY, max_side=24))
     assert (kind, picture.size) == ("image/jpeg", (24, 16))
-    kind, picture = sent_picture(samples.png(mode="RGBA"), replace(CLEAN, max_side=24))
+    kind, picture = sent_picture(samples.png(mode="RGBA"), replace(CLEAN_POLICY, max_side=24))
     assert (kind, picture.size) == ("image/png", (24, 16))
 
 
@@ -100,22 +100,22 @@ def test_a_picture_of_many_bytes_is_made_to_fit() -> None:
     noise = Pillow.effect_noise((200, 100), 90).convert("RGBA")
     data = samples.encoded(noise, "PNG")
     assert len(data) > 20_000
-    kind, picture = sent_picture(data, replace(CLEAN, max_bytes=6_000))
+    kind, picture = sent_picture(data, replace(CLEAN_POLICY, max_bytes=6_000))
     assert kind == "image/jpeg"
     assert 20 <= picture.width < 200
-    assert len(Image.from_bytes(data).prepare(replace(CLEAN, max_bytes=6_000)).data) <= 6_000
+    assert len(Image.from_bytes(data).prepare(replace(CLEAN_POLICY, max_bytes=6_000)).data) <= 6_000
 
 
 def test_a_picture_that_cannot_fit_is_bad() -> None:
     with pytest.raises(BadImage) as caught:
-        Image.from_bytes(samples.jpeg(), name="ad.jpg").prepare(replace(CLEAN, max_bytes=100))
+        Image.from_bytes(samples.jpeg(), name="ad.jpg").prepare(replace(CLEAN_POLICY, max_bytes=100))
     assert str(caught.value) == (
         "The picture 'ad.jpg' does not fit into 100 bytes. Raise `max_bytes` of the image policy."
     )
 
 
 def test_only_the_named_formats_are_sent_as_they_are() -> None:
-    narrow = replace(CLEAN, formats=("jpeg", "png"))
+    narrow = replace(CLEAN_POLICY, formats=("jpeg", "png"))
     assert sent_picture(samples.webp(), narrow)[0] == "image/jpeg"
     assert sent_picture(samples.gif(), narrow)[0] == "image/png"
     assert samples.pixels(Image.from_bytes(samples.gif()).prepare(narrow).data) == samples.pixels(samples.gif())
@@ -160,14 +160,17 @@ def test_threads_and_copies_share_one_preparation() -> None:
     data, before = samples.jpeg(5), MEMO.made
     images = [Image.from_bytes(data, name=f"{index}.jpg") for index in range(16)]
     with ThreadPoolExecutor(16) as pool:
-        sent = [each.result() for each in [pool.submit(image.prepare, replace(CLEAN, max_side=41)) for image in images]]
+        sent = [
+            each.result()
+            for each in [pool.submit(image.prepare, replace(CLEAN_POLICY, max_side=41)) for image in images]
+        ]
     assert MEMO.made - before == 1
     assert {id(each) for each in sent} == {id(sent[0])}
 
 
 def test_policies_are_prepared_apart() -> None:
     data, before = samples.encoded(samples.photo(seed=77), "PNG"), MEMO.made
-    for policy in (CLEAN, ORIGINAL, CLEAN, ImagePolicy("clean"), ORIGINAL):
+    for policy in (CLEAN_POLICY, ORIGINAL_POLICY, CLEAN_POLICY, ImagePolicy("clean"), ORIGINAL_POLICY):
         Image.from_bytes(data).prepare(policy)
     assert MEMO.made - before == 2
 
@@ -187,18 +190,18 @@ def prepared(size: int) -> PreparedImage:
 def test_the_memo_forgets_what_was_used_longest_ago() -> None:
     memo = Memo(7_000)
     for key in ("a", "b", "a", "c", "a", "d", "a"):
-        memo.get((key, CLEAN), lambda: prepared(1_000))
+        memo.get((key, CLEAN_POLICY), lambda: prepared(1_000))
     assert (memo.made, len(memo)) == (4, 3)
-    memo.get(("b", CLEAN), lambda: prepared(1_000))
+    memo.get(("b", CLEAN_POLICY), lambda: prepared(1_000))
     assert (memo.made, len(memo)) == (5, 3)
 
 
 def test_ten_thousand_pictures_do_not_stay() -> None:
     memo = Memo(70_000, max_count=100)
     for key in range(10_000):
-        memo.get((str(key), CLEAN), partial(prepared, 1_000 if key % 2 else 0))
+        memo.get((str(key), CLEAN_POLICY), partial(prepared, 1_000 if key % 2 else 0))
     assert len(memo) <= 60
-    memo.get(("huge", CLEAN), lambda: prepared(100_000))
+    memo.get(("huge", CLEAN_POLICY), lambda: prepared(100_000))
     assert len(memo) == 0
 
 
@@ -208,34 +211,34 @@ class Holder:
 
 def test_what_is_held_stays_and_what_is_not_makes_room() -> None:
     memo, held = Memo(10_000 * 7 // 3, max_idle_bytes=2_000 * 7 // 3), Holder()
-    memo.get(("held", CLEAN), lambda: prepared(5_000), holder=held)
+    memo.get(("held", CLEAN_POLICY), lambda: prepared(5_000), holder=held)
     for key in range(100):
-        memo.get((str(key), CLEAN), lambda: prepared(1_000), holder=Holder())
+        memo.get((str(key), CLEAN_POLICY), lambda: prepared(1_000), holder=Holder())
     assert len(memo) == 1 + 2 + 1  # what is held, what was let go of last, and the one whose holder has just gone
 
-    memo.get(("held", CLEAN), lambda: prepared(5_000))
-    memo.get(("99", CLEAN), lambda: prepared(1_000))
+    memo.get(("held", CLEAN_POLICY), lambda: prepared(5_000))
+    memo.get(("99", CLEAN_POLICY), lambda: prepared(1_000))
     assert memo.made == 101
 
 
 def test_a_picture_of_two_holders_stays_with_the_second() -> None:
     memo, first, second = Memo(70_000, max_idle_bytes=0), Holder(), Holder()
     for holder in (first, second, first):
-        memo.get(("a", CLEAN), lambda: prepared(1_000), holder=holder)
+        memo.get(("a", CLEAN_POLICY), lambda: prepared(1_000), holder=holder)
     del first, holder
-    memo.get(("b", CLEAN), lambda: prepared(1_000), holder=Holder())
-    memo.get(("a", CLEAN), lambda: prepared(1_000), holder=second)
+    memo.get(("b", CLEAN_POLICY), lambda: prepared(1_000), holder=Holder())
+    memo.get(("a", CLEAN_POLICY), lambda: prepared(1_000), holder=second)
     assert (memo.made, len(memo)) == (2, 1)
 
     del second
-    memo.get(("a", CLEAN), lambda: prepared(1_000))
+    memo.get(("a", CLEAN_POLICY), lambda: prepared(1_000))
     assert memo.made == 3
 
 
 def test_pictures_that_are_read_one_after_the_other_do_not_pile_up() -> None:
     before = len(MEMO)
     for number in range(40):
-        Image.from_bytes(samples.encoded(samples.photo(seed=number, size=(600, 600)), "BMP")).prepare(ORIGINAL)
+        Image.from_bytes(samples.encoded(samples.photo(seed=number, size=(600, 600)), "BMP")).prepare(ORIGINAL_POLICY)
     assert len(MEMO) - before < 10
 
 
@@ -248,9 +251,9 @@ def test_another_picture_does_not_wait() -> None:
         return prepared(1)
 
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(memo.get, ("slow", CLEAN), slow)
+        waiting = pool.submit(memo.get, ("slow", CLEAN_POLICY), slow)
         assert started.wait(10)
-        assert memo.get(("quick", CLEAN), lambda: prepared(2)) == prepared(2)
+        assert memo.get(("quick", CLEAN_POLICY), lambda: prepared(2)) == prepared(2)
         release.set()
         assert waiting.result() == prepared(1)
 
@@ -262,8 +265,8 @@ def test_what_goes_wrong_otherwise_is_not_remembered() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        memo.get(("a", CLEAN), fail)
-    assert memo.get(("a", CLEAN), lambda: prepared(1)) == prepared(1)
+        memo.get(("a", CLEAN_POLICY), fail)
+    assert memo.get(("a", CLEAN_POLICY), lambda: prepared(1)) == prepared(1)
 
 
 def test_remembered_reasons_are_raised_afresh() -> None:
@@ -275,7 +278,7 @@ def test_remembered_reasons_are_raised_afresh() -> None:
     caught: list[Unusable] = []
     for _ in range(2):
         with pytest.raises(Unusable, match="is odd") as error:
-            memo.get(("a", CLEAN), fail)
+            memo.get(("a", CLEAN_POLICY), fail)
         caught.append(error.value)
     assert caught[0] is not caught[1]
     assert memo.made == 1

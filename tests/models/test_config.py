@@ -8,7 +8,7 @@ import pytest
 
 from askance.chat import ModelId, Sampling
 from askance.errors import ConfigError
-from askance.images import ORIGINAL
+from askance.images import ORIGINAL_POLICY
 from askance.models import Azure, Config, ModelSettings, Price
 from askance.models.factory import named
 
@@ -49,7 +49,7 @@ LLAVA = ModelSettings(
     id=ModelId("openai", "llava-hf/llava-1.5-13b-hf", "http://localhost:8000/v1", "llava-1.5-13b"),
     sampling=Sampling(temperature=0, top_p=0.9, seed=7, max_tokens=300, stop=("END",)),
     extra={"top_k": 20, "reasoning_effort": "low"},
-    image_policy=ORIGINAL,
+    image_policy=ORIGINAL_POLICY,
     detail="high",
     family="vicuna",
     protocol="paper",

@@ -21,7 +21,7 @@ from askance.chat import (
     ToolSpec,
     Usage,
 )
-from askance.images import CLEAN, ORIGINAL, Image
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
 from askance.models.estimate import (
     DEFAULT_LIMIT,
     FORMULAS,
@@ -93,8 +93,8 @@ def test_longest_answer(request_: ChatRequest, limit: int) -> None:
     ("part", "size"),
     [
         (ImagePart(picture(300, 100)), (300, 100)),
-        (ImagePart(picture(300, 100), replace(CLEAN, max_side=30)), (30, 10)),
-        (ImagePart(picture(300, 100), replace(ORIGINAL, max_side=30)), (300, 100)),
+        (ImagePart(picture(300, 100), replace(CLEAN_POLICY, max_side=30)), (30, 10)),
+        (ImagePart(picture(300, 100), replace(ORIGINAL_POLICY, max_side=30)), (300, 100)),
     ],
     ids=["fits", "scaled down", "original"],
 )

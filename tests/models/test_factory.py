@@ -10,7 +10,7 @@ import pytest
 
 from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, TextPart
 from askance.errors import CallError, ConfigError, UsageError
-from askance.images import ORIGINAL, ImagePolicy
+from askance.images import ORIGINAL_POLICY, ImagePolicy
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model
 from askance.models.factory import model_from_form
 from askance.replay import MemoryStore
@@ -58,9 +58,9 @@ def test_a_model_passes_through() -> None:
 
 
 def test_a_model_moves_to_another_engine(engine: Engines) -> None:
-    model = get_model("openai:gpt-4o", engine=engine(timeout=5, image_policy=ORIGINAL, protocol="paper"))
+    model = get_model("openai:gpt-4o", engine=engine(timeout=5, image_policy=ORIGINAL_POLICY, protocol="paper"))
     moved = get_model(model, engine=engine("refresh"), temperature=0)
-    assert (model.settings.timeout, model.settings.image_policy, model.protocol) == (5, ORIGINAL, "paper")
+    assert (model.settings.timeout, model.settings.image_policy, model.protocol) == (5, ORIGINAL_POLICY, "paper")
     assert (moved.mode, moved.settings.timeout, moved.protocol) == ("refresh", 120, None)
     assert (model.settings.sampling.temperature, moved.settings.sampling.temperature) == (None, 0)
 

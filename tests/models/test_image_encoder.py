@@ -8,7 +8,7 @@ from PIL import Image as Pillow
 
 from askance.chat import ImagePart
 from askance.errors import BadImage
-from askance.images import CLEAN, ORIGINAL, Image, PreparedImage
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, PreparedImage
 from askance.models import image_encoder
 from askance.models.image_encoder import EncodedImages, encode
 
@@ -33,7 +33,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_the_prepared_bytes_in_base64() -> None:
     picture = part()
     encoded = encode(picture)
-    prepared = picture.image.prepare(CLEAN)
+    prepared = picture.image.prepare(CLEAN_POLICY)
     assert (b64decode(encoded.base64), encoded.media_type) == (prepared.data, prepared.media_type)
     assert encoded.data_uri == f"data:{prepared.media_type};base64,{encoded.base64}"
 
@@ -47,7 +47,7 @@ async def test_calls_side_by_side_share_the_work(made: list[str]) -> None:
 
 async def test_another_policy_is_another_picture(made: list[str]) -> None:
     images, image = EncodedImages(), part().image
-    await images.encoder([ImagePart(image, CLEAN), ImagePart(image, ORIGINAL)])
+    await images.encoder([ImagePart(image, CLEAN_POLICY), ImagePart(image, ORIGINAL_POLICY)])
     assert len(made) == 2
 
 

@@ -50,14 +50,14 @@ def test_where_nodes_are_loaded_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize(("loaded", "traced"), [(True, False), (False, True)], ids=["LangChain is loaded", "traced"])
-def test_where_somebody_may_listen_nothing_changes(loaded: bool, traced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_runs_may_be_traced_nothing_changes(loaded: bool, traced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runnable, "_left_out", False)
     if not loaded:
         monkeypatch.delitem(sys.modules, "langchain_core", raising=False)
     if traced:
         monkeypatch.setenv("LANGSMITH_TRACING", "true")
 
-    assert (runnable.leave_langchain_out(), runnable.somebody_may_listen()) == (False, True)
+    assert (runnable.leave_langchain_out(), runnable.may_be_traced()) == (False, True)
     assert runnable.Runnable is Runnable
 
 

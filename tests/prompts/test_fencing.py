@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from askance.errors import PromptError
 from askance.prompts import fence, harmless, oneline
-from askance.prompts.fencing import marker, numbered, visible
+from askance.prompts.fencing import marker, numbered, replace_unseen
 
 
 def test_a_fence_stands_around_the_text() -> None:
@@ -91,7 +91,7 @@ def test_a_marker_goes_on_beyond_one_digest() -> None:
     ],
 )
 def test_what_cannot_be_seen_is_replaced(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert replace_unseen(text) == shown
 
 
 @pytest.mark.parametrize("label", ["", "Scene", "a\nb", "a>>", "x" * 41])
@@ -118,7 +118,7 @@ def test_a_list_is_numbered_as_its_texts_are_folded(texts: list[str]) -> None:
 
 @given(st.text() | st.text(st.sampled_from(" ab\n\u00ad\u2028")))
 def test_oneline_folds_as_if_it_always_worked(text: str) -> None:
-    assert oneline(text) == " ".join(visible(text).split())
+    assert oneline(text) == " ".join(replace_unseen(text).split())
 
 
 def test_a_list_is_numbered_one_to_a_line() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from askance.errors import PromptError
-from askance.prompts import PromptLibrary, overlaid
-from askance.prompts.reading import LIBRARY
+from askance.prompts import PromptLibrary, overlay_prompts
+from askance.prompts.library import PACKAGED
 
 from .conftest import Write
 
@@ -44,7 +44,7 @@ def test_a_users_file_is_found(
 
 def test_any_file_of_the_users_wins_over_every_variant_of_the_packages(write: Write, overlay: Path) -> None:
     name = "detect_statement"
-    assert (LIBRARY / f"{name}.text.vicuna.prompt").exists()
+    assert (PACKAGED / f"{name}.text.vicuna.prompt").exists()
     path = write("user:\nHi\n", file=f"{name}.text.prompt")
 
     assert PromptLibrary([overlay]).find(name, form="text", family="vicuna").path == path
@@ -53,7 +53,7 @@ def test_any_file_of_the_users_wins_over_every_variant_of_the_packages(write: Wr
 def test_a_users_file_for_another_form_does_not_count(write: Write, overlay: Path) -> None:
     write("user:\nHi\n", file="unusual.json.prompt")
 
-    assert PromptLibrary([overlay]).find("unusual", form="text").path == LIBRARY / "unusual.text.prompt"
+    assert PromptLibrary([overlay]).find("unusual", form="text").path == PACKAGED / "unusual.text.prompt"
 
 
 def test_the_first_overlay_wins_even_with_a_less_special_file(tmp_path: Path, write: Write, overlay: Path) -> None:
@@ -194,7 +194,7 @@ def test_the_library_gives_each_prompt_in_use_once(write: Write, overlay: Path) 
     write("user:\nHi\n", file="objects.text.prompt")
     write("user:\nHi\n", file="mine.json.llava.prompt")
     shown = [prompt.path for prompt in PromptLibrary([overlay])]
-    package = [path for path in sorted(LIBRARY.glob("*.prompt")) if not path.name.startswith("unusual.")]
+    package = [path for path in sorted(PACKAGED.glob("*.prompt")) if not path.name.startswith("unusual.")]
 
     assert set(shown) == {
         overlay / "unusual.prompt",
@@ -216,7 +216,7 @@ def test_a_prompt_is_ejected_for_editing(tmp_path: Path) -> None:
     copy = library.eject("detect_statement", form="text", family="vicuna", to=tmp_path / "a" / "prompts")
 
     assert copy == tmp_path / "a" / "prompts" / "detect_statement.text.vicuna.prompt"
-    assert copy.read_bytes() == (LIBRARY / copy.name).read_bytes()
+    assert copy.read_bytes() == (PACKAGED / copy.name).read_bytes()
     assert PromptLibrary([copy.parent]).find("detect_statement", form="text", family="vicuna").path == copy
     assert PromptLibrary([copy.parent]).check() == []
 
@@ -263,10 +263,10 @@ def test_no_package_prompt_loads_the_schema_checker() -> None:
 
 def test_a_stretch_of_code_has_overlays_of_its_own(write: Write, overlay: Path) -> None:
     path = write("user:\nOdd?", file="unusual.json.prompt")
-    with overlaid(overlay):
+    with overlay_prompts(overlay):
         inside = PromptLibrary()
 
     assert inside.find("unusual").path == path
-    assert PromptLibrary().find("unusual").path.is_relative_to(LIBRARY)
-    with overlaid():
+    assert PromptLibrary().find("unusual").path.is_relative_to(PACKAGED)
+    with overlay_prompts():
         assert PromptLibrary().overlays == ()

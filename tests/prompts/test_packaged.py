@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from askance.prompts import FORMS, Form, Prompt, PromptLibrary, Turn, Value, fence
-from askance.prompts.reading import LIBRARY, read_prompt
+from askance.prompts import FORMS, Form, InputValue, Prompt, PromptLibrary, PromptTurn, fence
+from askance.prompts.library import PACKAGED
+from askance.prompts.prompt import read_prompt
 
 PROMPTS = list(PromptLibrary([]))
 IDS = [prompt.path.name.removesuffix(".prompt") for prompt in PROMPTS]
@@ -62,11 +63,11 @@ def find(name: str, form: Form = "text", family: str | None = None) -> Prompt:
     return PromptLibrary([]).find(name, form=form, family=family)
 
 
-def text_of(turns: Sequence[Turn]) -> str:
+def text_of(turns: Sequence[PromptTurn]) -> str:
     return "\n".join(turn.text for turn in turns)
 
 
-def ask(name: str, form: Form = "text", family: str | None = None, **values: Value) -> str:
+def ask(name: str, form: Form = "text", family: str | None = None, **values: InputValue) -> str:
     return text_of(find(name, form, family).render(**values))
 
 
@@ -212,8 +213,8 @@ def test_the_statement_stands_in_the_context() -> None:
 @pytest.mark.parametrize(("values", "shown"), [({}, "3"), ({"count": 1}, "1"), ({"count": 7}, "7")])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["choose_action_reasons", "end_to_end_multi"])
-def test_the_count_is_named(name: str, form: Form, values: dict[str, Value], shown: str) -> None:
-    given: dict[str, Value] = {"description": "A cup.", "options": ["a", "b"], **values}
+def test_the_count_is_named(name: str, form: Form, values: dict[str, InputValue], shown: str) -> None:
+    given: dict[str, InputValue] = {"description": "A cup.", "options": ["a", "b"], **values}
     text = text_of(find(name, form).render(**given))
 
     assert f" {shown} " in text
@@ -346,4 +347,4 @@ def test_an_option_stays_on_its_line_and_keeps_its_number(form: Form) -> None:
 
 
 def test_the_packages_folder_holds_prompts_only() -> None:
-    assert {path.suffix for path in Path(LIBRARY).iterdir()} == {".prompt"}
+    assert {path.suffix for path in Path(PACKAGED).iterdir()} == {".prompt"}

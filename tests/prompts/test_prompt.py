@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from askance.errors import PromptError
-from askance.prompts import Prompt, PromptLibrary, Turn
-from askance.prompts.templates import MAX_RENDERED, MAX_ROUNDS
+from askance.prompts import Prompt, PromptLibrary, PromptTurn
+from askance.prompts.template import MAX_RENDERED, MAX_ROUNDS
 
 from .conftest import Write
 
@@ -61,10 +61,10 @@ def test_a_prompt_says_what_it_takes(prompt: Prompt) -> None:
 )
 def test_a_prompt_is_rendered(prompt: Prompt, values: dict[str, Any], text: str) -> None:
     assert prompt.render(**values) == (
-        Turn("system", "Be brief."),
-        Turn("user", text),
-        Turn("assistant", "Yes."),
-        Turn("user", "Go on."),
+        PromptTurn("system", "Be brief."),
+        PromptTurn("user", text),
+        PromptTurn("assistant", "Yes."),
+        PromptTurn("user", "Go on."),
     )
 
 

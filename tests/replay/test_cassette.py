@@ -14,8 +14,8 @@ from askance.replay import (
     Cassette,
     ImportCounts,
     MemoryStore,
-    Picture,
     Record,
+    RecordedPicture,
     Records,
     Store,
     export_cassette,
@@ -23,7 +23,7 @@ from askance.replay import (
     read_cassette,
     read_pictures,
 )
-from askance.replay import reading as reading_module
+from askance.replay import cassette as cassette_module
 from tests.replay.samples import AT, picture_request, record, request
 
 GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b")
@@ -92,7 +92,7 @@ def test_filters_pick_what_is_exported(cassette: Path) -> None:
 def test_pictures_travel_along_where_asked_for(cassette: Path) -> None:
     images = {GIF_DIGEST: GIF, "0" * 64: b"of nobody's concern"}
     assert export_cassette([pictured(), record()], cassette, images=images) == 2
-    assert list(read_pictures(cassette)) == [Picture(GIF_DIGEST, "image/gif", GIF)]
+    assert list(read_pictures(cassette)) == [RecordedPicture(GIF_DIGEST, "image/gif", GIF)]
     assert list(read_cassette(cassette)) == by_key(pictured(), record())
     assert b"concern" not in cassette.read_bytes()
 
@@ -240,7 +240,7 @@ def test_bytes_that_are_no_text_are_named(cassette: Path) -> None:
 
 
 def test_a_line_without_end_is_not_held_in_memory(cassette: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_module, "MAX_LINE", 1000)
+    monkeypatch.setattr(cassette_module, "MAX_LINE", 1000)
     cassette.write_bytes(b"x" * 100_000)
     with pytest.raises(CassetteError, match=r"line 1: it is longer than 1000 bytes\."):
         list(read_cassette(cassette))

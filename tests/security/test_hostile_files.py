@@ -24,7 +24,7 @@ from askance.images import Image
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.models.capabilities import endpoint_form
 from askance.prompts import PromptLibrary
-from askance.replay import MemoryStore, Record, Store, StoreLeases, import_cassette, merge
+from askance.replay import Cassette, MemoryStore, Record, Store, StoreLeases, import_cassette, merge
 from askance.tools import narration
 from tests.replay.samples import record
 from tests.scripted import PICTURE, model_of, scripted
@@ -216,7 +216,7 @@ def test_what_would_steer_a_terminal_is_escaped_on_stdout(tmp_path: Path, capsys
     out = capsys.readouterr().out
     assert [mark for mark in steering if mark in out and mark not in "31m"] == []
     (tmp_path / "stdout.jsonl").write_text(out, encoding="utf-8")
-    assert list(MemoryStore.from_cassette(tmp_path / "stdout.jsonl")) == kept
+    assert list(Cassette(tmp_path / "stdout.jsonl")) == kept
 
 
 async def test_a_batch_of_another_century_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,4 +320,4 @@ def test_no_request_is_made_of_what_a_record_says(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text(json.dumps(strange.canonical()), encoding="utf-8")
 
     with pytest.raises(CassetteError, match="line 1: response"):
-        MemoryStore.from_cassette(tmp_path / "one.jsonl")
+        list(Cassette(tmp_path / "one.jsonl"))

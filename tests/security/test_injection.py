@@ -13,7 +13,7 @@ from askance.chains import Reading, action_reason
 from askance.chat import ChatRequest
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.nodes import Result
-from askance.prompts.fencing import fence, harmless, marker, visible
+from askance.prompts.fencing import fence, harmless, marker, replace_unseen
 from askance.replay import MemoryStore
 from tests.scripted import OPTIONS, PICTURE
 
@@ -158,7 +158,7 @@ async def test_what_a_fence_holds_is_what_the_picture_says() -> None:
         combined = next(request for request in asked if name_of(request) == "combine").messages[-1].text
         quoted = [found["text"] for found in FENCED.finditer(combined)]
         said = ["cup, bricks", str(value_of(reading.scene_text)), *[f"It says: {planted}".strip()] * 2]
-        lost += [] if quoted == [harmless(visible(text)) for text in said] else [name]
+        lost += [] if quoted == [harmless(replace_unseen(text)) for text in said] else [name]
 
     assert lost == []
 

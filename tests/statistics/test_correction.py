@@ -8,8 +8,8 @@ import pytest
 
 from askance.errors import UsageError
 from askance.statistics import (
+    ClusteredScores,
     Confusion,
-    Judged,
     clustered_rogan_gladen,
     confusion,
     prediction_powered_mean,
@@ -99,8 +99,8 @@ def test_corrected_rates_hold_the_truth_as_often_as_they_say() -> None:
         corrected = rogan_gladen_estimate(int(verdicts.sum()), 400, card)
         powered = prediction_powered_mean(
             true[:80].astype(float).tolist(),
-            Judged(scores=verdicts[:80].astype(float).tolist()),
-            Judged(scores=verdicts[80:].astype(float).tolist()),
+            ClusteredScores(scores=verdicts[:80].astype(float).tolist()),
+            ClusteredScores(scores=verdicts[80:].astype(float).tolist()),
         )
         for name, estimate in (("rogan-gladen", corrected), ("prediction-powered", powered)):
             held[name] += estimate.interval is not None and 0.3 in estimate.interval
@@ -116,10 +116,10 @@ def judge(
 
 
 def test_images_with_several_samples_are_resampled_whole() -> None:
-    verdicts = Judged(scores=[1, 1, 1, 1, 0, 0, 0, 0] * 6, clusters=[place // 4 for place in range(48)])
-    apart = Judged(scores=verdicts.scores)
+    verdicts = ClusteredScores(scores=[1, 1, 1, 1, 0, 0, 0, 0] * 6, clusters=[place // 4 for place in range(48)])
+    apart = ClusteredScores(scores=verdicts.scores)
     labelled, truth = (
-        Judged(scores=[1, 1, 1, 0, 0, 0, 0, 1] * 40),
+        ClusteredScores(scores=[1, 1, 1, 0, 0, 0, 0, 1] * 40),
         [True, True, True, True, False, False, False, False] * 40,
     )
     whole, single = (clustered_rogan_gladen(judged, labelled, truth, seed=1, draws=400) for judged in (verdicts, apart))
@@ -138,7 +138,7 @@ def test_the_prediction_powered_mean_is_that_of_ppi_py() -> None:
     scores = np.where(source.rand(60) < 0.85, truth, 1 - truth)
     others = (source.rand(400) < 0.55) * 1.0
     estimate = prediction_powered_mean(
-        truth.tolist(), Judged(scores=scores.tolist()), Judged(scores=others.tolist()), tuned=False
+        truth.tolist(), ClusteredScores(scores=scores.tolist()), ClusteredScores(scores=others.tolist()), tuned=False
     )
 
     assert estimate.value == pytest.approx(0.6075)
@@ -148,17 +148,17 @@ def test_the_prediction_powered_mean_is_that_of_ppi_py() -> None:
 
 def test_a_judge_that_knows_nothing_is_given_no_weight() -> None:
     truth, constant = [1.0, 0.0, 1.0, 1.0], [1.0] * 4
-    estimate = prediction_powered_mean(truth, Judged(scores=constant), Judged(scores=[1.0] * 20))
+    estimate = prediction_powered_mean(truth, ClusteredScores(scores=constant), ClusteredScores(scores=[1.0] * 20))
 
     assert estimate.value == 0.75
     assert estimate.standard_error == pytest.approx(0.25)
 
 
 def test_one_label_gives_no_interval() -> None:
-    estimate = prediction_powered_mean([1.0], Judged(scores=[1.0]), Judged(scores=[1.0, 0.0]))
+    estimate = prediction_powered_mean([1.0], ClusteredScores(scores=[1.0]), ClusteredScores(scores=[1.0, 0.0]))
 
     assert (estimate.value, estimate.interval, estimate.state) == (0.5, None, "one cluster")
-    assert prediction_powered_mean([], Judged(scores=[]), Judged(scores=[1.0])).state == "no data"
+    assert prediction_powered_mean([], ClusteredScores(scores=[]), ClusteredScores(scores=[1.0])).state == "no data"
 
 
 def test_what_is_no_share_is_refused() -> None:

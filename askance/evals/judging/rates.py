@@ -11,14 +11,14 @@ from askance import statistics
 from askance.errors import UsageError
 from askance.evals.judging.pairs import digest_of
 from askance.evals.judging.scores import JUDGED
-from askance.statistics import Estimate, Judged
+from askance.statistics import ClusteredScores, Estimate
 
 if TYPE_CHECKING:
     from askance.agents import Preference
     from askance.chat import JsonObject
     from askance.evals.judging.card import JudgeCard
     from askance.evals.run import Answer, Run
-    from askance.statistics.clusters import Key
+    from askance.statistics.clusters import ClusterKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def corrected_rate(card: JudgeCard, run: Run, *, value: str = JUDGED, seed: int 
     pairs = [pair for pair in card.labelled if pair.says is not None]
     corrected = statistics.clustered_rogan_gladen(
         judged,
-        Judged(scores=[float(bool(pair.says)) for pair in pairs], clusters=[pair.group for pair in pairs]),
+        ClusteredScores(scores=[float(bool(pair.says)) for pair in pairs], clusters=[pair.group for pair in pairs]),
         [bool(pair.truth) for pair in pairs],
         seed=seed,
     )
@@ -93,8 +93,8 @@ def corrected_rate(card: JudgeCard, run: Run, *, value: str = JUDGED, seed: int 
     )
 
 
-def _scores_of(rows: Sequence[tuple[Answer, float]]) -> Judged:
-    return Judged(scores=[score for _, score in rows], clusters=[answer.sample.cluster for answer, _ in rows])
+def _scores_of(rows: Sequence[tuple[Answer, float]]) -> ClusteredScores:
+    return ClusteredScores(scores=[score for _, score in rows], clusters=[answer.sample.cluster for answer, _ in rows])
 
 
 def _key_of(answer: Answer) -> tuple[str, str]:
@@ -155,7 +155,7 @@ class PreferenceFigures:
 
 
 def preference_figures(
-    preferences: Sequence[Preference], clusters: Sequence[Key] | None = None, *, seed: int = 0
+    preferences: Sequence[Preference], clusters: Sequence[ClusterKey] | None = None, *, seed: int = 0
 ) -> PreferenceFigures:
     """The shares of wins, ties, flips and of what is unscored, with their intervals.
 
@@ -171,7 +171,7 @@ def preference_figures(
     rows = list(zip(preferences, groups, strict=False))
     scored = [(preference, group) for preference, group in rows if preference.value is not None]
 
-    def share(values: Sequence[bool], among: Sequence[Key]) -> Estimate:
+    def share(values: Sequence[bool], among: Sequence[ClusterKey]) -> Estimate:
         return statistics.mean_estimate([float(value) for value in values], among, seed=seed, binary=True)
 
     kept = [group for _, group in scored]

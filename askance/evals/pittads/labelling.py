@@ -7,17 +7,14 @@ printed tables agree with themselves. LLaVA with IN has a macro precision of 25.
 
 Without NA, subset accuracy asks whether the relations given are exactly the true ones, whatever was said of NA.
 
-Answers are labels without degrees, so a curve has one bend: AUC-ROC is the mean of recall and specificity, and AUC-PR
-(average precision) is recall · precision + (1 − recall) · share of samples with the label. A label that no sample or
-every sample has is left out of the mean AUC-ROC. Where a figure would divide by nothing it is 0, as in scikit-learn.
+The figures themselves are those of `askance.statistics.classification`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from askance.agents import LABELS
 from askance.atypicality import RELATIONS
@@ -25,6 +22,17 @@ from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
 from askance.evals.tasks import Scoring
 from askance.evals.values import Sample, Score
+from askance.statistics import (
+    LabelCounts,
+    LabelFigure,
+    average_precision,
+    f1,
+    macro,
+    micro,
+    precision,
+    recall,
+    roc_area,
+)
 
 if TYPE_CHECKING:
     from askance.chat import Json
@@ -38,9 +46,6 @@ NOTES = (
     "A wrong answer, which a non-answer counts as, gives exactly the labels that are not true",
     "AUC-PR alone can fall below its lower bound: a true label among many wrong ones costs more than none",
 )
-
-Counts: TypeAlias = tuple[float, float, float, float]
-"""Of one label: samples that have it and are given it, that have it, that are given it, and all."""
 
 
 def true_in(sample: Sample) -> frozenset[str]:
@@ -81,71 +86,24 @@ def values_of(true: Collection[str], given: Collection[str]) -> dict[str, float]
     return values
 
 
-def counts_in(sums: Sequence[float]) -> list[Counts]:
+def counts_in(sums: Sequence[float]) -> list[LabelCounts]:
     """The counts of each label in sums of the columns of `_columns`."""
     samples, *rest = sums
-    return [(rest[at], rest[at + 1], rest[at + 2], samples) for at in range(0, len(rest), 3)]
+    return [LabelCounts(rest[at], rest[at + 1], rest[at + 2], samples) for at in range(0, len(rest), 3)]
 
 
 def _columns(labels: Sequence[str]) -> tuple[str, ...]:
     return ("samples", *(f"{what} {label}" for label in labels for what in ("both", "true", "given")))
 
 
-def _ratio(above: float, below: float) -> float:
-    return above / below if below else 0.0
+def _averaged(
+    average: Callable[[LabelFigure, Sequence[LabelCounts]], float], figure: LabelFigure, sums: Sequence[float]
+) -> float:
+    return average(figure, counts_in(sums))
 
 
-def precision(counts: Counts) -> float:
-    """Of those that are given the label, the share that has it."""
-    both, _, given, _ = counts
-    return _ratio(both, given)
-
-
-def recall(counts: Counts) -> float:
-    """Of those that have the label, the share that is given it."""
-    both, true, _, _ = counts
-    return _ratio(both, true)
-
-
-def f1(counts: Counts) -> float:
-    """Harmonic mean of precision and recall."""
-    both, true, given, _ = counts
-    return _ratio(2 * both, true + given)
-
-
-def roc(counts: Counts) -> float:
-    """Area under the ROC curve of hard answers; NaN where all samples or none have the label."""
-    both, true, given, samples = counts
-    if not 0 < true < samples:
-        return math.nan
-    return (both / true + 1 - (given - both) / (samples - true)) / 2
-
-
-def average_precision(counts: Counts) -> float:
-    """Average precision of hard answers: those given the label first, then all others."""
-    both, true, _, samples = counts
-    if not true:
-        return 0.0
-    return both / true * precision(counts) + (1 - both / true) * true / samples
-
-
-Figure: TypeAlias = Callable[[Counts], float]
-
-
-def macro(figure: Figure, sums: Sequence[float]) -> float:
-    """Mean of a figure over labels, those left out where it has no value."""
-    known = [value for counts in counts_in(sums) if not math.isnan(value := figure(counts))]
-    return math.fsum(known) / len(known) if known else math.nan
-
-
-def micro(figure: Figure, sums: Sequence[float]) -> float:
-    """A figure over all pairs of sample and label."""
-    both, true, given, samples = (math.fsum(column) for column in zip(*counts_in(sums), strict=True))
-    return figure((both, true, given, samples))
-
-
-PRINTED: dict[str, Figure] = {"precision": precision, "recall": recall, "F1": f1}
-AREAS: dict[str, Figure] = {"AUC-ROC": roc, "AUC-PR": average_precision}
+PRINTED: dict[str, LabelFigure] = {"precision": precision, "recall": recall, "F1": f1}
+AREAS: dict[str, LabelFigure] = {"AUC-ROC": roc_area, "AUC-PR": average_precision}
 
 
 def _averages(labels: Sequence[str], end: str) -> list[Metric]:
@@ -154,14 +112,19 @@ def _averages(labels: Sequence[str], end: str) -> list[Metric]:
     of_macro = {**PRINTED, **AREAS}
     return [
         *(
-            Metric(name=f"{name}{end}", columns=columns, of_sums=partial(macro, figure), summary=f"macro {name} {over}")
+            Metric(
+                name=f"{name}{end}",
+                columns=columns,
+                of_sums=partial(_averaged, macro, figure),
+                summary=f"macro {name} {over}",
+            )
             for name, figure in of_macro.items()
         ),
         *(
             Metric(
                 name=f"micro {name}{end}",
                 columns=columns,
-                of_sums=partial(micro, figure),
+                of_sums=partial(_averaged, micro, figure),
                 summary=f"{name} over all pairs of sample and label, {over}",
             )
             for name, figure in PRINTED.items()
@@ -173,7 +136,7 @@ def _averages(labels: Sequence[str], end: str) -> list[Metric]:
 def _of_label(label: str) -> list[Metric]:
     figures = {**PRINTED, **AREAS}
     return [
-        Metric(name=f"{name} {label}", columns=_columns([label]), of_sums=partial(macro, figure))
+        Metric(name=f"{name} {label}", columns=_columns([label]), of_sums=partial(_averaged, macro, figure))
         for name, figure in figures.items()
     ]
 

@@ -8,8 +8,8 @@ depends on this picture and this text alone: no softmax over the texts that happ
 
 A text that is longer than the encoder reads is split, see `towers.py`. With `long=mean` its vector is the mean of those
 of its parts, brought to the length 1; with `long=max` its score is that of the part that fits best; `long=refuse` ends
-in an error. Of a picture shown twice (`both` of a `View`) the vector is the mean as well. `frame=padded` makes pictures
-square by bars beside them, for encoders that cut out the middle.
+in an error. Of a picture shown twice (`both` of a `RegionView`) the vector is the mean as well. `frame=padded` makes
+pictures square by bars beside them, for encoders that cut out the middle.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from weakref import WeakValueDictionary
 
 from askance.chat import ModelId, key_of
 from askance.errors import AskanceError, ConfigError, UsageError
-from askance.images import ORIGINAL, WHOLE, Image, View, drawing
+from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView
+from askance.images.pixels import squared
 from askance.models.encoders.records import BATCH, one_of, settings_in
 from askance.models.encoders.towers import Towers, no_towers, parts_of
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, mean_of
@@ -122,7 +123,7 @@ class DualEncoder(_Dual):
         ConfigError: it is not on this machine, not whole, or has no two towers; or gives no probabilities.
     """
 
-    policy = ORIGINAL
+    policy = ORIGINAL_POLICY
 
     def __init__(
         self,
@@ -155,9 +156,9 @@ class DualEncoder(_Dual):
             ModelError: what came out is no number, or does not fit into memory.
             StoreError: the file of vectors is damaged.
         """
-        return await self.score_view(image, texts, WHOLE)
+        return await self.score_view(image, texts, WHOLE_IMAGE)
 
-    async def score_view(self, image: Image, texts: Sequence[str], view: View) -> list[float]:
+    async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> list[float]:
         """As `score`, of what a view shows of the picture.
 
         Raises:
@@ -308,7 +309,7 @@ class SharedEncoder:
         key = key_of("embed", {"model": self.id.canonical(), "tower": "text", "text": text})
         return EncodeJob(key=key, store=store, text=text)
 
-    def picture_job(self, image: Image, view: View, store: VectorStore, *, padded: bool) -> EncodeJob:
+    def picture_job(self, image: Image, view: RegionView, store: VectorStore, *, padded: bool) -> EncodeJob:
         """What encodes a picture, or what is shown of it.
 
         Raises:
@@ -319,7 +320,7 @@ class SharedEncoder:
 
         def draw() -> tuple[Picture, ...]:
             pictures = view.render(image)
-            return tuple(drawing.squared(picture) for picture in pictures) if padded else pictures
+            return tuple(squared(picture) for picture in pictures) if padded else pictures
 
         return EncodeJob(key=key, store=store, draw=draw)
 

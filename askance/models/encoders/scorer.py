@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadRecord, ModelError, UsageError
-from askance.images import CLEAN, WHOLE, Image, ImagePolicy, View
+from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, ImagePolicy, RegionView
 from askance.models.backend import close
 from askance.models.encoders.records import RecordedResponses, from_spec, id_of_form, identity_of
 from askance.models.engine import Engine, default_engine
@@ -40,7 +40,7 @@ class Scorer(Protocol):
       are neither recorded nor replayed. It is known without loading weights;
     - `parameters`, JSON values, are what else decides its scores;
     - `policy`, an `ImagePolicy`, says how pictures are prepared for it; by default they are `clean`;
-    - `async score_view(image, texts, view)` scores what a `View` shows of a picture;
+    - `async score_view(image, texts, view)` scores what a `RegionView` shows of a picture;
     - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
       nothing may be read or kept;
     - `async aclose()` lets go of what it holds.
@@ -85,7 +85,7 @@ class RecordedScorer:
         id: ModelId | None,  # noqa: A002  # as everywhere here
         engine: Engine,
         parameters: Mapping[str, Any],
-        policy: ImagePolicy = CLEAN,
+        policy: ImagePolicy = CLEAN_POLICY,
     ) -> None:
         self.id = id or ModelId("custom", type(scorer).__name__)
         self.stored = id is not None
@@ -97,13 +97,13 @@ class RecordedScorer:
 
     def form(self) -> JsonObject:
         """Everything but picture and text that decides a score, as JSON: `get_scorer` takes it for its records."""
-        policy = {} if self.policy == CLEAN else {"policy": self.policy.canonical()}
+        policy = {} if self.policy == CLEAN_POLICY else {"policy": self.policy.canonical()}
         return {**self._own(), **policy}
 
     def _own(self) -> JsonObject:
         return {"model": self.id.canonical(), **self.parameters}
 
-    def request(self, subject: Image | Mapping[str, str], text: str, *, view: View = WHOLE) -> JsonObject:
+    def request(self, subject: Image | Mapping[str, str], text: str, *, view: RegionView = WHOLE_IMAGE) -> JsonObject:
         """What is asked of one text and what it is held against, in canonical form.
 
         Raises:
@@ -115,18 +115,20 @@ class RecordedScorer:
         shown = view.canonical()
         return {**self._own(), "image": {**picture, "view": shown} if shown else picture, "text": text}
 
-    def keys(self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: View = WHOLE) -> tuple[str, ...]:
+    def keys(
+        self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE
+    ) -> tuple[str, ...]:
         """Keys of the records of `texts` and what they are held against, each once; none where nothing is recorded."""
         keys = (key_of("score", self.request(subject, text, view=view)) for text in texts)
         return tuple(dict.fromkeys(keys)) if self.stored else ()
 
     def lacking(
-        self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: View = WHOLE
+        self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE
     ) -> frozenset[str]:
         """Keys of the scores that would have to be made, for they are not on record."""
         return self._responses.lacking([self.request(subject, text, view=view) for text in texts])
 
-    async def score(self, image: Image, texts: Sequence[str], *, view: View = WHOLE) -> list[float]:
+    async def score(self, image: Image, texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE) -> list[float]:
         """A score for each text, in their order; those that are missing are made together, equal texts once.
 
         Args:
@@ -143,14 +145,14 @@ class RecordedScorer:
         forms = [self.request(image, text, view=view) for text in texts]
         return await self._scores(forms, texts, lambda some: self.fresh(image, some, view=view))
 
-    async def fresh(self, image: Image, texts: Sequence[str], *, view: View = WHOLE) -> list[float]:
+    async def fresh(self, image: Image, texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE) -> list[float]:
         """What the scorer itself gives, past the records: for texts by the thousand, of which no record is kept.
 
         Raises:
             CallError: it gave something else than a number for each text.
         """
         self._responses.lend_folder(self._scorer)
-        if view != WHOLE and not isinstance(self._scorer, _Nobody):
+        if view != WHOLE_IMAGE and not isinstance(self._scorer, _Nobody):
             method = _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)
             return self._checked(await method(image, texts, view), len(texts))
         method = _method(self._scorer, "score", lacking="no pictures", by=self.id)
@@ -260,7 +262,7 @@ def get_scorer(scorer: ScorerLike, *, identity: str | None = None, engine: Engin
         id=identity_of(made, identity),
         engine=run,
         parameters=dict(getattr(made, "parameters", {})),
-        policy=getattr(made, "policy", CLEAN),
+        policy=getattr(made, "policy", CLEAN_POLICY),
     )
 
 
@@ -271,10 +273,10 @@ def _policy(form: object) -> ImagePolicy:
         UsageError: it is none.
     """
     if form is None:
-        return CLEAN
+        return CLEAN_POLICY
     try:
         fields = dict(cast("Mapping[str, Any]", form))
-        fields["formats"] = tuple(fields.get("formats", CLEAN.formats))
+        fields["formats"] = tuple(fields.get("formats", CLEAN_POLICY.formats))
         return ImagePolicy(**fields)
     except (TypeError, ValueError) as error:
         raise UsageError(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import JsonObject, key_of
 from askance.errors import BadRecord, ModelError, UsageError
-from askance.images import WHOLE, Image, View
+from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models.encoders.embedder import get_embedder
 from askance.models.encoders.records import RecordedResponses
 from askance.models.encoders.scorer import get_scorer
@@ -100,7 +100,7 @@ async def best_texts(
     *,
     scorer: ScorerLike,
     k: int = 10,
-    view: View = WHOLE,
+    view: RegionView = WHOLE_IMAGE,
     block: int = BLOCK,
     engine: Engine | None = None,
 ) -> list[Hit]:

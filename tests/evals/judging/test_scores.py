@@ -28,7 +28,7 @@ from askance.evals.judging import (
 from askance.evals.scoring import scored
 from askance.models import Counters, Engine, ScriptedModel, get_model
 from askance.replay import MemoryStore
-from askance.statistics import Judged, clustered_rogan_gladen, prediction_powered_mean, rogan_gladen
+from askance.statistics import ClusteredScores, clustered_rogan_gladen, prediction_powered_mean, rogan_gladen
 from tests.judges import Scripted, erring
 from tests.scripted import ENFORCED, model_of
 
@@ -217,9 +217,11 @@ def test_a_rate_is_corrected_by_labels_of_its_own_answers() -> None:
     rate = corrected_rate(card, run_of(SAYS, ANSWERS, card))
 
     truth, judged = [0.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.0]
-    others = Judged(scores=[5 / 8] * 8)
+    others = ClusteredScores(scores=[5 / 8] * 8)
     assert (rate.labelled, rate.powered.n) == (4, 12)
-    assert rate.powered.value == about(prediction_powered_mean(truth, Judged(scores=judged), others).value, abs=0.1)
+    assert rate.powered.value == about(
+        prediction_powered_mean(truth, ClusteredScores(scores=judged), others).value, abs=0.1
+    )
 
 
 def test_a_run_of_another_judge_is_refused() -> None:
@@ -254,10 +256,10 @@ def test_corrected_rates_of_simulated_judges_hold_the_truth_as_often_as_they_say
         said = [float(erring(true, source, **ERRORS)) for true in truth]
         groups = [place // GROUP for place in range(PAIRS)]
         labels = [source.random() < 0.5 for _ in range(CARD)]
-        card = Judged(scores=[float(erring(true, source, **ERRORS)) for true in labels], clusters=range(CARD))
-        judged = Judged(scores=said, clusters=groups)
+        card = ClusteredScores(scores=[float(erring(true, source, **ERRORS)) for true in labels], clusters=range(CARD))
+        judged = ClusteredScores(scores=said, clusters=groups)
         corrected = clustered_rogan_gladen(judged, card, labels, seed=seed, draws=300).interval
-        parts = [Judged(scores=said[part], clusters=groups[part]) for part in (slice(80), slice(80, PAIRS))]
+        parts = [ClusteredScores(scores=said[part], clusters=groups[part]) for part in (slice(80), slice(80, PAIRS))]
         powered = prediction_powered_mean([float(true) for true in truth[:80]], *parts).interval
         held["measured"] += abs(sum(said) / PAIRS - TRUE_RATE) < 1.96 * (TRUE_RATE * (1 - TRUE_RATE) / PAIRS) ** 0.5
         held["Rogan–Gladen"] += corrected is not None and TRUE_RATE in corrected

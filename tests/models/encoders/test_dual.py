@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from askance.errors import BadImage, ConfigError, ModelError, OutOfMemory, ReplayMiss, StoreError, UsageError
-from askance.images import Image, View, drawing
+from askance.images import Image, RegionView
+from askance.images.pixels import squared
 from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get_scorer, nearest_texts
 from askance.models.encoders.dual import DualEncoder
 from askance.models.encoders.towers import Towers, parts_of
@@ -143,7 +144,7 @@ async def test_long_texts_are_read_in_parts(duals: Folders) -> None:
 async def test_what_a_view_shows_is_what_is_scored(duals: Folders) -> None:
     folder, image, boxes = duals("clip"), IMAGES[0], ((20.0, 30.0, 120.0, 140.0),)
     scorer = scorer_of(folder)
-    shown = {show: View(show, boxes) for show in ("highlight", "crop", "both")}
+    shown = {show: RegionView(show, boxes) for show in ("highlight", "crop", "both")}
     came = reference(folder, [shown["highlight"].render(image)[0], shown["crop"].render(image)[0]], TEXTS)
     both = torch.nn.functional.normalize(came.image_embeds.mean(dim=0), dim=0)
     rows = dict(zip(("highlight", "crop"), came.image_embeds, strict=True)) | {"both": both}
@@ -151,14 +152,14 @@ async def test_what_a_view_shows_is_what_is_scored(duals: Folders) -> None:
     for show, view in shown.items():
         expected = (rows[show] @ came.text_embeds.T).tolist()
         assert await scorer.score(image, TEXTS, view=view) == pytest.approx(expected, abs=CLOSE)
-    assert len({scorer.keys(image, TEXTS[:1], view=view) for view in (*shown.values(), View())}) == 4
+    assert len({scorer.keys(image, TEXTS[:1], view=view) for view in (*shown.values(), RegionView())}) == 4
     with pytest.raises(UsageError, match="lies outside the picture"):
-        await scorer.score(image, TEXTS, view=View("crop", ((9000, 0, 9001, 1),)))
+        await scorer.score(image, TEXTS, view=RegionView("crop", ((9000, 0, 9001, 1),)))
 
 
 async def test_padded_pictures_are_seen_whole(duals: Folders) -> None:
     folder, image = duals("clip"), IMAGES[0]
-    came = reference(folder, [drawing.squared(image.open())], TEXTS)
+    came = reference(folder, [squared(image.open())], TEXTS)
     scorer = scorer_of(folder, "?frame=padded")
 
     assert await scorer.score(image, TEXTS) == pytest.approx(

@@ -20,7 +20,7 @@ from askance.errors import BadRecord, ConfigError, MissingExtra, ModelError, Rep
 from askance.models import Engine, ScriptedEmbedder, collect_keys, cosine, get_embedder
 from askance.models.encoders.sentence import SentenceEncoder
 from askance.models.encoders.vectors import packed
-from askance.replay import MemoryStore, Mode, Record
+from askance.replay import Cassette, MemoryStore, Mode, Record, Records
 
 ROOT = Path(__file__).resolve().parents[3]
 VECTORS = {"a cup": (1.0, 0.0), "a mug": (0.6, 0.8), "a horse": (0.0, 1.0), "nothing": (0.0, 0.0)}
@@ -30,7 +30,7 @@ def scripted(identity: str | None = "table") -> ScriptedEmbedder:
     return ScriptedEmbedder(VECTORS.__getitem__, identity=identity, normalized=True)
 
 
-def over(records: MemoryStore, mode: Mode = "auto") -> Engine:
+def over(records: Records, mode: Mode = "auto") -> Engine:
     return Engine(records=records, mode=mode)
 
 
@@ -374,7 +374,7 @@ def test_the_keys_of_recorded_vectors_stay(
 
 async def test_vectors_that_were_recorded_before_are_found_by_the_folder() -> None:
     place = Path(__file__).parent / "recorded"
-    records = MemoryStore.from_cassette(place / "calls.jsonl")
+    records = Cassette(place / "calls.jsonl")
 
     for settings in ("", "?prompt=other", "?pooling=cls+mean"):
         embedder = get_embedder(f"st:{place}/encoder{settings}", engine=over(records, "replay"))
@@ -457,7 +457,7 @@ import asyncio, sys
 from askance.models import Engine, get_embedder
 from askance.replay import MemoryStore
 async def main():
-    engine = Engine(mode="replay", records=MemoryStore.from_cassette("calls.jsonl"))
+    engine = Engine(mode="replay", records=Cassette("calls.jsonl"))
     print(await get_embedder("st:org/name", engine=engine).embed(["a cup"]))
 asyncio.run(main())
 print({"torch", "transformers", "numpy"} & set(sys.modules))

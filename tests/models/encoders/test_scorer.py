@@ -8,7 +8,7 @@ import pytest
 
 from askance.chat import key_of
 from askance.errors import BadImage, BadRecord, ConfigError, ModelError, ReplayMiss, UsageError
-from askance.images import CLEAN, ORIGINAL, Image, View
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, RegionView
 from askance.models import Engine, ScriptedScorer, collect_keys, get_scorer
 from askance.replay import MemoryStore, Mode, Record
 from tests.scripted import PICTURE, PICTURES
@@ -28,7 +28,7 @@ def over(records: MemoryStore, mode: Mode = "auto") -> Engine:
 def request(image: Image, text: str) -> dict[str, Any]:
     return {
         "model": {"name": "eye"},
-        "image": {"sha256": image.sha256, "policy": CLEAN.canonical()},
+        "image": {"sha256": image.sha256, "policy": CLEAN_POLICY.canonical()},
         "text": text,
     }
 
@@ -85,7 +85,7 @@ async def test_the_keys_are_those_of_the_records_and_are_noted() -> None:
 
 async def test_how_pictures_are_prepared_enters_the_key() -> None:
     script, as_it_is = scripted(), scripted()
-    as_it_is.policy = ORIGINAL  # pyright: ignore[reportAttributeAccessIssue]  # as a scorer may have
+    as_it_is.policy = ORIGINAL_POLICY  # pyright: ignore[reportAttributeAccessIssue]  # as a scorer may have
     records = MemoryStore()
 
     await get_scorer(script, engine=over(records)).score(CUP, ["cup"])
@@ -152,7 +152,7 @@ def test_what_is_no_scorer_is_said_to_be_none(given: Any, kind: type[UsageError]
 # --- texts against other texts ---
 
 
-CORNER = View("crop", ((0, 0, 8, 8),))
+CORNER = RegionView("crop", ((0, 0, 8, 8),))
 ABOUT = {"question": "What is odd?", "reference": "the cup"}
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from askance.errors import ConfigError, OutOfMemory
 from askance.models import Engine, get_embedder
-from askance.replay import MemoryStore
+from askance.replay import Cassette, MemoryStore
 from tests.models.encoders.conftest import Folders
 
 HERE = "tests/slow/test_hf.py runs this where it is"
@@ -168,7 +168,7 @@ async def test_texts_are_cut_where_the_transformer_ends(sentences: Folders) -> N
 
 
 async def test_vectors_recorded_before_are_found_and_made_again() -> None:
-    records = MemoryStore.from_cassette(RECORDED / "calls.jsonl")
+    records = Cassette(RECORDED / "calls.jsonl")
 
     for settings in ("", "?prompt=other"):
         again = await ours(RECORDED / "encoder", settings=settings)

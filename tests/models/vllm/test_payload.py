@@ -10,7 +10,7 @@ import pytest
 
 from askance.chat import ChatRequest, ImagePart, Message, ResponseFormat, Sampling, TextPart, ToolSpec, Usage
 from askance.errors import BadRequest
-from askance.images import ORIGINAL
+from askance.images import ORIGINAL_POLICY
 from askance.models.image_encoder import encode
 from askance.models.local.inputs import without_special_tokens
 from askance.models.openai.chat import to_chat
@@ -35,7 +35,7 @@ def sent(request: ChatRequest) -> dict[str, Any]:
 def test_pictures_have_names_that_tell_them_and_their_preparation_apart() -> None:
     parts = [part for part in asked("Which?", *PICTURES[:2]).messages[0].parts if isinstance(part, ImagePart)]
     first = parts[0]
-    names = {cache_name(part) for part in (*parts, replace(first, policy=ORIGINAL))}
+    names = {cache_name(part) for part in (*parts, replace(first, policy=ORIGINAL_POLICY))}
 
     assert len(names) == len(parts) + 1
     assert cache_name(replace(first, detail="low")) == cache_name(first)

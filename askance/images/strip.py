@@ -1,0 +1,462 @@
+"""The parts of PNG, JPEG, GIF, WebP and TIFF files, and the coded pixels without the metadata beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from askance.images.info import Format, Unusable
+
+
+def strip_metadata(data: bytes, form: Format) -> bytes:
+    """The same coded pixels without the metadata; a BMP or TIFF file as it is.
+
+    Raises:
+        Unusable: it is cut off or broken.
+    """
+    match form:
+        case "gif":
+            return _strip_gif(data)
+        case "jpeg":
+            return _strip_jpeg(data)
+        case "png":
+            return _strip_png(data)
+        case "webp":
+            return _strip_webp(data)
+        case _:
+            return data
+
+
+def exif_orientation(data: bytes, form: Format) -> int:
+    """The orientation that a picture's EXIF blocks name, 1 to 8; 1 where there is none, or a broken one.
+
+    Pillow's `getexif` is not asked: it decodes a PNG first, believes XMP too, and warns on stderr of each odd entry.
+    """
+    match form:
+        case "jpeg":
+            blocks = _jpeg_exif(data)
+        case "png":
+            blocks = _png_exif(data)
+        case "webp":
+            blocks = _webp_exif(data)
+        case "tiff":
+            blocks = iter([data])
+        case _:
+            return 1
+    return next((turn for turn in map(_orientation, blocks) if turn != 1), 1)
+
+
+# ---- PNG -------------------------------------------------------------------------------------------------------------
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+_KEPT_PNG = frozenset(
+    {b"bKGD", b"cHRM", b"cICP", b"cLLI", b"gAMA", b"iCCP", b"mDCV", b"pHYs", b"sBIT", b"sRGB", b"tRNS"}
+)
+"""Auxiliary chunks that say how the pixels look."""
+
+
+@dataclass(frozen=True, slots=True)
+class PngChunk:
+    """One chunk; `raw` is the whole of it with length, kind and checksum."""
+
+    kind: bytes
+    payload: bytes
+    raw: bytes
+
+    @property
+    def needed(self) -> bool:
+        """Whether decoding depends on it: kinds in which the first letter is a capital."""
+        return self.kind[:1].isupper()
+
+
+def png_chunks(data: bytes) -> Iterator[PngChunk]:
+    """The chunks up to the end of the picture; what follows it is left out.
+
+    Raises:
+        Unusable: the file ends before its end chunk.
+    """
+    at = len(PNG)
+    while True:
+        length = _big(data, at, 4)
+        raw = _cut(data, at, 12 + length)
+        chunk = PngChunk(raw[4:8], raw[8:-4], raw)
+        yield chunk
+        if chunk.kind == b"IEND":
+            return
+        at += len(raw)
+
+
+def png_bits(data: bytes) -> int:
+    """Bits a channel.
+
+    Raises:
+        Unusable: the file does not begin with its header.
+    """
+    first = next(png_chunks(data))
+    if first.kind != b"IHDR":
+        raise Unusable("has a broken PNG header")
+    return _big(first.payload, 8, 1)
+
+
+def png_frames(data: bytes) -> int:
+    """Pictures of an animation; 1 of a still picture."""
+    return next((max(1, _big(chunk.payload, 0, 4)) for chunk in png_chunks(data) if chunk.kind == b"acTL"), 1)
+
+
+def _png_exif(data: bytes) -> Iterator[bytes]:
+    """The EXIF blocks; they stand before or after the pixels."""
+    return (chunk.payload.removeprefix(b"Exif\0\0") for chunk in png_chunks(data) if chunk.kind == b"eXIf")
+
+
+def _strip_png(data: bytes) -> bytes:
+    """The same coded pixels with only what decoding and showing them needs.
+
+    Text, times, EXIF, private chunks, animation (the still picture stays) and what follows the end go.
+    """
+    kept = b"".join(chunk.raw for chunk in png_chunks(data) if chunk.needed or chunk.kind in _KEPT_PNG)
+    return PNG + kept
+
+
+def is_uncompressed_png(data: bytes) -> bool:
+    """Whether the pixels stand uncompressed in the file, as `uncompressed_png` leaves them."""
+    pixels = next((chunk.payload for chunk in png_chunks(data) if chunk.kind == b"IDAT"), b"")
+    return len(pixels) > 2 and pixels[2] & 0b110 == 0
+
+
+# ---- JPEG ------------------------------------------------------------------------------------------------------------
+
+JPEG = b"\xff\xd8\xff"
+
+MOST_SCANS = 100
+"""Scans of a progressive JPEG: encoders write about ten, and no picture gains from more than some dozens."""
+MOST_SCANNED = 1_000_000_000
+"""Pixels times scans: 20 scans of the largest picture that is taken."""
+
+_EOI, _SOS, _COM = 0xD9, 0xDA, 0xFE
+_APP = range(0xE0, 0xF0)
+_STANDALONE = frozenset({0x01, *range(0xD0, 0xDA)})
+_MARKER = re.compile(rb"\xff[\x01-\xfe]")
+_MARKER_AFTER_SCAN = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
+
+
+@dataclass(frozen=True, slots=True)
+class JpegSegment:
+    """One marker, its payload, and for a scan the coded pixels that follow."""
+
+    marker: int
+    payload: bytes
+    raw: bytes
+    """Marker, length, payload and coded pixels, as they stand in the file."""
+
+
+def jpeg_segments(data: bytes) -> Iterator[JpegSegment]:
+    """The segments up to the end of the image, or of the file where that is missing.
+
+    What stands between segments and behind the end is left out, as decoders do.
+
+    Raises:
+        Unusable: a segment is cut off or broken.
+    """
+    at = 2
+    while found := _MARKER.search(data, at):
+        start, at, marker = found.start(), found.end(), data[found.end() - 1]
+        if marker in _STANDALONE:
+            yield JpegSegment(marker, b"", data[start:at])
+            if marker == _EOI:
+                return
+            continue
+        length = _big(data, at, 2)
+        if length < 2:
+            raise Unusable("has a broken JPEG segment")
+        payload = _cut(data, at + 2, length - 2)
+        at += length
+        if marker == _SOS:
+            following = _MARKER_AFTER_SCAN.search(data, at)
+            at = following.start() if following else len(data)
+        yield JpegSegment(marker, payload, data[start:at])
+
+
+def _jpeg_exif(data: bytes) -> Iterator[bytes]:
+    """The EXIF blocks in front of the coded pixels."""
+    for segment in _before_scan(data):
+        if segment.marker == 0xE1 and segment.payload.startswith(b"Exif\0\0"):
+            yield segment.payload[6:]
+
+
+def check_scans(data: bytes, pixels: int) -> None:
+    """Refuses a picture in more scans than any encoder makes: each goes over the whole picture.
+
+    Raises:
+        Unusable: it is in too many for its size, or broken.
+    """
+    most = max(1, min(MOST_SCANS, MOST_SCANNED // max(1, pixels)))
+    scans = sum(segment.marker == _SOS for segment in jpeg_segments(data))
+    if scans > most:
+        raise Unusable(f"is a JPEG of {scans:,} scans, and at most {most} of that size are decoded", "Save it anew.")
+
+
+def _strip_jpeg(data: bytes) -> bytes:
+    """The same coded pixels with only what decoding them needs.
+
+    JFIF (without its thumbnail), the colour profile and the Adobe colour transform stay; EXIF, XMP, IPTC, comments,
+    further pictures behind the first, and every other application segment go.
+    """
+    return b"\xff\xd8" + b"".join(_kept(segment) for segment in jpeg_segments(data))
+
+
+def jpeg_head(data: bytes) -> bytes:
+    """What `_strip_jpeg` gives, up to the first coded pixels.
+
+    Raises:
+        Unusable: the file is cut off or broken before.
+    """
+    return b"\xff\xd8" + b"".join(_kept(segment)[: 4 + len(segment.payload)] for segment in _before_scan(data))
+
+
+def _before_scan(data: bytes) -> Iterator[JpegSegment]:
+    """The segments up to the first scan."""
+    for segment in jpeg_segments(data):
+        yield segment
+        if segment.marker == _SOS:
+            return
+
+
+def _kept(segment: JpegSegment) -> bytes:
+    if segment.marker == 0xE0 and segment.payload.startswith(b"JFIF\0") and len(segment.payload) >= 14:
+        return b"\xff\xe0\x00\x10" + segment.payload[:12] + b"\0\0"
+    if segment.marker == 0xE2 and segment.payload.startswith(b"ICC_PROFILE\0"):
+        return segment.raw
+    if segment.marker == 0xEE and segment.payload.startswith(b"Adobe"):
+        return segment.raw
+    return b"" if segment.marker in _APP or segment.marker == _COM else segment.raw
+
+
+# ---- GIF -------------------------------------------------------------------------------------------------------------
+
+GIF = (b"GIF87a", b"GIF89a")
+
+_EXTENSION, _IMAGE, _END = 0x21, 0x2C, 0x3B
+_COMMENT, _APPLICATION = 0xFE, 0xFF
+
+
+@dataclass(frozen=True, slots=True)
+class GifBlock:
+    """One frame or extension, as it stands in the file."""
+
+    kind: Literal["frame", "metadata", "control"]
+    raw: bytes
+
+
+def gif_blocks(data: bytes) -> Iterator[GifBlock]:
+    """The blocks behind the global colour table; a file that is cut off behind its first frame ends there.
+
+    Raises:
+        Unusable: the file is cut off or broken before its first frame is whole.
+    """
+    at, frames = len(_screen(data)), 0
+    try:
+        while _little(data, at, 1) != _END:
+            block = _block(data, at)
+            yield block
+            frames += block.kind == "frame"
+            at += len(block.raw)
+    except Unusable:
+        if not frames:
+            raise
+    if not frames:
+        raise Unusable("holds no frame")
+
+
+def _strip_gif(data: bytes) -> bytes:
+    """The same coded pixels without comments, application blocks (XMP, profiles, loops) and what follows the end."""
+    kept = b"".join(block.raw for block in gif_blocks(data) if block.kind != "metadata")
+    return _screen(data) + kept + bytes([_END])
+
+
+def _screen(data: bytes) -> bytes:
+    """Magic, screen and global colour table."""
+    return _cut(data, 0, 13 + _table(_little(data, 10, 1)))
+
+
+def _table(flags: int) -> int:
+    """Bytes of the colour table that the flags announce."""
+    return 3 << (flags & 7) + 1 if flags & 0x80 else 0
+
+
+def _block(data: bytes, at: int) -> GifBlock:
+    kind = _little(data, at, 1)
+    if kind == _IMAGE:
+        end = _behind(data, at + 11 + _table(_little(data, at + 9, 1)))
+        return GifBlock("frame", data[at:end])
+    if kind != _EXTENSION:
+        raise Unusable("has a broken GIF block")
+    label = _little(data, at + 1, 1)
+    return GifBlock("metadata" if label in {_COMMENT, _APPLICATION} else "control", data[at : _behind(data, at + 2)])
+
+
+def _behind(data: bytes, at: int) -> int:
+    """The place behind the chain of sub-blocks that begins at `at`."""
+    while size := _little(data, at, 1):
+        at += 1 + len(_cut(data, at + 1, size))
+    return at + 1
+
+
+# ---- WebP ------------------------------------------------------------------------------------------------------------
+
+_KEPT_WEBP = frozenset({b"ALPH", b"ANIM", b"ANMF", b"ICCP", b"VP8 ", b"VP8L", b"VP8X"})
+_EXIF_AND_XMP = 0x0C
+
+
+@dataclass(frozen=True, slots=True)
+class WebpChunk:
+    """One chunk of the RIFF container, without its padding."""
+
+    kind: bytes
+    payload: bytes
+
+    @property
+    def raw(self) -> bytes:
+        """Kind, length, payload and padding."""
+        return self.kind + len(self.payload).to_bytes(4, "little") + self.payload + b"\0" * (len(self.payload) % 2)
+
+
+def is_webp(data: bytes) -> bool:
+    """Whether the file begins as a WebP does."""
+    return data[:4] == b"RIFF" and data[8:12] == b"WEBP"
+
+
+def webp_chunks(data: bytes) -> Iterator[WebpChunk]:
+    """The chunks of the container; what follows it is left out.
+
+    Raises:
+        Unusable: the file ends before the container does.
+    """
+    end = 8 + _little(data, 4, 4)
+    # Some writers leave out the padding of the last chunk, or count it wrongly.
+    if end > len(data) + 1:
+        raise Unusable("is cut off", "Fetch or export it again.")
+    at = 12
+    while at + 8 <= min(end, len(data)):
+        length = _little(data, at + 4, 4)
+        yield WebpChunk(data[at : at + 4], _cut(data, at + 8, length))
+        at += 8 + length + length % 2
+
+
+def _webp_exif(data: bytes) -> Iterator[bytes]:
+    """The EXIF blocks."""
+    return (chunk.payload.removeprefix(b"Exif\0\0") for chunk in webp_chunks(data) if chunk.kind == b"EXIF")
+
+
+def _strip_webp(data: bytes) -> bytes:
+    """The same coded pixels without EXIF, XMP, unknown chunks and what follows the container."""
+    kept = b"".join(_marked(chunk).raw for chunk in webp_chunks(data) if chunk.kind in _KEPT_WEBP)
+    return b"RIFF" + (4 + len(kept)).to_bytes(4, "little") + b"WEBP" + kept
+
+
+def _marked(chunk: WebpChunk) -> WebpChunk:
+    """The chunk with the flags for EXIF and XMP taken back, where it has flags."""
+    if chunk.kind != b"VP8X":
+        return chunk
+    flags = _little(chunk.payload, 0, 1) & ~_EXIF_AND_XMP
+    return WebpChunk(chunk.kind, bytes([flags]) + chunk.payload[1:])
+
+
+# ---- TIFF and EXIF ---------------------------------------------------------------------------------------------------
+
+TIFF = (b"II*\0", b"MM\0*")
+
+_ORIENTATION = 0x112
+_SHORT, _LONG = 3, 4
+_MOST_PAGES = 1000
+
+
+def _orientation(exif: bytes) -> int:
+    """The _orientation, 1 to 8, in an EXIF block; 1 where it has none or is broken."""
+    try:
+        found = _directory(exif).get(_ORIENTATION, 1)
+    except Unusable:
+        return 1
+    return found if 1 <= found <= 8 else 1
+
+
+def tiff_pages(data: bytes) -> int:
+    """Pages of a TIFF file: the length of the chain of directories, as far as it can be followed, and 1000 at most.
+
+    Raises:
+        Unusable: the first _directory is cut off.
+    """
+    number, seen = _numbers(data), set[int]()
+    start = number(data, 4, 4)
+    while start and start not in seen and len(seen) < _MOST_PAGES:
+        seen.add(start)
+        try:
+            start = number(data, start + 2 + 12 * number(data, start, 2), 4)
+        except Unusable:
+            break
+    return len(seen)
+
+
+def _directory(data: bytes) -> dict[int, int]:
+    """Tags and first values of the first _directory, of those tags that hold whole numbers.
+
+    Raises:
+        Unusable: the _directory is cut off.
+    """
+    number = _numbers(data)
+    start = number(data, 4, 4)
+    count = number(data, start, 2)
+    _cut(data, start + 2, 12 * count)
+    entries = (_entry(data, start + 2 + 12 * index, number) for index in range(count))
+    return {tag: value for tag, value in entries if value is not None}
+
+
+def _numbers(data: bytes) -> Callable[[bytes, int, int], int]:
+    """How numbers are read in this file."""
+    if data[:4] not in TIFF:
+        raise Unusable("has a broken TIFF header")
+    return _little if data[:2] == b"II" else _big
+
+
+def _entry(data: bytes, at: int, number: Callable[[bytes, int, int], int]) -> tuple[int, int | None]:
+    """Tag and first value of the entry at `at`; None where the value is no whole number or lies outside."""
+    tag, kind, count = number(data, at, 2), number(data, at + 2, 2), number(data, at + 4, 4)
+    size = {_SHORT: 2, _LONG: 4}.get(kind)
+    if size is None or not count:
+        return tag, None
+    place = at + 8 if size * count <= 4 else number(data, at + 8, 4)
+    return tag, number(data, place, size) if place + size <= len(data) else None
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _cut(data: bytes, start: int, length: int) -> bytes:
+    """`length` bytes of `data` from `start`.
+
+    Raises:
+        Unusable: `data` ends before.
+    """
+    if start < 0 or start + length > len(data):
+        raise Unusable("is cut off", "Fetch or export it again.")
+    return data[start : start + length]
+
+
+def _big(data: bytes, start: int, length: int) -> int:
+    """The unsigned number in the `length` bytes from `start`, highest byte first.
+
+    Raises:
+        Unusable: `data` ends before.
+    """
+    return int.from_bytes(_cut(data, start, length), "big")
+
+
+def _little(data: bytes, start: int, length: int) -> int:
+    """The unsigned number in the `length` bytes from `start`, lowest byte first.
+
+    Raises:
+        Unusable: `data` ends before.
+    """
+    return int.from_bytes(_cut(data, start, length), "little")

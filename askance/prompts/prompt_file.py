@@ -1,0 +1,169 @@
+"""A prompt file as text: its name, its front matter, its role blocks, and what is wrong with it.
+
+Roles are split before anything is rendered, so a value can never forge one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, cast, get_args
+
+Form = Literal["json", "text"]
+FORMS: tuple[Form, ...] = get_args(Form)
+TurnRole = Literal["system", "user", "assistant"]
+ROLES: tuple[TurnRole, ...] = get_args(TurnRole)
+
+SUFFIX: Final = ".prompt"
+MAX_FILE: Final = 256 * 1024
+"""Largest prompt file, in bytes."""
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+FAMILY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+_MARKER = re.compile(r"(system|user|assistant):\s*")
+_NOT_A_MARKER = re.compile(r"\s*((system|user|human|assistant)\s*:|<image>)\s*", re.IGNORECASE)
+
+Level = Literal["error", "note"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PromptProblem:
+    """One thing that is wrong in one line of a prompt file."""
+
+    path: Path
+    line: int
+    """Counted from 1."""
+    message: str
+    level: Level = "error"
+    """`error`: the file, or what it was meant for, does not work; `note`: it works, and may not be what was meant."""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """What the name of a prompt file says: `NAME[.FORM[.FAMILY]].prompt`."""
+
+    name: str
+    form: Form | None = None
+    """None: the file serves every form; only a user's own file may do so."""
+    family: str | None = None
+
+    @classmethod
+    def parse(cls, file: str) -> FileName | None:
+        """The parts of `file`, or None where it is no name of a prompt file."""
+        name, *rest = file.removesuffix(SUFFIX).split(".")
+        form, family = (*rest, None, None)[:2]
+        fits = (
+            file.endswith(SUFFIX)
+            and NAME.fullmatch(name)
+            and len(rest) <= 2
+            and form in (*FORMS, None)
+            and (family is None or FAMILY.fullmatch(family))
+        )
+        return cls(name, cast("Form | None", form), family) if fits else None
+
+    def __str__(self) -> str:
+        return ".".join(part for part in (self.name, self.form, self.family) if part) + SUFFIX
+
+
+@dataclass(frozen=True, slots=True)
+class RoleBlock:
+    """The text under one role marker, as written."""
+
+    role: TurnRole
+    text: str
+    """Without the blank lines around it."""
+    line: int
+    """Line of the file on which `text` begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """A file taken apart."""
+
+    front_matter: str
+    blocks: tuple[RoleBlock, ...]
+
+
+_Lines: TypeAlias = list[tuple[int, str]]
+
+
+def read_text(path: Path) -> tuple[str, list[PromptProblem]]:
+    """The text of `path` with newlines as line ends, or why it cannot be had."""
+    try:
+        if not path.is_file():
+            return "", [PromptProblem(path, 1, "this is not a file.")]
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+    except OSError as error:
+        return "", [PromptProblem(path, 1, f"the file cannot be read: {error.strerror}.")]
+    if len(data) > MAX_FILE:
+        return "", [PromptProblem(path, 1, f"the file is larger than {MAX_FILE // 1024} kB.")]
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"), []
+    except UnicodeDecodeError as error:
+        return "", [PromptProblem(path, data.count(b"\n", 0, error.start) + 1, "the file is not UTF-8.")]
+
+
+def take_apart(text: str, *, path: Path) -> tuple[PromptFile | None, list[PromptProblem]]:
+    """Front matter and role blocks of `text`, or what is wrong with it."""
+    lines = list(enumerate(text.split("\n"), 1))
+    if lines[0][1].rstrip() != "---":
+        return None, [PromptProblem(path, 1, "the file does not begin with front matter: a line `---`.")]
+    end = next((number for number, line in lines[1:] if line.rstrip() == "---"), None)
+    if end is None:
+        return None, [PromptProblem(path, 1, "the front matter has no end: a second line `---`.")]
+    front_matter = "\n".join(line for _, line in lines[1 : end - 1])
+    blocks, problems = _split(lines[end:], path)
+    return PromptFile(front_matter, tuple(blocks)), problems + _disorder(blocks, path, len(lines))
+
+
+def _split(lines: _Lines, path: Path) -> tuple[list[RoleBlock], list[PromptProblem]]:
+    problems: list[PromptProblem] = []
+    parts: list[tuple[TurnRole, int, _Lines]] = []
+    for number, line in lines:
+        if marker := _MARKER.fullmatch(line):
+            parts.append((cast("TurnRole", marker[1]), number, []))
+        elif _NOT_A_MARKER.fullmatch(line):
+            problems.append(PromptProblem(path, number, _not_a_marker(line)))
+        elif parts:
+            parts[-1][2].append((number, line))
+        elif line.strip():
+            problems.append(
+                PromptProblem(path, number, "this stands before the first role marker (`system:`, `user:`).")
+            )
+    return [_block(role, number, body) for role, number, body in parts], problems
+
+
+def _block(role: TurnRole, marker: int, body: _Lines) -> RoleBlock:
+    first = next((number for number, line in body if line.strip()), marker)
+    return RoleBlock(role, "\n".join(line for number, line in body if number >= first).strip(), first)
+
+
+def _not_a_marker(line: str) -> str:
+    return (
+        f"{line.strip()!r} is no role marker: these are `system:`, `user:` and `assistant:`, lower case, "
+        "at the beginning of a line; what a model family needs around the words is not written in prompt files."
+    )
+
+
+def _disorder(blocks: list[RoleBlock], path: Path, last: int) -> list[PromptProblem]:
+    """What is wrong with the order of the roles: system first if at all, then user and assistant in turn, user last."""
+    if not blocks:
+        return [PromptProblem(path, last, "there is no role block: a line `user:` and the words under it.")]
+    problems = [
+        PromptProblem(path, block.line, f"the `{block.role}:` block is empty.") for block in blocks if not block.text
+    ]
+    turns = blocks[1:] if blocks[0].role == "system" else blocks
+    for index, block in enumerate(turns):
+        expected: TurnRole = ROLES[1 + index % 2]
+        if block.role != expected:
+            message = f"`{block.role}:` stands where `{expected}:` is due after what stands before it."
+            return [*problems, PromptProblem(path, block.line, message)]
+    if blocks[-1].role != "user":
+        problems.append(PromptProblem(path, blocks[-1].line, "the last block is not `user:`."))
+    return problems

@@ -1,0 +1,325 @@
+"""Why a request is not on record: the nearest one that is, and what differs first."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import islice, zip_longest
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+from zlib import crc32
+
+from askance.chat import JsonObject, canonical_json, key_of
+from askance.errors import ReplayMiss
+from askance.replay.record import Record, RecordKind, Records, model_name, plain_object, refuse_damaged
+from askance.terminal import printable
+
+CONTEXT = 2
+"""Equal lines shown before and after a difference."""
+
+MOST_LINES = 40
+"""Longest diff, in lines."""
+
+_WIDTH = 100
+"""Longer lines are folded, at the ends of sentences first, before they are compared."""
+
+_WINDOW = 400
+"""Lines compared, from shortly before the first one that differs."""
+
+_SENTENCE = re.compile(r"(?<=[.!?:;])(?=\s)")
+
+MOST_CANDIDATES = 10_000
+"""How many records of a kind are looked at; in a larger store the one that is found need not be the nearest."""
+
+_EDGE = 500
+"""Characters looked at of either end of a message."""
+
+_WORDS = 24
+"""Words kept of a request, those with the smallest checksums: texts share as many of these as of all their words."""
+
+_WORD = re.compile(r"\w+")
+
+_IMAGES, _MODEL, _REST, _TEXT = 1.5, 0.5, 0.25, 2.0
+"""What it counts that two requests agree in a part of them; for the text, as far as they do."""
+
+_TITLES = {
+    "model": "the model",
+    "messages": "the messages",
+    "sampling": "the sampling",
+    "response": "the response schema",
+    "tools": "the tools",
+    "extra": "the provider's extra fields",
+    "draw": "the number of the draw",
+}
+"""In the order in which a person would look for a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDifference:
+    """One part in which two requests differ."""
+
+    what: str
+    """In words: `the text of message 2 (user)`."""
+    recorded: str
+    """The part as text; empty where there is none."""
+    asked: str
+
+
+def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records) -> ReplayMiss:
+    """The error that says which recorded request is nearest to `request`, in canonical form, and what differs first.
+
+    Raises:
+        StoreError: the records cannot be read.
+    """
+    request = plain_object(request)
+    key = key_of(kind, request)
+    asked = f"No {kind} answer is on record for {_request_title(key, request)}"
+    nearest = nearest_key(request, kind, records)
+    record = None if nearest is None else records.get(nearest)
+    if record is None:
+        return ReplayMiss(
+            f"{asked}: {records.name!r} holds no {kind} records.",
+            key=key,
+            hint="Name the store that does with ASKANCE_STORE, import a cassette, or record with --mode auto.",
+        )
+    found = _found(record.request, request)
+    what = found[0].what if found else "nothing any more: it was recorded meanwhile"
+    also = f" (and in {', '.join(other.what for other in found[1:])})" if found[1:] else ""
+    return ReplayMiss(
+        f"{asked}: the nearest, {_request_title(record.key, record.request)}, differs in {what}{also}.",
+        key=key,
+        nearest=record.key,
+        diff=unified(found[0], recorded=record.key[:12], asked=key[:12]) if found else "",
+        hint="Undo what changed, or record the answer with --mode auto.",
+    )
+
+
+def explain_difference(record: Record, records: Records) -> str:
+    """How a record came to be asked although others are there: the nearest other one of its kind, and what differs.
+
+    Raises:
+        StoreError: the records cannot be read.
+        DamagedRecord: the record is not what it claims to be.
+    """
+    refuse_damaged(record)
+    since = f" since {record.at}" if record.at else ""
+    asked = f"{_request_title(record.key, record.request)} is on record{since}"
+    others = Neighbours(other for other in records.readable(record.kind) if other.key != record.key)
+    nearest = others.nearest(record.request)
+    other = None if nearest is None else records.get(nearest)
+    if other is None:
+        return f"{asked}; {records.name!r} holds no other {record.kind} record."
+    found = _found(other.request, record.request)
+    if not found:
+        return f"{asked}.\n{_request_title(other.key, other.request)} asks the very same: one of the two is damaged."
+    also = f" (and in {', '.join(more.what for more in found[1:])})" if found[1:] else ""
+    diff = unified(found[0], recorded=other.key[:12], asked=record.key[:12])
+    title = _request_title(other.key, other.request)
+    return f"{asked}.\nThe nearest other one, {title}, differs in {found[0].what}{also}.\n{diff}"
+
+
+def _found(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[RequestDifference]:
+    """The differences; one of the whole where what is on record has the form of no request."""
+    try:
+        return list(differences(recorded, asked))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return [RequestDifference("all of it: what is on record has the form of no request", "", "")]
+
+
+def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[RequestDifference]:
+    """The parts in which two canonical requests differ: the model, the messages, then everything else."""
+    for name in dict.fromkeys((*_TITLES, *sorted({*recorded, *asked}))):
+        old, new = ({name: side[name]} if name in side else {} for side in (recorded, asked))
+        if _same(old, new):
+            continue
+        if name == "messages" and old and new:
+            yield from _message_differences(old[name], new[name])
+        else:
+            what = _TITLES.get(name, repr(name))
+            yield RequestDifference(what, *(_text(side[name]) if side else "" for side in (old, new)))
+
+
+def unified(difference: RequestDifference, *, recorded: str, asked: str) -> str:
+    """The first stretch of a difference as a unified diff, safe to show on a terminal; empty if there is none."""
+    old, new = _lines(difference.recorded), _lines(difference.asked)
+    changed = next((at for at, (a, b) in enumerate(zip_longest(old, new)) if a != b), None)
+    if changed is None:
+        return ""
+    start = max(0, changed - CONTEXT)
+    old, new = old[start : start + _WINDOW], new[start : start + _WINDOW]
+    group = next(iter(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT)))
+    (_, a, _, c, _), (_, _, b, _, d) = group[0], group[-1]
+    lines = [f"--- recorded {recorded}", f"+++ asked {asked}"]
+    lines += [f"@@ -{_span(start + a, b - a)} +{_span(start + c, d - c)} @@"]
+    for tag, a, b, c, d in group:
+        lines += [f" {line}" for line in old[a:b]] if tag == "equal" else []
+        lines += [f"-{line}" for line in old[a:b]] if tag in {"delete", "replace"} else []
+        lines += [f"+{line}" for line in new[c:d]] if tag in {"insert", "replace"} else []
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES:] = [f"… and {len(lines) - MOST_LINES} lines more"]
+    return "\n".join(lines)
+
+
+def _message_differences(recorded: Sequence[JsonObject], asked: Sequence[JsonObject]) -> Iterator[RequestDifference]:
+    for number, (old, new) in enumerate(zip_longest(recorded, asked), 1):
+        if _same(old, new):
+            continue
+        where = f"message {number} ({(new or old or {}).get('role')})"
+        if old and new and old.get("role") == new.get("role"):
+            yield from _part_differences(old, new, where)
+        else:
+            yield RequestDifference(where, *("" if side is None else _text(side) for side in (old, new)))
+
+
+def _part_differences(recorded: JsonObject, asked: JsonObject, where: str) -> Iterator[RequestDifference]:
+    """Text, pictures, and what else a message may hold, in this order; at last the order of its parts."""
+    splits = [_split(message) for message in (recorded, asked)]
+    before = False
+    for name, old, new in zip(("text", "image", "preparation of the image", "tool calls"), *splits, strict=True):
+        if old != new:
+            before = True
+            yield RequestDifference(f"the {name} of {where}", old, new)
+    if not before:
+        yield RequestDifference(
+            f"the order of the parts of {where}", *(_text(message.get("parts")) for message in (recorded, asked))
+        )
+
+
+def _split(message: JsonObject) -> tuple[str, str, str, str]:
+    parts: list[JsonObject] = message.get("parts", [])
+    pictures = [part for part in parts if part.get("type") == "image"]
+    rest = {name: value for name, value in message.items() if name not in {"role", "parts"}}
+    return (
+        "\n".join(str(part.get("text", "")) for part in parts if part.get("type") != "image"),
+        "\n".join(str(picture.get("sha256")) for picture in pictures),
+        "\n".join(_text({**picture, "sha256": "…"}) for picture in pictures),
+        _text(rest) if rest else "",
+    )
+
+
+def _request_title(key: str, request: Mapping[str, Any]) -> str:
+    """Short key, model and first words."""
+    words = ""
+    with suppress(AttributeError, TypeError):  # the form of no request
+        words = textwrap.shorten(next(_texts(request), "")[:500], 48, placeholder="…")
+    said = ", ".join(part for part in (printable(model_name(request)), repr(words) if words else "") if part)
+    return f"{key[:12]} ({said})" if said else key[:12]
+
+
+def _texts(request: Mapping[str, Any]) -> Iterator[str]:
+    """The texts of the messages; the system's, which many requests share, come last."""
+    messages: Sequence[JsonObject] = request.get("messages", ())
+    for message in sorted(messages, key=lambda message: message.get("role") == "system"):
+        yield from (str(part["text"]) for part in message.get("parts", ()) if part.get("text"))
+
+
+def _same(recorded: object, asked: object) -> bool:
+    return canonical_json(recorded) == canonical_json(asked)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2)
+
+
+def _lines(text: str) -> list[str]:
+    return [printable(piece) for line in text.split("\n") for piece in _folded(line)]
+
+
+def _folded(line: str) -> Iterator[str]:
+    if len(line) <= _WIDTH:
+        yield line
+        return
+    for sentence in _SENTENCE.split(line):
+        yield from textwrap.wrap(sentence, _WIDTH, drop_whitespace=False, replace_whitespace=False, expand_tabs=False)
+
+
+def _span(start: int, length: int) -> str:
+    """Place of a stretch of lines, as unified diffs write it: an empty one stands after the line that it names."""
+    return f"{start + 1 if length else start},{length}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """The little that is compared of a request, so that thousands fit in memory."""
+
+    images: frozenset[str]
+    model: str
+    rest: str
+    words: frozenset[int]
+
+    @classmethod
+    def of(cls, request: Mapping[str, Any]) -> Sketch:
+        images, texts = set[str](), list[str]()
+        for part in _all_parts(request):
+            images.add(str(part.get("sha256", "")))
+            texts.append(str(part.get("text", "")))
+        text = " ".join(f"{text[:_EDGE]} {text[-_EDGE:]}" if len(text) > 2 * _EDGE else text for text in texts)
+        words = sorted({crc32(word.encode("utf-8", "surrogatepass")) for word in set(_WORD.findall(text))})
+        rest = {name: value for name, value in request.items() if name not in {"model", "messages"}}
+        return cls(frozenset(images - {""}), model_name(request), key_of("", rest), frozenset(words[:_WORDS]))
+
+    def likeness(self, other: Sketch) -> float:
+        """How much the two agree; the greater the number, the more."""
+        either = len(self.words | other.words)
+        return (
+            _IMAGES * (self.images == other.images)
+            + _MODEL * (self.model == other.model)
+            + _REST * (self.rest == other.rest)
+            + _TEXT * (len(self.words & other.words) / either if either else 1.0)
+        )
+
+
+class Neighbours:
+    """Sketches of many records, by the pictures that they speak of."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._by_images: dict[frozenset[str], list[tuple[Sketch, str]]] = defaultdict(list)
+        for record in islice(records, MOST_CANDIDATES):
+            # A request of another shape is none of ours, and near to nothing.
+            with suppress(AttributeError, RecursionError, TypeError, ValueError):
+                sketch = Sketch.of(record.request)
+                self._by_images[sketch.images].append((sketch, record.key))
+
+    def nearest(self, request: Mapping[str, Any]) -> str | None:
+        """Key of the record whose request is most like this one; of equals, the smallest key."""
+        sketch = Sketch.of(request)
+        likest = _likest(sketch, self._by_images.get(sketch.images, ()))
+        if likest is None or likest[0] < _MODEL + _REST + _TEXT:
+            # Only now can a record about other pictures be more alike.
+            likest = _likest(sketch, (one for some in self._by_images.values() for one in some))
+        return None if likest is None else likest[1]
+
+
+def nearest_key(request: Mapping[str, Any], kind: RecordKind, records: Records) -> str | None:
+    """Key of the record of this kind whose request is most like `request`, or None where there is no such record."""
+    size = len(records)
+    known = _known.setdefault(records, {})
+    if kind not in known or known[kind][0] != size:
+        known[kind] = size, Neighbours(records.readable(kind))
+    return known[kind][1].nearest(request)
+
+
+_known: WeakKeyDictionary[Records, dict[RecordKind, tuple[int, Neighbours]]] = WeakKeyDictionary()
+"""Kept as long as the holder of the records lives and does not grow: one miss is seldom the only one."""
+
+
+def _likest(sketch: Sketch, candidates: Iterable[tuple[Sketch, str]]) -> tuple[float, str] | None:
+    """The likeness and the key of the candidate that is most like `sketch`; of equals, the smallest key."""
+    best = min(((-sketch.likeness(other), key) for other, key in candidates), default=None)
+    return None if best is None else (-best[0], best[1])
+
+
+def _all_parts(request: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The parts of all messages; of a request without messages, its own fields."""
+    messages = request.get("messages")
+    if not isinstance(messages, list):
+        yield {"sha256": request.get("sha256", ""), "text": " ".join(map(str, request.values()))}
+        return
+    for message in cast("list[Mapping[str, Any]]", messages):
+        yield from message.get("parts", ())

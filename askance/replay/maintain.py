@@ -1,0 +1,402 @@
+"""Looking after records: picking, counting and checking them, what differs between two stores, merging, pruning."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+from askance.errors import DamagedRecord, StoreError, UsageError
+from askance.replay.record import Record, RecordKind, Records, check_record, refuse_damaged
+
+if TYPE_CHECKING:
+    from askance.replay.store import Store
+
+
+def select(
+    records: Iterable[Record],
+    *,
+    kind: RecordKind | None = None,
+    model: str | None = None,
+    keys: Collection[str] | None = None,
+    since: str | None = None,
+) -> Iterator[Record]:
+    """The records that answer every description given, in the order of `records` (keys: in their own order).
+
+    `model` is a part of the model's name, or a pattern with `*` and `?`; `since` is a date or a time in ISO form, UTC
+    where it has no zone; a record without a date is older than any.
+
+    Raises:
+        UsageError: `since` is no date.
+    """
+    start = "" if since is None else moment(since)
+    pattern = None if model is None else name_pattern(model)
+    return (
+        record
+        for record in _candidates(records, keys)
+        if (kind is None or record.kind == kind)
+        and record.at >= start
+        and (pattern is None or fnmatchcase(record.model.casefold(), pattern))
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Counts of records."""
+
+    records: int
+    size: int
+    """Of their JSON text, in bytes."""
+    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    models: Mapping[str, int] = field(default_factory=dict[str, int])
+    outcomes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Of chat records: how the call ended, before anyone read the text."""
+    days: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By day, UTC, `2026-01-31`; empty where the record has no date."""
+
+
+def stats(records: Iterable[Record]) -> Stats:
+    """Counts by kind, model, outcome and day, each from the most to the fewest; days in their order."""
+    count = size = 0
+    kinds, models, outcomes, days = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    for record in records:
+        count += 1
+        size += len(record.to_json().encode())
+        kinds[record.kind] += 1
+        models[record.model] += 1
+        days[record.at[:10]] += 1
+        if record.kind == "chat":
+            outcomes[record.outcome] += 1
+    return Stats(
+        records=count,
+        size=size,
+        kinds=dict(kinds.most_common()),
+        models=dict(models.most_common()),
+        outcomes=dict(outcomes.most_common()),
+        days=dict(sorted(days.items())),
+    )
+
+
+def _candidates(records: Iterable[Record], keys: Collection[str] | None) -> Iterator[Record]:
+    if keys is None:
+        return iter(records)
+    if isinstance(records, Records):
+        found = (records.get(key) for key in sorted(set(keys)))
+        return (record for record in found if record is not None)
+    wanted = frozenset(keys)
+    return (record for record in records if record.key in wanted)
+
+
+def name_pattern(model: str) -> str:
+    """A pattern that matches whole names; only `*` and `?` mean anything in it."""
+    folded = model.casefold().replace("[", "[[]")
+    return folded if "*" in folded or "?" in folded else f"*{folded}*"
+
+
+def moment(text: str) -> str:
+    """A date or a time in ISO form as records write it; UTC where it has no zone.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        msg = f"{text!r} is no date."
+        raise UsageError(msg, hint="Write it as 2026-01-31 or 2026-01-31T12:00.") from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class ValidRecords(Records):
+    """The records of a holder without those that are damaged, which are counted; for reading only.
+
+    Args:
+        records: the holder.
+        check: leave out all that `verify` finds, as what is passed on should; otherwise only what cannot be read.
+    """
+
+    def __init__(self, records: Records, *, check: bool = False) -> None:
+        self._records = records
+        self._check = check
+        self._damaged = set[str]()
+
+    @property
+    def left_out(self) -> int:
+        """How many damaged records were met so far."""
+        return len(self._damaged)
+
+    @property
+    def name(self) -> str:
+        """What to call the holder in a message."""
+        return self._records.name
+
+    def get(self, key: str, /) -> Record | None:
+        """The record with this key; None where there is none, or a damaged one."""
+        try:
+            record = self._records.get(key)
+        except DamagedRecord:
+            self._damaged.add(key)
+            return None
+        return None if record is None else next(self._valid((record,)), None)
+
+    def keys(self) -> Iterator[str]:
+        """The keys of valid records, in their order; each record is read for it."""
+        return (record.key for record in self)
+
+    def __iter__(self) -> Iterator[Record]:
+        """The valid records, in the order of their keys."""
+        return self._valid(self._records.readable(damaged=self._damaged))
+
+    def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
+        """The valid records of one kind, the first kept first."""
+        return self._valid(self._records.readable(kind, damaged=self._damaged))
+
+    def _valid(self, records: Iterable[Record]) -> Iterator[Record]:
+        for record in records:
+            try:
+                if self._check:
+                    check_record(record)
+            except StoreError:
+                self._damaged.add(record.key)
+            else:
+                yield record
+
+
+@dataclass(frozen=True, slots=True)
+class RecordProblem:
+    """Something that is wrong with a store."""
+
+    key: str
+    """Of the record; empty where it is the file itself."""
+    message: str
+
+
+def verify(records: Records) -> Iterator[RecordProblem]:
+    """What is wrong: rows that cannot be read, keys that are not their request's, forms that do not fit the schema.
+
+    Raises:
+        StoreError: the store cannot be read at all.
+    """
+    yield from (RecordProblem("", message) for message in records.damages())
+    for key in records.keys():  # noqa: SIM118 - a record that cannot be read has a key all the same
+        try:
+            record = records.get(key)
+            if record is not None:
+                check_record(record)
+        except StoreError as error:
+            yield RecordProblem(key, error.message)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDifference:
+    """One request that two holders of records do not answer alike."""
+
+    key: str
+    first: Record | None
+    second: Record | None
+
+    @property
+    def where(self) -> Literal["first", "second", "both"]:
+        """Who has an answer; `both` have one and they differ."""
+        if self.second is None:
+            return "first"
+        return "second" if self.first is None else "both"
+
+
+def diff(first: Records, second: Records) -> Iterator[RecordDifference]:
+    """The requests that only one of the two has on record, or that they answer differently, in the order of the keys.
+
+    Raises:
+        StoreError: one of them cannot be read.
+    """
+    for key, _ in groupby(heapq.merge(first.keys(), second.keys())):
+        found = RecordDifference(key, first.get(key), second.get(key))
+        if found.where != "both" or _answers_differ(found):
+            yield found
+
+
+def _answers_differ(found: RecordDifference) -> bool:
+    return found.first is not None and found.second is not None and found.first.response != found.second.response
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportCounts:
+    """What an import did."""
+
+    new: int = 0
+    same: int = 0
+    """Records whose answer the store had already."""
+    conflicting: tuple[str, ...] = ()
+    """Keys for which the store had another answer."""
+    replaced: bool = False
+    """Whether the cassette's answer took the place of the store's where they conflict."""
+    mended: int = 0
+    """Damaged records of the store whose place was taken."""
+    damaged: int = 0
+    """Records that were left out because they are damaged; an import leaves none out."""
+
+
+def take_in(records: Iterable[Record], store: Records, *, overwrite: bool) -> ImportCounts:
+    """Put checked `records` into `store`; where both answer, the store's answer stays unless `overwrite`.
+
+    What is damaged in `store` answers nothing, and a record with the same key takes its place.
+    """
+    new, same, mended, conflicting = 0, 0, 0, list[str]()
+    for record in records:
+        try:
+            kept = store.get(record.key)
+        except DamagedRecord:
+            mended += 1
+            store.put(record)
+            continue
+        if kept is None:
+            new += 1
+        elif kept.response == record.response:
+            same += 1
+        else:
+            conflicting.append(record.key)
+        if kept is None or (overwrite and kept.response != record.response):
+            store.put(record)
+    return ImportCounts(new=new, same=same, mended=mended, conflicting=tuple(conflicting), replaced=overwrite)
+
+
+_SKIP_HINT = (
+    "`askance cache merge --skip-damaged` takes the others in and leaves such records where they are; `askance cache "
+    "verify` names all of them."
+)
+
+
+def merge(other: Records, into: Records, *, overwrite: bool = False, skip_damaged: bool = False) -> ImportCounts:
+    """Take the records of `other` into a store; where the two answer differently, its own stay unless `overwrite`.
+
+    Every record is checked before the first is written: a broken store changes nothing, unless `skip_damaged` says
+    that what is sound of it is wanted all the same.
+
+    Raises:
+        DamagedRecord: a record of `other` cannot be read, or is not what it claims to be.
+        StoreError: one of the two cannot be read or written.
+    """
+    if skip_damaged:
+        theirs = ValidRecords(other, check=True)
+        return replace(take_in(theirs, into, overwrite=overwrite), damaged=theirs.left_out)
+    try:
+        for record in other:
+            refuse_damaged(record, hint=_SKIP_HINT)
+    except DamagedRecord as error:
+        raise DamagedRecord(error.message, hint=_SKIP_HINT) from error
+    return take_in(other, into, overwrite=overwrite)
+
+
+@dataclass(frozen=True, slots=True)
+class PruneCounts:
+    """What was, or would be, taken out."""
+
+    records: int
+    size: int
+    """Of their JSON text, in bytes; damaged ones are not counted."""
+
+
+def prune(
+    store: Store,
+    *,
+    older_than: str | None = None,
+    model: str | None = None,
+    used: Collection[str] | None = None,
+    damaged: bool = False,
+    try_only: bool = False,
+) -> PruneCounts:
+    """Take out the records that answer every description given; at least one has to be.
+
+    Damaged ones answer none but `damaged`, which stands alone.
+
+    Args:
+        store: what to take them out of.
+        older_than: a date, or an age such as `30d`, `12h`, `2w`; a record without a date is older than any.
+        model: a part of the model's name, or a pattern with `*` and `?`.
+        used: keys of records that stay, such as those of a run. What endpoints can do stays as well: a replay needs it.
+        damaged: take out what `verify` finds to be no record, or not the one that it claims to be.
+        try_only: count, and take nothing out.
+
+    Raises:
+        UsageError: no description, or one that cannot be read; or `damaged` and another one.
+        StoreError: the store cannot be read or written.
+    """
+    if damaged:
+        if (older_than, model, used) != (None, None, None):
+            msg = "A damaged record has no date, model or run to go by."
+            raise UsageError(msg, hint="Take the damaged ones out by themselves.")
+        return _taken_out(store, [problem.key for problem in verify(store) if problem.key], 0, try_only=try_only)
+    if older_than is None and model is None and used is None:
+        msg = "Nothing says which records to take out."
+        raise UsageError(msg, hint="Give an age, a model, or a run whose records are to stay.")
+    wanted = _prunable(older_than, model, used)
+    keys, size = list[str](), 0
+    for record in store.readable():
+        if wanted(record):
+            keys.append(record.key)
+            size += len(record.to_json().encode())
+    return _taken_out(store, keys, size, try_only=try_only)
+
+
+def _taken_out(store: Store, keys: list[str], size: int, *, try_only: bool) -> PruneCounts:
+    if not try_only:
+        store.remove(keys)
+    return PruneCounts(len(keys), size)
+
+
+def _prunable(older_than: str | None, model: str | None, used: Collection[str] | None) -> Callable[[Record], bool]:
+    end = None if older_than is None else _before(older_than)
+    pattern = None if model is None else name_pattern(model)
+    kept = None if used is None else frozenset(used)
+    return lambda record: (
+        (end is None or record.at < end)
+        and (pattern is None or fnmatchcase(record.model.casefold(), pattern))
+        and (kept is None or (record.key not in kept and record.kind != "endpoint"))
+    )
+
+
+_UNITS: Mapping[str, timedelta] = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def _before(text: str) -> str:
+    """The moment that a date or an age stands for."""
+    number, unit = text[:-1], text[-1:]
+    if unit in _UNITS and number.isascii() and number.isdigit() and len(number) < 7:
+        try:
+            return (datetime.now(UTC) - int(number) * _UNITS[unit]).strftime("%Y-%m-%dT%H:%M:%SZ")
+        except OverflowError:
+            return ""
+    return moment(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Savings:
+    """What the answers on record have cost, and are worth to whoever would have to ask for them again."""
+
+    dollars: float = 0.0
+    models: Mapping[str, float] = field(default_factory=dict[str, float])
+    """US dollars by model, the most first; models without a known price are not among them."""
+    unpriced: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Records of which the cost is not known, by model: they are not free."""
+
+
+def savings(records: Records, cost: Callable[[Record], float | None]) -> Savings:
+    """The sum of what the chat records cost; `cost` gives US dollars for a record, None where that is not known.
+
+    Raises:
+        StoreError: the records cannot be read.
+    """
+    dollars, unpriced = dict[str, float](), dict[str, int]()
+    for record in records.of_kind("chat"):
+        paid = cost(record)
+        if paid is None:
+            unpriced[record.model] = unpriced.get(record.model, 0) + 1
+        else:
+            dollars[record.model] = dollars.get(record.model, 0.0) + paid
+    ordered = dict(sorted(dollars.items(), key=lambda item: -item[1]))
+    return Savings(dollars=sum(ordered.values()), models=ordered, unpriced=unpriced)

@@ -1,0 +1,446 @@
+"""A record, and what any holder of records offers.
+
+A record is one request, in canonical form, and what came back for it. Who asked, how long it took and how often it was
+tried are no part of it: equal requests share one record.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args, runtime_checkable
+
+from askance.chat import ChatResponse, JsonObject, Outcome, key_of
+from askance.documents import decoder, misfit
+from askance.errors import DamagedRecord, StoreError
+from askance.terminal import printable
+
+if TYPE_CHECKING:
+    from askance.replay.leases import Leases
+
+RecordKind = Literal["chat", "ocr", "endpoint", "embed", "score"]
+KINDS: frozenset[str] = frozenset(get_args(RecordKind))
+
+Mode = Literal["live", "auto", "replay", "refresh"]
+"""`live` never reads, `auto` reads or else calls and records, `replay` only reads, `refresh` calls and overwrites."""
+
+DAMAGED_HINT = (
+    "`askance cache verify` finds all such records; `askance cache prune --damaged` takes them out, and they are asked "
+    "anew."
+)
+
+MAX_DEPTH = 100
+"""Deepest nesting of a request or a response, in levels."""
+
+MAX_INTEGER = 2**64
+"""Integers from here on are refused: many readers of JSON would take them for something else."""
+
+MAX_DIGITS = len(str(MAX_INTEGER))
+"""Digits of an integer that is read at all."""
+
+SCHEMA = Path(__file__).with_name("cassette.schema.json")
+"""The JSON Schema of a line of a cassette, and so of a record."""
+
+_EXACT_FLOATS = 2**53
+"""Below this a whole float and the integer are the same number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One request and what came back for it, both in canonical form."""
+
+    kind: RecordKind
+    key: str
+    """`askance.chat.key_of` of kind and request: 64 hex digits."""
+    request: JsonObject
+    response: JsonObject
+    images: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    """By sha256 of the source bytes: `sent` (sha256 of what was sent), `media_type`, `width` and `height` in pixels."""
+    at: str = ""
+    """When it was answered: UTC, `2026-01-31T12:00:00Z`; empty where nobody knows."""
+
+    @classmethod
+    def make(
+        cls,
+        kind: RecordKind,
+        request: Mapping[str, Any],
+        response: Mapping[str, Any],
+        *,
+        images: Mapping[str, Mapping[str, Any]] | None = None,
+        at: str | None = None,
+    ) -> Record:
+        """The record of `response` to `request`, with its key, dated now unless `at` is given.
+
+        Raises:
+            StoreError: a value that cannot be recorded: NaN, an integer beyond 64 bits, nesting without end, no JSON.
+        """
+        plain = plain_object(request)
+        return cls(
+            kind=kind,
+            key=key_of(kind, plain),
+            request=plain,
+            response=plain_object(response),
+            images=plain_object(images or {}),
+            at=_now() if at is None else at,
+        )
+
+    @property
+    def model(self) -> str:
+        """The model that answered, in words; empty where the request names none."""
+        return model_name(self.request)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The call's outcome before anyone reads the text; always `answered` but for chat."""
+        if self.kind != "chat":
+            return "answered"
+        return ChatResponse(finish=self.response.get("finish", "stop"), refusal=self.response.get("refusal")).outcome
+
+    def canonical(self) -> JsonObject:
+        """The record as JSON values, without fields at their default."""
+        form: JsonObject = {"kind": self.kind, "key": self.key, "request": self.request, "response": self.response}
+        if self.images:
+            form["images"] = dict(self.images)
+        if self.at:
+            form["at"] = self.at
+        return form
+
+    @classmethod
+    def from_canonical(cls, form: Mapping[str, Any]) -> Record:
+        """The record that `form` was made from.
+
+        Raises:
+            StoreError: `form` is no record. That the key is right is not checked here.
+        """
+        try:
+            kind, request, response, images = form["kind"], form["request"], form["response"], form.get("images", {})
+            at = form.get("at", "")
+            plain = type(request) is dict and type(response) is dict and type(images) is dict
+            if plain and kind in KINDS and type(at) is str:
+                return cls(
+                    kind=kind,
+                    key=form["key"],
+                    request=cast("JsonObject", request),
+                    response=cast("JsonObject", response),
+                    images=cast("dict[str, JsonObject]", images),
+                    at=at,
+                )
+        except (AttributeError, KeyError, TypeError):
+            pass
+        msg = "These values are no record: a record has a kind, a key, a request and a response."
+        raise StoreError(msg)
+
+    def to_json(self) -> str:
+        """The record as one line of JSON text, equal for equal records."""
+        form = self.canonical()
+        text = _encode(form)
+        # A lone half of a surrogate pair, which a model may write, has no UTF-8 form; escaped it is plain JSON.
+        return text if _encodable(text) else _encode_ascii(form)
+
+
+def response_in(text: str, *, key: str, asked: str) -> JsonObject | None:
+    """The response in the text of a chat record, whose request is compared with what is asked and not decoded.
+
+    Args:
+        text: as `Record.to_json` gives it.
+        key: of the request.
+        asked: the request's canonical JSON.
+
+    Returns:
+        None where the text is not that of the record of this very request, letter for letter; who wants to know more
+        decodes it.
+
+    Raises:
+        ValueError: a part that is decoded is no JSON.
+    """
+    # A search for the whole of it would take longer than to decode it.
+    place = text.find(_BEFORE) + len(_BEFORE)
+    end = place + len(asked)
+    if not (text.startswith(asked, place) and text.startswith(_AFTER, end)):
+        return None
+    found: JsonObject
+    head: JsonObject
+    found, last = _decode(text, end + len(_AFTER))
+    before = text[: place - len(',"request":')] + "}"
+    head, head_end = _decode(before)
+    if type(found) is not dict or type(head) is not dict or text[last:] != "}" or head_end != len(before):
+        return None
+    return found if head.get("key") == key and type(head.get("images", {})) is dict else None
+
+
+@runtime_checkable
+class Records(Protocol):
+    """A holder of records. A class that inherits this is open for reading only, unless it says otherwise."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What to call it in a message."""
+        ...
+
+    @property
+    def writable(self) -> bool:
+        """Whether `put` can be expected to work."""
+        return False
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder where what belongs to the records may be kept beside them; None where there is none."""
+        return None
+
+    @abstractmethod
+    def get(self, key: str, /) -> Record | None:
+        """The record with this key, or None.
+
+        Raises:
+            StoreError: the records cannot be read.
+            DamagedRecord: what is kept under the key is no record.
+        """
+        ...
+
+    def answer(self, key: str, asked: str, /) -> JsonObject | None:  # noqa: ARG002  # a store compares the request
+        """The response to a chat request, by its key and its canonical JSON; None where it is not on record."""
+        record = self.get(key)
+        return None if record is None else record.response
+
+    def put(self, record: Record, /) -> None:
+        """Keep the record; one with the same key is replaced.
+
+        Raises:
+            StoreError: the records are open for reading only, or the key is not that of the request.
+        """
+        self.put_all((record,))
+
+    def put_all(self, records: Iterable[Record], /) -> None:  # noqa: ARG002  # nothing is kept
+        """Keep all of the records or none; those with the same keys are replaced.
+
+        Raises:
+            StoreError: the records are open for reading only, or a key is not that of the request.
+        """
+        raise StoreError(
+            f"The records of {self.name!r} are open for reading only.",
+            hint="Import the cassette into a store, or replay what it holds.",
+        )
+
+    def leases(self) -> Leases | None:
+        """Who may ask for what is not on record; None where nobody else can use the records.
+
+        Each call gives new ones, which are closed by whoever asked for them.
+        """
+        return None
+
+    @abstractmethod
+    def keys(self) -> Iterator[str]:
+        """The keys, in their order."""
+        ...
+
+    def __iter__(self) -> Iterator[Record]:
+        """The records, in the order of their keys."""
+        return (record for key in self.keys() if (record := self.get(key)) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.keys())
+
+    def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
+        """The records of one kind, the first kept first."""
+        return (record for record in self if record.kind == kind)
+
+    def readable(self, kind: RecordKind | None = None, /, *, damaged: set[str] | None = None) -> Iterator[Record]:  # noqa: ARG002  # a store has damaged rows
+        """The records, or those of one kind, without those that are damaged: for what only compares and counts.
+
+        Args:
+            kind: None is every kind.
+            damaged: the keys of what is left out are added to it.
+
+        Raises:
+            StoreError: the records cannot be read at all.
+        """
+        return iter(self) if kind is None else self.of_kind(kind)
+
+    def damages(self) -> Iterator[str]:
+        """What is wrong with the file that holds the records, in words; nothing is, as a rule."""
+        return iter(())
+
+
+class MemoryStore(Records):
+    """Records that end with the process."""
+
+    def __init__(self, records: Iterable[Record] = (), *, name: str = "memory", writable: bool = True) -> None:
+        self._records = {record.key: record for record in records}
+        self._name = name
+        self._writable = writable
+
+    def __repr__(self) -> str:
+        return f"MemoryStore({self._name!r}, {len(self)} records)"
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return self._name
+
+    @property
+    def writable(self) -> bool:
+        """Whether `put` works."""
+        return self._writable
+
+    def get(self, key: str, /) -> Record | None:
+        """The record with this key, or None."""
+        return self._records.get(key)
+
+    def put_all(self, records: Iterable[Record], /) -> None:
+        """Keep all of the records or none; those with the same keys are replaced.
+
+        Raises:
+            StoreError: they are open for reading only, or a key is not that of the request.
+        """
+        if not self._writable:
+            super().put_all(records)
+        new = {record.key: record for record in records}
+        for record in new.values():
+            check_key(record)
+        self._records |= new
+
+    def keys(self) -> Iterator[str]:
+        """The keys, in their order."""
+        return iter(sorted(self._records))
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
+        """The records of one kind, the oldest first."""
+        return iter([record for record in self._records.values() if record.kind == kind])
+
+
+def model_name(request: Mapping[str, Any]) -> str:
+    """The model that a canonical request is addressed to, in words: its name, or `provider:model@endpoint`."""
+    model = request.get("model")
+    if isinstance(model, str):
+        return model
+    if not isinstance(model, Mapping):
+        return ""
+    parts = {str(name): str(value) for name, value in cast("Mapping[Any, Any]", model).items()}
+    if "name" in parts:
+        return parts["name"]
+    name = ":".join(parts[part] for part in ("provider", "model") if part in parts)
+    return f"{name}@{parts['endpoint']}" if "endpoint" in parts else name
+
+
+def check_key(record: Record) -> None:
+    """Refuse a record whose key does not belong to what was asked.
+
+    Raises:
+        StoreError: the key is another request's, or the request is no JSON.
+    """
+    try:
+        key = key_of(record.kind, record.request)
+    except (TypeError, ValueError, RecursionError) as error:
+        msg = f"The request of record {record.key[:12]!r} is no JSON: {error}."
+        raise StoreError(msg) from error
+    if key != record.key:
+        msg = f"The key {record.key[:12]!r} is not that of the request beside it, {key[:12]!r}."
+        raise StoreError(msg)
+
+
+def check_schema(form: Mapping[str, Any]) -> None:
+    """Hold a line against the schema that ships with the package.
+
+    Raises:
+        StoreError: it does not fit; the message names the place.
+    """
+    if (wrong := misfit(form, SCHEMA, whole="the record")) is not None:
+        raise StoreError(printable(wrong))
+
+
+def check_record(record: Record) -> None:
+    """Refuse a record that could be read and is not what it claims to be.
+
+    Raises:
+        StoreError: the key is not its request's, or its form does not fit the schema.
+    """
+    check_key(record)
+    check_schema(plain_object(record.canonical()))
+
+
+def refuse_damaged(record: Record, *, hint: str = DAMAGED_HINT) -> None:
+    """Refuse a record that `check_record` refuses, as a damaged one.
+
+    Raises:
+        DamagedRecord: the key is not its request's, or its form does not fit the schema.
+    """
+    try:
+        check_record(record)
+    except StoreError as error:
+        msg = f"The record {record.key[:12]!r} is damaged: {error.message.rstrip('.')}."
+        raise DamagedRecord(msg, hint=hint) from error
+
+
+def plain_object(form: Mapping[str, Any]) -> JsonObject:
+    """`form` as plain dicts, lists and numbers that come back from JSON text as they are.
+
+    Raises:
+        StoreError: a value that cannot be recorded.
+    """
+    return cast("JsonObject", _plain(form, MAX_DEPTH))
+
+
+_BEFORE, _AFTER = '"kind":"chat","request":', ',"response":'
+_decode = decoder(most_digits=MAX_DIGITS).raw_decode
+_encode, _encode_ascii = (
+    json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
+    for ascii_only in (False, True)
+)
+
+
+def _plain(value: object, depth: int) -> object:
+    kind = type(value)
+    if kind is str or value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, (int, float)):
+        return _number(value)
+    if not depth:
+        msg = f"A value nested deeper than {MAX_DEPTH} levels cannot be recorded."
+        raise StoreError(msg)
+    # The plain kinds first: asking for an abstract class is what costs here.
+    if kind is dict or isinstance(value, Mapping):
+        return {_name(name): _plain(item, depth - 1) for name, item in cast("Mapping[object, object]", value).items()}
+    if kind is list or (isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))):
+        return [_plain(item, depth - 1) for item in cast("Sequence[object]", value)]
+    msg = f"A {kind.__name__} cannot be recorded: it is no JSON value."
+    raise StoreError(msg)
+
+
+def _number(value: float) -> float:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            msg = f"The number {value!r} cannot be recorded: JSON has no such number."
+            raise StoreError(msg)
+        return int(value) if value.is_integer() and abs(value) < _EXACT_FLOATS else value
+    if abs(value) >= MAX_INTEGER:
+        msg = "An integer beyond 64 bits cannot be recorded."
+        raise StoreError(msg)
+    return value
+
+
+def _name(name: object) -> str:
+    if isinstance(name, str):
+        return name
+    msg = f"The field name {name!r} cannot be recorded: it is no text."
+    raise StoreError(msg)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,83 @@
+"""What a computation gives: a value with its interval, and a name for what could not be computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+from askance.errors import UsageError
+
+_NORMAL = NormalDist()
+
+DRAWS = 2000
+"""Resamples of a bootstrap; a percentile limit then moves by a hundredth of the interval's width from seed to seed."""
+LEVEL = 0.95
+"""Share of intervals that are to hold the truth."""
+
+Method = Literal["wilson", "cluster bootstrap", "student t", "lang-reiczigel", "prediction-powered"]
+
+State = Literal["estimated", "no data", "one cluster", "no spread"]
+"""Why an interval is missing or empty.
+
+`no data`: nothing to compute from. `one cluster`: a value, but nothing is known of its spread. `no spread`: all values
+are equal, so that resampling them says nothing.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A confidence interval."""
+
+    low: float
+    high: float
+    level: float = LEVEL
+    method: Method
+    undefined: int = 0
+    """Resamples in which the statistic had no value; they are left out."""
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    @property
+    def width(self) -> float:
+        """From low to high."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A mean or another figure of a set of samples."""
+
+    value: float | None
+    interval: Interval | None
+    standard_error: float | None = None
+    n: int
+    n_clusters: int
+    state: State
+
+
+def normal_quantile(share: float) -> float:
+    """The value below which `share` of a standard normal lies."""
+    return _NORMAL.inv_cdf(share)
+
+
+def two_sided(level: float) -> float:
+    """Standard errors to either side for a normal interval of `level`.
+
+    Raises:
+        UsageError: `level` is not between 0 and 1.
+    """
+    check_level(level)
+    return normal_quantile((1 + level) / 2)
+
+
+def check_level(level: float) -> None:
+    """Refuses a level that is no share.
+
+    Raises:
+        UsageError: `level` is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        msg = f"A level of {level!r} is not between 0 and 1."
+        raise UsageError(msg, hint="Give it as a share, such as 0.95.")

@@ -1,0 +1,188 @@
+"""Shares and means with their intervals and standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from askance.errors import UsageError
+from askance.statistics.clusters import ClusterKey, Groups, grouped
+from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided
+from askance.statistics.resampling import percentiles, resampled_means
+
+
+def wilson(successes: float, n: int, *, level: float = LEVEL) -> Interval:
+    """Wilson's score interval of a share (Wilson 1927); all of [0, 1] where `n` is 0.
+
+    Raises:
+        UsageError: the counts are no counts of a share, or `level` is not between 0 and 1.
+    """
+    if not 0 <= successes <= n:
+        msg = f"{successes!r} successes of {n!r} are no share."
+        raise UsageError(msg, hint="Both are counts, and the first is no more than the second.")
+    z = two_sided(level)
+    if not n:
+        return Interval(low=0.0, high=1.0, level=level, method="wilson")
+    share, spread = successes / n, z * z / n
+    middle = (share + spread / 2) / (1 + spread)
+    half = z * math.sqrt(share * (1 - share) / n + spread / (4 * n)) / (1 + spread)
+    # Where all or none succeed the limit is exactly 1 or 0, which rounding may miss.
+    low = 0.0 if not successes else max(0.0, middle - half)
+    high = 1.0 if successes == n else min(1.0, middle + half)
+    return Interval(low=low, high=high, level=level, method="wilson")
+
+
+def share_estimate(successes: int, n: int, *, level: float = LEVEL) -> Estimate:
+    """A share of independent samples, with Wilson's interval.
+
+    Raises:
+        UsageError: as `wilson` says.
+    """
+    interval = wilson(successes, n, level=level)
+    if not n:
+        return Estimate(value=None, interval=interval, n=0, n_clusters=0, state="no data")
+    value = successes / n
+    error = math.sqrt(value * (1 - value) / n)
+    return Estimate(value=value, interval=interval, standard_error=error, n=n, n_clusters=n, state="estimated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confusion:
+    """How often a judge says yes and no of what is true and what is not."""
+
+    true_yes: int
+    false_yes: int
+    true_no: int
+    false_no: int
+    unscored: int = 0
+    """Samples of which the judge said nothing that can be read; in none of the shares."""
+
+    @property
+    def n(self) -> int:
+        """Samples with a verdict."""
+        return self.true_yes + self.false_yes + self.true_no + self.false_no
+
+    @property
+    def sensitivity(self) -> Estimate:
+        """Of what is true, the share that is called so."""
+        return share_estimate(self.true_yes, self.true_yes + self.false_no)
+
+    @property
+    def specificity(self) -> Estimate:
+        """Of what is not true, the share that is called so."""
+        return share_estimate(self.true_no, self.true_no + self.false_yes)
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Share of right verdicts."""
+        return share_estimate(self.true_yes + self.true_no, self.n)
+
+    @property
+    def base_rate(self) -> Estimate:
+        """Accuracy of always giving the more frequent of the true answers."""
+        true = self.true_yes + self.false_no
+        return share_estimate(max(true, self.n - true), self.n)
+
+
+def confusion(truth: Sequence[bool], verdicts: Sequence[bool | None]) -> Confusion:
+    """Count verdicts against the truth; None is a verdict that could not be read.
+
+    Raises:
+        UsageError: there are not as many verdicts as truths.
+    """
+    if len(truth) != len(verdicts):
+        msg = f"{len(verdicts)} verdicts are given for {len(truth)} truths."
+        raise UsageError(msg, hint="Give one for each, None where there is none.")
+    pairs = [(bool(true), verdict) for true, verdict in zip(truth, verdicts, strict=True)]
+    return Confusion(
+        true_yes=pairs.count((True, True)),
+        false_yes=pairs.count((False, True)),
+        true_no=pairs.count((False, False)),
+        false_no=pairs.count((True, False)),
+        unscored=sum(verdict is None for _, verdict in pairs),
+    )
+
+
+_SAME = 1e-9
+"""Sums of equal terms in another order may differ by so much."""
+
+
+def mean_estimate(
+    values: Sequence[float],
+    clusters: Sequence[ClusterKey] | None = None,
+    *,
+    seed: int,
+    binary: bool = False,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+) -> Estimate:
+    """A mean over rows with its interval.
+
+    With `binary` values (0 or 1) and no two rows in a cluster the interval is Wilson's; otherwise whole clusters are
+    resampled. Where all values are equal, or all clusters have one mean, resampling would show a certainty that is not
+    there: for binary values Wilson's interval is then taken as if each cluster were one row, for others there is none.
+
+    Raises:
+        UsageError: a value is not finite, or neither 0 nor 1 though `binary`, or clusters and rows differ in number.
+    """
+    groups = grouped(values, clusters)
+    if binary:
+        _check_binary(values)
+    n, n_clusters = groups.n, len(groups.sums)
+    if binary and (groups.single or not n):
+        return share_estimate(round(float(groups.sums.sum())), n, level=level)
+    if not n:
+        return Estimate(value=None, interval=None, n=0, n_clusters=0, state="no data")
+    spread = min(values) != max(values) and (n_clusters == 1 or not _alike(groups))
+    return Estimate(
+        value=groups.mean if min(values) != max(values) else float(values[0]),
+        interval=_interval(groups, spread=spread, binary=binary, seed=seed, draws=draws, level=level),
+        standard_error=_standard_error(groups) if spread else None,
+        n=n,
+        n_clusters=n_clusters,
+        state="one cluster" if n_clusters == 1 else "estimated" if spread else "no spread",
+    )
+
+
+def clustered_standard_error(values: Sequence[float], clusters: Sequence[ClusterKey] | None = None) -> float | None:
+    """Standard error of a mean over rows that may share a cluster (Liang and Zeger 1986).
+
+    It is the sandwich estimate times G / (G − 1) in the variance, for G clusters (CR1). With one row in each cluster it
+    is the ordinary one, s / √n.
+
+    Returns:
+        None with fewer than two clusters.
+
+    Raises:
+        UsageError: a value is not finite, or clusters and rows differ in number.
+    """
+    groups = grouped(values, clusters)
+    return _standard_error(groups)
+
+
+def _standard_error(groups: Groups) -> float | None:
+    count = len(groups.sums)
+    if count < 2:
+        return None
+    plain = float((groups.deviations**2).sum()) / groups.n**2
+    return math.sqrt(plain * count / (count - 1))
+
+
+def _interval(groups: Groups, *, spread: bool, binary: bool, seed: int, draws: int, level: float) -> Interval | None:
+    count = len(groups.sums)
+    if not spread:
+        return wilson(round(groups.mean * count, 9), count, level=level) if binary else None
+    return percentiles(resampled_means(groups, seed=seed, draws=draws), level=level) if count > 1 else None
+
+
+def _alike(groups: Groups) -> bool:
+    """Whether no draw of clusters would have another mean."""
+    return bool((abs(groups.deviations) <= _SAME * max(1.0, float(abs(groups.sums).max()))).all())
+
+
+def _check_binary(values: Sequence[float]) -> None:
+    odd = next((value for value in values if value not in (0, 1)), None)
+    if odd is not None:
+        msg = f"{odd!r} is neither 0 nor 1."
+        raise UsageError(msg, hint="Leave out `binary` where samples can be partly right.")
