@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from askance.models import Model, ModelLike
     from askance.prompts import PromptLibrary
 
+GROUP = "askance.chains"
+"""Entry points by which installed packages bring chains of their own."""
+
 Asker: TypeAlias = "tuple[Callable[[Model], NodeLike], Callable[[Reading], Any]]"
 """Makes the node that answers, and gives its input."""
 
@@ -265,3 +268,24 @@ def about_seen(reading: Reading) -> AboutPicture:
 def about_described(reading: Reading) -> AboutDescription:
     """The description, and the question where there is one."""
     return AboutDescription(description=required(reading, DESCRIPTION).text, question=reading.question)
+
+
+def installed_chain(name: str) -> Callable[..., Chain] | None:
+    """What makes the chain that an installed package brings under `name`; None where no package does.
+
+    It is called with the VLM, the LLM or None, and `prompts`, a library or None.
+
+    Raises:
+        UsageError: it cannot be loaded.
+    """
+    from importlib.metadata import entry_points  # most chains are the package's own
+
+    for found in entry_points(group=GROUP, name=name):
+        try:
+            return found.load()
+        except (ImportError, AttributeError) as error:
+            raise UsageError(
+                f"The chain {name!r} cannot be loaded from {found.value!r}: {error}.",
+                hint="Mend the package that brings it, or take it out.",
+            ) from error
+    return None

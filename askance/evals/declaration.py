@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.chains import Context
+from askance.chains.catalog import installed_chain
 from askance.errors import UsageError
 from askance.evals.declared_scoring import SCORES, ScoreName, scoring_of
 
@@ -25,6 +26,13 @@ TAKES: Mapping[ChainName, frozenset[str]] = {
     "ask": frozenset({"question", "labels", "several", "prompt"}),
 }
 """What a file may say by chain, of what does not go for all."""
+
+
+def takes(chain: str) -> frozenset[str]:
+    """What a file may say of a chain, beside what goes for all."""
+    return TAKES.get(cast("ChainName", chain), frozenset({"options"}))
+
+
 _OF_ALL = frozenset({"name", "summary", "data", "chain", "score", "metrics", "labels"})
 
 
@@ -33,7 +41,8 @@ class Declaration:
     """What a YAML file says; the names are those of its keys."""
 
     name: str
-    chain: ChainName
+    chain: str
+    """One of `CHAINS`, or one that an installed package brings."""
     score: ScoreName
     summary: str = ""
     data: str | None = None
@@ -101,26 +110,44 @@ def _check_keys(content: Mapping[str, Any], where: str) -> None:
         if content.get(name) is None:
             raise UsageError(f"{where}: `{name}` is missing.", hint=f"It is {_KINDS[name][0]}.")
     chain = content["chain"]
-    if chain in CHAINS:
-        alien = [name for name in content if name not in _OF_ALL and name not in TAKES[chain]]
+    if _chain(chain):
+        alien = [name for name in content if name not in _OF_ALL and name not in takes(chain)]
         if alien:
             takers = ", ".join(f"`{each}`" for each in CHAINS if alien[0] in TAKES[each])
             raise UsageError(f"{where}: the chain `{chain}` takes no `{alien[0]}`.", hint=f"It goes with {takers}.")
 
 
 def _check_fit(declaration: Declaration, where: str) -> None:
-    chooses = declaration.chain in {"action-reason", "end-to-end"}
+    if declaration.chain in CHAINS:
+        check_score(declaration, chooses="choose" in takes(declaration.chain), where=where)
+    if declaration.score == "labels" and not declaration.labels:
+        raise UsageError(f"{where}: `labels` are missing.", hint="List the labels that there are.")
+    if declaration.chain == "ask" and declaration.question is None and declaration.prompt is None:
+        raise UsageError(f"{where}: nothing is asked.", hint="Write `question: …`, or name a `prompt` of your own.")
+    _ = declaration.scoring  # its metrics are checked
+
+
+def check_score(declaration: Declaration, *, chooses: bool, where: str) -> None:
+    """Refuses a scoring that does not fit what a chain gives.
+
+    Args:
+        declaration: with the scoring.
+        chooses: whether the chain chooses among options.
+        where: the file, for the message.
+
+    Raises:
+        UsageError: it does not fit.
+    """
     if (declaration.score == "choice") is not chooses and declaration.score != "none":
         fitting = "`choice`" if chooses else "`exact` or `labels`"
         raise UsageError(
             f"{where}: `{declaration.score}` does not score what the chain `{declaration.chain}` gives.",
             hint=f"That is scored by {fitting}, or by `none`.",
         )
-    if declaration.score == "labels" and not declaration.labels:
-        raise UsageError(f"{where}: `labels` are missing.", hint="List the labels that there are.")
-    if declaration.chain == "ask" and declaration.question is None and declaration.prompt is None:
-        raise UsageError(f"{where}: nothing is asked.", hint="Write `question: …`, or name a `prompt` of your own.")
-    _ = declaration.scoring  # its metrics are checked
+
+
+def _chain(value: Any) -> bool:
+    return value in CHAINS or (isinstance(value, str) and installed_chain(value) is not None)
 
 
 def _text(value: Any) -> bool:
@@ -154,7 +181,7 @@ _KINDS: Mapping[str, Kind] = {
     "metrics": _LIST,
     "labels": _LIST,
     "options": _LIST,
-    "chain": _one_of(*CHAINS),
+    "chain": (f"{_one_of(*CHAINS)[0]}, or a chain that an installed package brings", _chain),
     "score": _one_of(*SCORES),
     "context": _one_of(*get_args(Context)),
     "choose": _one_of("multi", "single"),

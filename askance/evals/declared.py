@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.agents.ask import ask_about_picture
 from askance.chains import REPLY, Chain, Context, Step, action_reason, end_to_end, picture, verbalize
+from askance.chains.catalog import installed_chain
 from askance.errors import UsageError
-from askance.evals.declaration import TAKES, Declaration, declaration_of
+from askance.evals.declaration import Declaration, check_score, declaration_of, takes
 from askance.evals.declared_data import Rows
 from askance.evals.solving import ChainSolver
 from askance.evals.tasks import Definition, Task
@@ -76,12 +77,13 @@ def _definition(declaration: Declaration, path: Path | None) -> Definition:
         context: Context | None = None,
         prompts: PromptLibrary | None = None,
     ) -> ChainSolver:
-        if context is not None and "context" not in TAKES[declaration.chain]:
+        if context is not None and "context" not in takes(declaration.chain):
             raise UsageError(
                 f"The chain {declaration.chain!r} of the task {declaration.name!r} takes no context.",
                 hint="Leave `--context` out.",
             )
         chain = _chain(declaration, (vlm, llm), context=context or declaration.context, prompts=prompts)
+        check_score(declaration, chooses=chain.target.chooses, where=f"The task {declaration.name!r}")
         return ChainSolver(chain)
 
     origin: JsonObject = {"declaration": declaration.form()}
@@ -146,6 +148,11 @@ def _chain(
             )
         case "ask":
             return _asking(told, vlm, prompts)
+        case _:
+            make = installed_chain(told.chain)
+            if make is None:
+                raise UsageError(f"There is no chain {told.chain!r}.", hint="Install the package that brings it.")
+            return make(vlm, llm, prompts=prompts)
 
 
 def _asking(told: Declaration, vlm: Any, prompts: PromptLibrary | None) -> Chain:
