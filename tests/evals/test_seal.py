@@ -15,7 +15,7 @@ from askance.errors import CassetteError
 from askance.evals import RunFolder
 from askance.evals.run_folder import records_of
 from askance.evals.seal import has_seal
-from askance.replay import MemoryStore, Record, reading
+from askance.replay import MemoryStore, Record, cassette
 
 ASKED = Record.make(
     "chat", {"model": {"provider": "p", "model": "m"}, "messages": []}, {"text": "a cup", "finish": "stop"}
@@ -34,13 +34,13 @@ def folder(own_place: Path) -> Path:
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of records that are held against the schema."""
     keys: list[str] = []
-    held = reading.check_form
+    held = cassette.check_schema
 
     def check(form: Mapping[str, Any]) -> None:
         keys.append(form["key"])
         held(form)
 
-    monkeypatch.setattr(reading, "check_form", check)
+    monkeypatch.setattr(cassette, "check_schema", check)
     return keys
 
 

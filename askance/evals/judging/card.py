@@ -19,7 +19,7 @@ from askance.chat import key_of
 from askance.documents import misfit
 from askance.errors import BadData, UsageError
 from askance.evals.judging.labels import Labels, read_labels
-from askance.evals.judging.pairs import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
+from askance.evals.judging.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
 from askance.evals.suite.files import read_json
 from askance.models import use_draw
 from askance.statistics import confusion

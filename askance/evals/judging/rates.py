@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from askance import statistics
 from askance.errors import UsageError
-from askance.evals.judging.pairs import digest_of
 from askance.evals.judging.scores import JUDGED
+from askance.evals.judging.verdicts import digest_of
 from askance.statistics import ClusteredScores, Estimate
 
 if TYPE_CHECKING:

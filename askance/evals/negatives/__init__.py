@@ -13,8 +13,8 @@ from askance.evals.negatives.audit import (
     audit_text,
     planned_audit,
 )
-from askance.evals.negatives.files import HardNegative, OptionSet, TrueStatements, read_negatives, read_statements
 from askance.evals.negatives.generate import NegativesRun, Recipe, agenerate, generate, planned_negatives
+from askance.evals.negatives.option_sets import HardNegative, OptionSet, TrueStatements, read_negatives, read_statements
 from askance.evals.negatives.rules import Rules, Thresholds, read_rules
 from askance.evals.negatives.validation import (
     Rater,

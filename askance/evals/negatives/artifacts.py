@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from askance.agents.negatives import NegativeKind
     from askance.chat import JsonObject
-    from askance.evals.negatives.files import OptionSet
+    from askance.evals.negatives.option_sets import OptionSet
     from askance.models import Engine, Model, ModelLike
     from askance.prompts import PromptLibrary
     from askance.statistics import Estimate, Interval

@@ -21,7 +21,7 @@ from askance.chains.stream import in_order
 from askance.errors import UsageError
 from askance.evals.negatives.artifacts import CHANCE, ORDERS, ask_blind, blind_choosers, find_artifacts, shuffled
 from askance.evals.negatives.edits import Sameness, StatementChange, change, nearest, sameness
-from askance.evals.negatives.files import HardNegative, OptionSet, own_sidecar, write_options
+from askance.evals.negatives.option_sets import HardNegative, OptionSet, own_sidecar, write_options
 from askance.evals.negatives.rules import RULES, Decision, Rule, Rules
 from askance.evals.run_folder import write_lines
 from askance.models import get_model

@@ -20,7 +20,7 @@ from askance.chains import Planner
 from askance.chains.stream import in_order
 from askance.chat import key_of
 from askance.errors import OverBudget, UsageError
-from askance.evals.negatives.files import SIDECAR, HardNegative, write_options
+from askance.evals.negatives.option_sets import SIDECAR, HardNegative, write_options
 from askance.evals.run_folder import RunFolder, write_lines
 from askance.models import get_model, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
@@ -28,7 +28,7 @@ from askance.models.capabilities import endpoint_key
 if TYPE_CHECKING:
     from askance.chains import Plan
     from askance.chat import JsonObject
-    from askance.evals.negatives.files import TrueStatements
+    from askance.evals.negatives.option_sets import TrueStatements
     from askance.models import Engine, Model, ModelLike
     from askance.nodes import Result
     from askance.prompts import PromptLibrary

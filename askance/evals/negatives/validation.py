@@ -32,7 +32,7 @@ from askance.prompts import oneline
 if TYPE_CHECKING:
     from askance.agents.negatives import NegativeKind
     from askance.chat import JsonObject
-    from askance.evals.negatives.files import OptionSet
+    from askance.evals.negatives.option_sets import OptionSet
     from askance.images import Image
     from askance.statistics import Agreement, Estimate
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.agents.negatives import KINDS
-from askance.evals.negatives.files import read_sidecar, sidecar_of
+from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN
 from askance.evals.suite.statements import hard_kind, read_qa
 

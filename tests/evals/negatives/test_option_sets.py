@@ -9,7 +9,7 @@ import pytest
 from askance.agents.negatives import NegativeKind
 from askance.errors import BadData
 from askance.evals.negatives import HardNegative
-from askance.evals.negatives.files import read_sidecar
+from askance.evals.negatives.option_sets import read_sidecar
 
 LINE = HardNegative(key="a.jpg", text="b", kind="action", source="c", calls=("k",)).form()
 
