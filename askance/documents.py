@@ -11,13 +11,14 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
+    from pydantic import ValidationError
 
 DEEPEST = 100
 """Levels of lists and maps within each other that any document has a use for, many times over."""
@@ -120,8 +121,7 @@ def misfit(value: Any, schema: Path, *, whole: str = "it") -> str | None:
     error = next(_validator(schema).iter_errors(value), None)
     if error is None:
         return None
-    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
-    return f"{place.lstrip('.') or whole}: {_shortened(error.message)}"
+    return f"{_place(error.absolute_path) or whole}: {_shortened(error.message)}"
 
 
 @cache
@@ -141,6 +141,23 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
     form = {name: value for name, value in cast("dict[str, Any]", schema).items() if name != "$defs"}
     referred: dict[str, Any] = definitions[form.pop("$ref").rpartition("/")[2]] if "$ref" in form else {}
     return {name: _inlined(value, definitions) for name, value in {**referred, **form}.items()}
+
+
+def misfit_of(error: ValidationError) -> str:
+    """The first place at which pydantic found a value not to fit, in words: `totals.samples is "x", not …`."""
+    first = error.errors(include_url=False)[0]
+    place = _place(first["loc"]) or "it"
+    if first["type"] == "missing":
+        return f"{place} is missing"
+    wanted = first["msg"].removeprefix("Input should be ")
+    if wanted == first["msg"]:
+        return f"{place}: {wanted}"
+    return f"{place} is {_shortened(json.dumps(first['input'], ensure_ascii=False, default=str))}, not {wanted}"
+
+
+def _place(steps: Iterable[str | int]) -> str:
+    """A place within a document: `figures[0].value`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
 
 
 def _shortened(text: str) -> str:

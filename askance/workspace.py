@@ -9,16 +9,17 @@ with Workspace(mode="replay") as work:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from askance import models
-from askance.errors import UsageError
+from askance.errors import ConfigError, UsageError
 from askance.images import image_policy
 from askance.models import Budget, BudgetGuard, Config, Engine, get_model
+from askance.models.spec import Spec
 from askance.prompts import PromptLibrary
 from askance.replay import STORE_VARIABLE, Mode, Store
 
@@ -153,6 +154,28 @@ class Workspace:
             self._models[name] = get_model(name, engine=self.engine, config=self.config)
         return self._models[name]
 
+    def described_model(self, form: Mapping[str, Any]) -> Model | None:
+        """The model that a run describes, with what the settings file says of it, such as its price.
+
+        Args:
+            form: of the model, as `Model.form` gives it.
+
+        Returns:
+            The model of the settings file that asks in the same way, else the one that the description's own name leads
+            to; None where neither does.
+        """
+        who: Mapping[str, Any] = form["id"]
+        own = str(who.get("name") or f"{who.get('provider')}:{who.get('model')}")
+        names = [name for name, table in self.config.models.items() if _may_be(table, who)]
+        for name in (*names, f"{own}@{who['endpoint']}" if who.get("endpoint") else own):
+            try:
+                model = self.model(name)
+            except (ConfigError, UsageError):
+                continue
+            if model.form() == form:
+                return model
+        return None
+
     @cached_property
     def local_model(self) -> str | None:
         """The spec that `local` gives; None without it."""
@@ -177,3 +200,10 @@ class Workspace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _may_be(table: Mapping[str, Any], who: Mapping[str, Any]) -> bool:
+    """Whether a model of the settings file may be the one of an identity; those that cannot be are not even made."""
+    if who.get("name") is not None:
+        return table.get("identity") == who["name"]
+    return Spec.parse(table["spec"]).model == who.get("model")

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from askance.cli.packs import tables_of
 from askance.demo import FOLDER, TABLE
 from askance.evals import Run, Task, aevaluate
+from askance.evals.analysis.pack import write_pack
 from askance.evals.controls import controlled
-from askance.evals.packs import pack
 from askance.evals.pittads.tasks import arr_baseline, arr_multi, mac
+from askance.evals.tables import task_tables
 from askance.models import Engine, Model, get_model
 from askance.replay import MemoryStore
 
@@ -92,8 +92,8 @@ def main(spec: str, target: str) -> None:
         folder = Path(place)
         lay_out(folder / "data")
         runs = asyncio.run(run_all(spec, folder / "data", folder / "runs"))
-        made = pack(runs, Path(target), tables=tables_of(runs))
-        for name, text in tables_of(runs).items():
+        made = write_pack(runs, Path(target))
+        for name, text in task_tables(runs).items():
             if name.endswith(".md"):
                 print(text)
         print(f"{made.path}: manifest {made.digest}")

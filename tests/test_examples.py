@@ -13,7 +13,7 @@ import pytest
 
 from askance.cli import main
 from askance.evals import compare
-from askance.evals.packs import opened
+from askance.evals.analysis.pack import open_pack
 from tests.scripted import PICTURE
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -60,7 +60,7 @@ def test_the_pack_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_blind_model_says_the_same_of_another_picture() -> None:
-    with opened(EXAMPLES / "demo.pack") as pack:
+    with open_pack(EXAMPLES / "demo.pack") as pack:
         runs = {run.path.name: run for run in pack.runs}
         for seen, swapped in (("arr-multi-image", "arr-multi-swapped"), ("mac-image", "mac-swapped")):
             (headline, *_) = compare(runs[seen], runs[swapped])

@@ -36,6 +36,7 @@ def blame(
     ] = None,
     llm: Annotated[str | None, typer.Option(help="The model that reads words, likewise.")] = None,
     combiner: Annotated[str | None, typer.Option(help="The model that makes T_V, where it is another one.")] = None,
+    judge: Annotated[str | None, typer.Option(help="The model that judges answers, likewise.")] = None,
     local: Local = False,
     yes: Yes = False,
     images: Annotated[
@@ -54,16 +55,16 @@ def blame(
 ) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
     Process.of(context_).without_langchain()
-    from askance.cli.trials import Asked, blame_by
+    from askance.cli.trials import BlameOptions, blame_by
 
-    asked = Asked(
+    asked = BlameOptions(
         folder=folder,
         other=other,
         truth=truth,
         truth_from=truth_from,
         links=link or [],
         metric=metric,
-        models={"vlm": vlm, "llm": llm, "combiner": combiner},
+        models={"vlm": vlm, "llm": llm, "combiner": combiner, "judge": judge},
         images=images or [],
         out=out,
         seed=seed,

@@ -15,7 +15,7 @@ from askance.cli.options import AsJson
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell, warn_of_many
 
 if TYPE_CHECKING:
-    from askance.evals.comparing import MetricComparison, RunsComparison
+    from askance.evals.analysis.compare import MetricComparison, RunsComparison
     from askance.evals.matching import Differing
 
 SHOWN = 20
@@ -52,7 +52,7 @@ def compare(
     is adjusted for all of them by Holm's method; figures that nobody named are exploratory, but for the task's own.
     """
     from askance.errors import UsageError
-    from askance.evals.comparing import compare as held_against
+    from askance.evals.analysis.compare import compare as held_against
     from askance.evals.run import Run
 
     if images and html is None:
@@ -117,7 +117,7 @@ def _of_two(found: RunsComparison) -> Iterator[str]:
 
 
 def _of_several(found: RunsComparison) -> Iterator[str]:
-    from askance.evals.verdicts import counts_of, letter, notes_of_tests
+    from askance.evals.analysis.compare import counts_of, letter, notes_of_tests
 
     for place, name in enumerate(found.names):
         yield f"{letter(place)}  {name}"
@@ -128,7 +128,7 @@ def _of_several(found: RunsComparison) -> Iterator[str]:
 
 
 def _table(metrics: Sequence[MetricComparison]) -> Iterator[str]:
-    from askance.evals.verdicts import HEAD, line_of
+    from askance.evals.analysis.compare import HEAD, line_of
 
     rows = [HEAD, *([cell.replace("\u00a0", " ") for cell in line_of(each)] for each in metrics)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]

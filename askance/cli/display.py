@@ -34,8 +34,6 @@ class Show:
     def __init__(self, total: int, *, as_json: bool, tally: Tally, engine: Engine | None = None) -> None:
         self.outcomes: Counter[str] = Counter()
         self.unanswered: list[Mapping[str, Any]] = []
-        self.counts: Mapping[str, Counters] = {}
-        """What models on this machine computed, by name."""
         self._total = total
         self._json = as_json
         self._tally = tally
@@ -69,23 +67,22 @@ class Show:
         """The counts of calls, in words."""
         return str(self._tally)
 
-    @property
-    def nothing_asked(self) -> bool:
-        """Whether no call has been answered yet, from the endpoint or from the records."""
-        return self._tally.made + self._tally.replayed == 0
-
     def close(self) -> None:
         """Says no more of the progress."""
         self._progress.close()
 
-    def summary(self) -> None:
-        """Says on stderr what came out, and lists the pictures without an answer."""
+    def summary(self, counts: Mapping[str, Counters]) -> None:
+        """Says on stderr what came out, and lists the pictures without an answer.
+
+        Args:
+            counts: what models on this machine computed, by name.
+        """
         self.close()
         if self.unanswered:
             print(f"\n{table_of(self.unanswered)}\n", file=sys.stderr)
-        counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(self.outcomes.items()))
-        done = f"{sum(self.outcomes.values()):,} of {self._total:,} images: {counts or 'none'}"
-        print("\n".join([done, str(self._tally), *counts_text(self.counts)]), file=sys.stderr)
+        outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(self.outcomes.items()))
+        done = f"{sum(self.outcomes.values()):,} of {self._total:,} images: {outcomes or 'none'}"
+        print("\n".join([done, str(self._tally), *counts_text(counts)]), file=sys.stderr)
 
 
 def _console(*, stderr: bool) -> Console:

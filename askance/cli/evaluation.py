@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.figures import figures_text, run_form
-from askance.cli.output import table_of
+from askance.cli.output import say_budget, table_of
 from askance.cli.progress import Progress, calls_state
 from askance.errors import UsageError
 from askance.evals.catalog import find_task
@@ -29,14 +29,15 @@ from askance.prompts import overlay_prompts
 from askance.workspace import Role
 
 if TYPE_CHECKING:
+    from askance.chains import Plan
     from askance.cli.eval import EvaluationOptions
     from askance.cli.options import Calls
     from askance.cli.tally import Tally
     from askance.cli.workspace import CommandWorkspace
     from askance.evals import Run, Task
-    from askance.evals.evaluation import Progress as Done
+    from askance.evals.evaluation import RunProgress as Done
     from askance.evals.tasks import Definition
-    from askance.models import BudgetGuard, Engine
+    from askance.models import Engine
     from askance.workspace import Workspace
 
 _GENERAL = ("limit", "ids", "control")
@@ -212,7 +213,7 @@ class _Evaluating:
             watching.close()
         self._say(run, watching)
         if self._engine.budget is not None:
-            asyncio.run(self._say_budget(run, self._engine.budget))
+            asyncio.run(say_budget(self._engine.budget, self._left(run) if run.left else None))
         return OK if run.totals["outcomes"].keys() <= {"answered"} and not run.left else SOME
 
     async def _evaluated(self, watching: Watching) -> Run:
@@ -230,7 +231,7 @@ class _Evaluating:
             convention=asked.convention.value if asked.convention else "wrong",
             seed=asked.seed or 0,
             batches=batches,
-            told=watching,
+            on_progress=watching,
         )
 
     def _say(self, run: Run, watching: Watching) -> None:
@@ -241,30 +242,18 @@ class _Evaluating:
         watching.say_unanswered(run)
         print(f"{self._tally}\nThe run is in {self._place}.", file=sys.stderr)
 
+    async def _left(self, run: Run) -> Plan:
+        """The plan of what the budget had nothing left for."""
+        there = {(answer.sample.id, answer.epoch) for answer in run.answers}
+        turns = [turn for turn in _turns(self._asked, self._task) if (turn.sample.id, turn.epoch) not in there]
+        return await plan_run(self._task, turns, self._engine)
+
     def _interrupted(self, watching: Watching) -> None:
         print(
             f"{watching}\n{self._tally}\nInterrupted. The same command goes on where this one stopped; what is on "
             f"record is not asked again. The run is in {self._place}.",
             file=sys.stderr,
         )
-
-    async def _say_budget(self, run: Run, guard: BudgetGuard) -> None:
-        """Says what was spent and, where that stopped the run, what is left to do and what it would cost."""
-        await asyncio.to_thread(guard.close)
-        balance, budget = await asyncio.to_thread(guard.ledger.balance), guard.ledger.budget
-        lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
-        print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
-        if run.left:
-            from askance.cli.output import left_text
-
-            there = {(answer.sample.id, answer.epoch) for answer in run.answers}
-            turns = [turn for turn in _turns(self._asked, self._task) if (turn.sample.id, turn.epoch) not in there]
-            left = left_text(await plan_run(self._task, turns, self._engine))
-            print(
-                f"The next call might have passed the budget. {left}\n"
-                "The same command with a larger --budget goes on; what is on record is not asked again.",
-                file=sys.stderr,
-            )
 
 
 def _task(asked: EvaluationOptions, definition: Definition, work: Workspace) -> Task:

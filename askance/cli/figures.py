@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
 from askance.cli.exits import OK
+from askance.evals.analysis.rescore import rescore
 from askance.evals.catalog import definition_of, packaged
-from askance.evals.rescoring import rescore
 from askance.evals.run import Run
 from askance.evals.tables import NONE, conventions_of, shown_value
 from askance.models import Counters
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from askance.evals import Figure
-    from askance.evals.rescoring import Rescored
+    from askance.evals.analysis.rescore import RescoreResult
 
 _SHOWN = 3
 """Examples that are named at most."""
@@ -105,7 +105,7 @@ def score_again(folder: Path, *, reread: bool, task: str | None, convention: Any
     return OK
 
 
-def _reread(found: Rescored) -> Iterator[str]:
+def _reread(found: RescoreResult) -> Iterator[str]:
     if found.reread:
         changed = f"{len(found.changed):,} are answered otherwise now{_like(found.changed)}"
         yield f"{many(found.reread, 'sample')} read again: {changed}."

@@ -12,17 +12,10 @@ from askance.cli.eval import ConventionOption, app
 from askance.cli.options import Calls, spelled_out
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from askance.cli.tally import Tally
-    from askance.evals.evaluation import Progress
-    from askance.evals.grid import Grid
-    from askance.evals.gridded import GridPlan, GridRun, Place
-    from askance.evals.tables import Format
+    from askance.evals.analysis.grid import Grid, GridPlan, GridPosition
+    from askance.evals.evaluation import RunProgress
     from askance.models import Engine
-
-FORMATS: Mapping[Format, str] = {"markdown": "md", "csv": "csv", "latex": "tex"}
-"""Forms that tables are written in, and the suffixes of their files."""
 
 
 @app.command()
@@ -54,18 +47,17 @@ def grid(
 
     from askance.cli.exits import INTERRUPTED, OK, SOME
     from askance.cli.process import Process
+    from askance.evals.analysis.grid import GridRunner, grid_file, read_grid, write_tables
     from askance.evals.catalog import find_task
-    from askance.evals.grid import read_grid
-    from askance.evals.gridded import GridRunner
+    from askance.evals.tables import rendered
     from askance.prompts import overlay_prompts
     from askance.terminal import printable
 
-    path = _place(file)
     if show:
-        print(printable(path.read_text(encoding="utf-8")), end="")
+        print(printable(grid_file(file).read_text(encoding="utf-8")), end="")
         raise typer.Exit(OK)
     Process.of(context).without_langchain()
-    asked = _chosen(read_grid(path), table, model)
+    asked = _chosen(read_grid(file), table, model)
     with calls.open(ledger=out / "budget.db") as work:
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
         runner = GridRunner(
@@ -75,18 +67,19 @@ def grid(
             with overlay_prompts(*work.library.overlays):
                 print(_planned(asyncio.run(runner.plan()), work.engine))
             raise typer.Exit(OK)
-        telling = _Telling(work.tally, work.engine)
+        progress = _GridProgress(work.tally, work.engine)
         chosen = convention.value if convention else "wrong"
         try:
             with overlay_prompts(*work.library.overlays):
-                result = asyncio.run(runner.run(convention=chosen, seed=seed or 0, told=telling))
+                result = asyncio.run(runner.run(convention=chosen, seed=seed or 0, on_progress=progress))
         except KeyboardInterrupt:
-            telling.close()
+            progress.close()
             print(f"{work.tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         finally:
-            telling.close()
-    _write(result, out / "tables")
+            progress.close()
+    for made in write_tables(result, out / "tables").values():
+        print(rendered(made, "markdown"))
     print(f"{many(len(result.runs), 'run')} · {work.tally}\nThe tables are in {out / 'tables'}.", file=sys.stderr)
     raise typer.Exit(OK if result.whole else SOME)
 
@@ -99,12 +92,6 @@ def _planned(found: GridPlan, engine: Engine) -> str:
     lines = [f"{many(found.runs, 'run')}."]
     lines += [plan_text(found.plan, engine)] if found.runs else []
     return printable("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)]))
-
-
-def _place(file: str) -> Path:
-    """A grid of the package by name, or a file."""
-    packaged = Path(__file__).parents[1] / "evals" / file / "grid.yaml"
-    return packaged if file.isidentifier() and packaged.is_file() else Path(file)
 
 
 def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> Grid:
@@ -125,21 +112,7 @@ def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> 
     return chosen.with_models(specs) if specs else chosen
 
 
-def _write(result: GridRun, folder: Path) -> None:
-    """Writes each table in all forms, beside it all metrics of its runs, and prints it."""
-    from askance.evals.gridded import runs_of, tables_of
-    from askance.evals.tables import rendered, table_of_runs
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, made in tables_of(result).items():
-        for form, suffix in FORMATS.items():
-            (folder / f"{name}.{suffix}").write_text(rendered(made, form), encoding="utf-8")
-        whole = rendered(table_of_runs(runs_of(result, name)), "csv")
-        (folder / f"{name}-all.csv").write_text(whole, encoding="utf-8")
-        print(rendered(made, "markdown"))
-
-
-class _Telling:
+class _GridProgress:
     """Says which run is under way; on a terminal, where it stands."""
 
     def __init__(self, tally: Tally, engine: Engine) -> None:
@@ -149,7 +122,7 @@ class _Telling:
         self._watching = self._make()
         self._number = 0
 
-    def __call__(self, place: Place, progress: Progress) -> None:
+    def __call__(self, place: GridPosition, progress: RunProgress) -> None:
         import sys
 
         from askance.terminal import printable

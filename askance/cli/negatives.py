@@ -291,7 +291,7 @@ def audit(context_: typer.Context, asked: AuditCommand, calls: AuditCalls) -> No
     from askance.cli.display import json_text
     from askance.cli.output import print_plan
     from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
-    from askance.evals.unwritable import write_whole
+    from askance.evals.storage import write_whole
     from askance.terminal import printable
 
     sets = read_negatives(asked.file, sidecar=asked.sidecar)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import duration, many
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.models import Engine
     from askance.models.batch.policy import BatchNews
+    from askance.models.budget import BudgetGuard
     from askance.models.estimate import Range
 
 
@@ -62,6 +64,25 @@ def left_text(plan: Plan) -> str:
         parts.append(f"about {_dollars(plan.dollars)}")
     unpriced = [f"no price is known for {model}" for model in plan.unpriced]
     return f"Left: {', '.join([*parts, *unpriced])}."
+
+
+async def say_budget(guard: BudgetGuard, left: Awaitable[Plan] | None) -> None:
+    """Says what was spent and, where that stopped the work, what is left to do and what it would cost.
+
+    Args:
+        guard: of the budget; nothing is spent any more.
+        left: plans what is left; None where nothing is.
+    """
+    await asyncio.to_thread(guard.close)
+    balance, budget = await asyncio.to_thread(guard.ledger.balance), guard.ledger.budget
+    lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
+    print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
+    if left is not None:
+        print(
+            f"The next call might have passed the budget. {left_text(await left)}\n"
+            "The same command with a larger --budget goes on; what is on record is not asked again.",
+            file=sys.stderr,
+        )
 
 
 def _table(plan: Plan) -> Iterator[str]:

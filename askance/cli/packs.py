@@ -10,11 +10,10 @@ import typer
 from askance.amounts import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    from askance.evals import Definition, Run
-    from askance.evals.checking import Checked, Report
-    from askance.evals.signature import Signature
+    from askance.evals.analysis.check import PackCheck, RunCheck
+    from askance.evals.analysis.pack import Signature
 
 
 def pack(
@@ -32,19 +31,15 @@ def pack(
     """Put finished runs into one file: manifest, samples, scores, records, prompts, tables."""
     from functools import partial
 
+    from askance.cli.inputs import find_pictures
     from askance.evals import Run
-    from askance.evals.packs import pack as write
-    from askance.evals.signature import sign
+    from askance.evals.analysis.pack import sign, write_pack
+    from askance.images import Image
     from askance.terminal import printable
 
     opened = [Run.open(run) for run in runs]
-    packed = write(
-        opened,
-        out,
-        tables=tables_of(opened),
-        images=_pictures(images or [], opened),
-        sign=None if key is None else partial(sign, key=key),
-    )
+    found = map(Image.from_path, find_pictures(images)) if images else ()
+    packed = write_pack(opened, out, images=found, sign=None if key is None else partial(sign, key=key))
     size = packed.path.stat().st_size / 1e6
     print(printable(f"{packed.path}: {packed.runs} runs, {packed.files} files, {size:.1f} MB"))
     print(f"sha256 of its manifest: {packed.digest}")
@@ -75,15 +70,14 @@ def replay(
 
     from askance.cli.display import json_text
     from askance.cli.exits import OK, SOME
+    from askance.evals.analysis.check import check_pack
+    from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.catalog import find_task
-    from askance.evals.checking import check
-    from askance.evals.packs import opened
-    from askance.evals.signature import check_signature
 
     own = {definition.name: definition for definition in map(find_task, task or [])}
-    with opened(file) as each:
-        signature = check_signature(each.manifest, each.signature, signers=signers)
-        report = asyncio.run(check(each, find=lambda run: _definition(run, own), tables=tables_of, again=again))
+    with open_pack(file) as opened:
+        signature = check_signature(opened.manifest, opened.signature, signers=signers)
+        report = asyncio.run(check_pack(opened, tasks=own, again=again))
     if tables is not None:
         tables.mkdir(parents=True, exist_ok=True)
         for name, text in report.tables.items():
@@ -93,58 +87,7 @@ def replay(
     raise typer.Exit(OK if report.sound and trusted else SOME)
 
 
-SHOWN = 8
-"""Metrics that a table for readers shows, the first ones of its task; the one for programs has all."""
-
-
-def tables_of(runs: Sequence[Run]) -> dict[str, str]:
-    """The tables of runs, one for each task, by file name: for readers in Markdown, for programs in CSV."""
-    from askance.evals.tables import rendered, table_of_runs
-
-    tasks: dict[str, list[Run]] = {}
-    for run in runs:
-        tasks.setdefault(run.task, []).append(run)
-    texts: dict[str, str] = {}
-    for task, several in tasks.items():
-        name, whole = "-".join(task.split("/")), table_of_runs(several)
-        first = whole.columns[3 : 3 + SHOWN]
-        texts[f"{name}.md"] = rendered(table_of_runs(several, metrics=first), "markdown")
-        texts[f"{name}.csv"] = rendered(whole, "csv")
-    return texts
-
-
-def _definition(run: Run, own: Mapping[str, Definition]) -> Definition:
-    """The task of a run that a stranger may have made: no file is loaded that only the pack names.
-
-    Raises:
-        UsageError: it is none of the package's, none that was named here, and the pack declares none.
-    """
-    from askance.errors import UsageError
-    from askance.evals import declared
-    from askance.evals.catalog import packaged
-
-    declaration: Any = run.origin.get("declaration")
-    known = own.get(run.task) or packaged().get(run.task)
-    if known is None and declaration is not None:
-        return declared.from_form(declaration, name=run.task)
-    if known is None:
-        raise UsageError(f"The task {run.task!r} is not part of askance.", hint="Name its file: `--task my_task.py`.")
-    return known
-
-
-def _pictures(places: list[str], runs: Sequence[Run]) -> list[Any]:
-    """The pictures in `places` that the runs speak of, each once."""
-    from askance.cli.inputs import find_pictures
-    from askance.images import Image
-
-    if not places:
-        return []
-    wanted = {answer.sample.image.sha256 for run in runs for answer in run.answers if answer.sample.image}
-    found = {image.sha256: image for image in map(Image.from_path, find_pictures(places))}
-    return [image for digest, image in sorted(found.items()) if digest in wanted]
-
-
-def _form(report: Report, signature: Signature) -> dict[str, Any]:
+def _form(report: PackCheck, signature: Signature) -> dict[str, Any]:
     return {
         "sound": report.sound,
         "follows": report.follows,
@@ -172,7 +115,7 @@ def _form(report: Report, signature: Signature) -> dict[str, Any]:
     }
 
 
-def _text(report: Report, signature: Signature) -> Iterator[str]:
+def _text(report: PackCheck, signature: Signature) -> Iterator[str]:
     from askance.terminal import printable
 
     for name, text in report.tables.items():
@@ -192,7 +135,7 @@ BEYOND = "that a model wrote the replies, that no sample was left out, or that w
 """What nobody can tell from a pack alone."""
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: PackCheck) -> str:
     from askance.nodes.reply import READERS
 
     if not report.follows:
@@ -204,7 +147,7 @@ def _verdict(report: Report) -> str:
     return "everything in it follows from its records"
 
 
-def _about(run: Checked) -> Iterator[str]:
+def _about(run: RunCheck) -> Iterator[str]:
     mark = "✗" if run.differences else "≠" if run.read_otherwise else "?" if run.unchecked else "✓"
     read = run.samples - run.unchecked
     checked = f"{many(read, 'sample')} read and scored again, {run.records:,} records verified"

@@ -6,32 +6,33 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.chains import STATEMENT
 from askance.cli.exits import INTERRUPTED, OK, SOME
+from askance.cli.inputs import find_pictures
+from askance.cli.output import print_plan
 from askance.cli.progress import Progress, calls_state
-from askance.errors import ConfigError, UsageError
-from askance.evals.blame_files import LEDGER
-from askance.evals.blaming import Blaming
+from askance.errors import UsageError
+from askance.evals.analysis.blame import LEDGER, make_blame, plan_blame
+from askance.evals.analysis.trial import JUDGE, Trials, from_run, from_truth, model_forms
 from askance.evals.catalog import definition_of
-from askance.evals.replacing import from_run, from_truth
 from askance.evals.run import Run
 from askance.evals.tables import NONE, shown_value
+from askance.images import Image
 from askance.models import Counters
 from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.cli.options import ModelCalls
     from askance.cli.tally import Tally
-    from askance.evals.blamed import Blame, Blamed
+    from askance.evals.analysis.blame import Blame, LinkBlame
+    from askance.evals.analysis.trial import Replacement
     from askance.evals.figures import Figure
-    from askance.evals.replacing import Replacement
-    from askance.evals.values import Sample
-    from askance.models import Engine, Model
+    from askance.models import Model
     from askance.workspace import Workspace
 
 SHOWN = 20
@@ -77,7 +78,7 @@ def _table(blame: Blame) -> Iterator[str]:
         yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
 
 
-def _row(each: Blamed, name: str, *, percent: bool) -> tuple[str, ...]:
+def _row(each: LinkBlame, name: str, *, percent: bool) -> tuple[str, ...]:
     change = NONE if each.change.value is None else f"{each.change.value * (100 if percent else 1):+.2f}"
     return (name, f"{each.flips.samples:,}", *_share(each.flips), *_share(each.guilty), change)
 
@@ -91,7 +92,7 @@ def _share(figure: Figure) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class BlameOptions:
     """The options of one `askance blame`; None is not given."""
 
     folder: Path
@@ -108,7 +109,7 @@ class Asked:
     as_json: bool
 
 
-def blame_by(asked: Asked, calls: ModelCalls) -> int:
+def blame_by(asked: BlameOptions, calls: ModelCalls) -> int:
     """Makes the trials, or plans them; returns the exit code.
 
     Raises:
@@ -119,8 +120,10 @@ def blame_by(asked: Asked, calls: ModelCalls) -> int:
     replacement, links = _replacement(asked, calls), [_TYPED.get(name, name) for name in asked.links] or None
     with calls.open(ledger=(asked.out or asked.folder) / LEDGER) as work:
         _ = work.config  # settings that cannot be used are told of before the run is
-        run = _with_images(Run.open(asked.folder), asked.images)
-        blaming = Blaming(
+        run = Run.open(asked.folder)
+        if asked.images:
+            run = run.with_images(map(Image.from_path, find_pictures(asked.images)))
+        trials = Trials(
             run,
             definition_of(run, asked.task),
             engine=work.engine,
@@ -129,13 +132,16 @@ def blame_by(asked: Asked, calls: ModelCalls) -> int:
             links=links,
             metric=asked.metric,
         )
-        return _plan(asked, blaming, work.engine) if calls.plan else _blame(asked, blaming, work.tally)
+        if not calls.plan:
+            return _blame(asked, trials, work.tally)
+        print_plan(asyncio.run(plan_blame(trials)), work.engine, as_json=asked.as_json)
+        return OK
 
 
-def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
+def _blame(asked: BlameOptions, trials: Trials, tally: Tally) -> int:
     try:
-        with Progress("trials", state=calls_state(tally, blaming.engine)) as progress:
-            blame = asyncio.run(blaming.blame(out=asked.out, told=progress.update, seed=asked.seed))
+        with Progress("trials", state=calls_state(tally, trials.engine)) as progress:
+            blame = asyncio.run(make_blame(trials, out=asked.out, on_trial=progress.update, seed=asked.seed))
     except KeyboardInterrupt:
         print(f"{tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
         return INTERRUPTED
@@ -156,18 +162,7 @@ def _blame(asked: Asked, blaming: Blaming, tally: Tally) -> int:
     return SOME if blame.left or unread else OK
 
 
-def _plan(asked: Asked, blaming: Blaming, engine: Engine) -> int:
-    from askance.cli.output import plan_form, plan_text
-
-    found = asyncio.run(blaming.planned())
-    if asked.as_json:
-        print(json.dumps(plan_form(found, engine)))
-    else:
-        print(plan_text(found, engine).replace(" images, ", " trials, ", 1).replace(" image, ", " trial, ", 1))
-    return OK
-
-
-def _replacement(asked: Asked, calls: ModelCalls) -> Replacement | None:
+def _replacement(asked: BlameOptions, calls: ModelCalls) -> Replacement | None:
     given = [
         name
         for name, value in (("--with", asked.other), ("--truth", asked.truth), ("--truth-from", asked.truth_from))
@@ -179,78 +174,20 @@ def _replacement(asked: Asked, calls: ModelCalls) -> Replacement | None:
         raise UsageError("`--replay` asks nothing, so there is nothing to plan.", hint="Leave one out.")
     if asked.other is not None:
         return from_run(Run.open(asked.other))
-    if asked.truth_from is not None:
-        told = dict(_told(asked.truth_from))
-        return from_truth(lambda sample: _true_of(sample, told))
-    return from_truth() if asked.truth else None
+    return from_truth(asked.truth_from) if asked.truth or asked.truth_from else None
 
 
-def _told(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What a file says is true, by id of the sample or of its group."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"The file {str(file)!r} cannot be read: {error}.", hint="Give a readable file of UTF-8 text."
-        ) from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            form: Any = json.loads(line)
-            said: Mapping[str, Any] = {link: form[link] for link in form if link != "id"}
-            yield str(form["id"]), said
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f"Line {number} of {str(file)!r} says nothing of a sample.",
-                hint='Write one object a line: {"id": "…", "statement": "…"}.',
-            ) from error
-
-
-def _true_of(sample: Sample, told: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    return told.get(sample.id) or told.get(sample.cluster) or {}
-
-
-def _models(asked: Asked, run: Run, work: Workspace) -> Iterator[tuple[str, Model]]:
-    """Those that are named, and those of the run whose names say who they are."""
-    forms: Mapping[str, Any] = run.configuration["models"]
+def _models(asked: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[str, Model]]:
+    """Those that are named, and those of the run that the settings or their names lead to."""
+    forms = model_forms(run)
     for role in (*forms, *(role for role, name in asked.models.items() if name and role not in forms)):
-        name = asked.models.get(role) or work.local_model
+        name = asked.models.get(role) or (None if role == JUDGE else work.local_model)
         if name is not None:
             model = work.model(name)
             if role in forms and model.form() != forms[role]:
                 print(f"askance: The {role} of the run was another model than {printable(name)!r}.", file=sys.stderr)
             yield role, model
             continue
-        own = _own(forms[role], work)
+        own = work.described_model(forms[role])
         if own is not None:
             yield role, own
-
-
-def _own(form: Mapping[str, Any], work: Workspace) -> Model | None:
-    """The model that a run describes, where its name leads to it; None where it does not."""
-    who: Mapping[str, Any] = form["id"]
-    name = who.get("name") or f"{who.get('provider')}:{who.get('model')}"
-    spec = f"{name}@{who['endpoint']}" if who.get("endpoint") else str(name)
-    try:
-        model = work.model(spec)
-    except (ConfigError, UsageError):
-        return None
-    return model if model.form() == form else None
-
-
-def _with_images(run: Run, places: Sequence[str]) -> Run:
-    """The run with the pictures that lie in `places`, in place of their digests."""
-    if not places:
-        return run
-    from askance.cli.inputs import find_pictures
-    from askance.images import Image
-
-    found = {image.sha256: image for image in map(Image.from_path, find_pictures(places))}
-    answers = [
-        replace(answer, sample=replace(answer.sample, image=found.get(answer.sample.image.sha256)))
-        if answer.sample.image is not None and answer.sample.image.sha256 in found
-        else answer
-        for answer in run.answers
-    ]
-    return run.scored(answers, run.figures)

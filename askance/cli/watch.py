@@ -16,7 +16,7 @@ from askance.cli.options import AsJson
 from askance.cli.process import Process
 
 if TYPE_CHECKING:
-    from askance.evals.watching import Look, Watcher
+    from askance.evals.analysis.watch import Look, Watcher
 
 QUIET = 60
 """Seconds without a line after which it is said that nothing comes."""
@@ -36,7 +36,7 @@ def watch(
     thing, at the end; the exit code is 1 if the run was left without one.
     """
     Process.of(context_).without_langchain()
-    from askance.evals.watching import Watcher
+    from askance.evals.analysis.watch import Watcher
 
     if once:
         _say(Watcher(folder, task=task).look(), as_json=as_json)

@@ -6,80 +6,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from askance.evals.blamed import Blame
-    from askance.evals.blaming import ablame, blame
+    from askance.evals.analysis.blame import Blame, ablame, blame
+    from askance.evals.analysis.compare import MetricComparison, RunsComparison, compare
+    from askance.evals.analysis.rescore import RescoreResult, rescore
     from askance.evals.catalog import definition_of, find_task
-    from askance.evals.comparing import MetricComparison, RunsComparison, compare
-    from askance.evals.evaluation import Progress, aevaluate, evaluate
+    from askance.evals.evaluation import RunProgress, aevaluate, evaluate
     from askance.evals.exports import export
     from askance.evals.figures import Convention, Figure, Metric, mean
     from askance.evals.predicting import Batching
-    from askance.evals.rescoring import Rescored, rescore
     from askance.evals.run import Answer, Run
-    from askance.evals.run_folder import RunFolder
     from askance.evals.scorings import right_or_wrong
     from askance.evals.solving import ChainSolver
+    from askance.evals.storage import RunFolder, keys_used
     from askance.evals.tables import Table, rendered, table_of_runs
     from askance.evals.tasks import Definition, Scoring, Task, task
-    from askance.evals.used import keys_used
     from askance.evals.values import Prediction, Sample, Score
 
 _HOMES = {
-    "blamed": ("Blame",),
-    "blaming": (
-        "ablame",
-        "blame",
-    ),
-    "catalog": (
-        "definition_of",
-        "find_task",
-    ),
-    "comparing": (
-        "MetricComparison",
-        "RunsComparison",
-        "compare",
-    ),
-    "evaluation": (
-        "Progress",
-        "aevaluate",
-        "evaluate",
-    ),
+    "analysis.blame": ("Blame", "ablame", "blame"),
+    "analysis.compare": ("MetricComparison", "RunsComparison", "compare"),
+    "analysis.rescore": ("RescoreResult", "rescore"),
+    "catalog": ("definition_of", "find_task"),
+    "evaluation": ("RunProgress", "aevaluate", "evaluate"),
     "exports": ("export",),
-    "figures": (
-        "Convention",
-        "Figure",
-        "Metric",
-        "mean",
-    ),
+    "figures": ("Convention", "Figure", "Metric", "mean"),
     "predicting": ("Batching",),
-    "rescoring": (
-        "Rescored",
-        "rescore",
-    ),
-    "run": (
-        "Answer",
-        "Run",
-    ),
-    "run_folder": ("RunFolder",),
+    "run": ("Answer", "Run"),
     "scorings": ("right_or_wrong",),
     "solving": ("ChainSolver",),
-    "tables": (
-        "Table",
-        "rendered",
-        "table_of_runs",
-    ),
-    "tasks": (
-        "Definition",
-        "Scoring",
-        "Task",
-        "task",
-    ),
-    "used": ("keys_used",),
-    "values": (
-        "Prediction",
-        "Sample",
-        "Score",
-    ),
+    "storage": ("RunFolder", "RunProgress", "keys_used"),
+    "tables": ("Table", "rendered", "table_of_runs"),
+    "tasks": ("Definition", "Scoring", "Task", "task"),
+    "values": ("Prediction", "Sample", "Score"),
 }
 """Names by the modules that have them, which load when one of their names is asked for."""
 
@@ -94,10 +52,10 @@ __all__ = [
     "Metric",
     "MetricComparison",
     "Prediction",
-    "Progress",
-    "Rescored",
+    "RescoreResult",
     "Run",
     "RunFolder",
+    "RunProgress",
     "RunsComparison",
     "Sample",
     "Score",

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import canonical_json, key_of
 from askance.errors import FATAL, OverBudget, UsageError
+from askance.evals.layout import PROMPTS, SCORES
 from askance.evals.predicting import Batching, Turn, in_batches, models_of, online
 from askance.evals.run import Answer, Run, answer_of, line_of_answer, name_of_line
-from askance.evals.run_folder import PROMPTS, SCORES, RunFolder
 from askance.evals.scoring import figures_of, scored, unscored_note, write_scores
 from askance.evals.solving import form_of
+from askance.evals.storage import RunFolder
 from askance.evals.tasks import Scoring
 from askance.models import Engine, run_sync
 from askance.models.capabilities import endpoint_key
@@ -48,8 +49,8 @@ SIDE_BY_SIDE = 64
 
 
 @dataclass(kw_only=True)
-class Progress:
-    """Where a run stands, as whoever watches it is told after each sample."""
+class RunProgress:
+    """Where a run stands, after a sample."""
 
     total: int = 0
     done: int = 0
@@ -62,7 +63,8 @@ class Progress:
     """That metric over the samples so far; worked out when it is called."""
 
 
-Told = Callable[[Progress], None]
+OnProgress = Callable[[RunProgress], None]
+"""Is called after every sample."""
 
 
 async def aevaluate(
@@ -74,7 +76,7 @@ async def aevaluate(
     convention: Convention = "wrong",
     seed: int = 0,
     batches: Batching | None = None,
-    told: Told | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Run:
     """Runs `task` and scores it; a run that was interrupted is gone on with.
 
@@ -86,7 +88,7 @@ async def aevaluate(
         convention: what becomes of non-answers in the figures.
         seed: of the bootstraps.
         batches: that the solver's chain is asked through the batch interface.
-        told: of every step.
+        on_progress: is called after every sample.
 
     Raises:
         UsageError: the samples are none, repeat an id, or the folder holds something else.
@@ -111,7 +113,7 @@ async def aevaluate(
         },
     )
     try:
-        running = _UnderWay(scoring, folder, convention=convention, told=told)
+        running = _Evaluation(scoring, folder, convention=convention, on_progress=on_progress)
         if batches is None:
             stream = online(task.solver, engine)
         else:
@@ -163,13 +165,15 @@ def evaluate(task: Task, **options: Any) -> Run:
     return run_sync(aevaluate(task, **options))
 
 
-class _UnderWay:
+class _Evaluation:
     """One run under way: the answers as they come, their scores, and what is told of them."""
 
-    def __init__(self, scoring: Scoring, folder: RunFolder, *, convention: Convention, told: Told | None) -> None:
+    def __init__(
+        self, scoring: Scoring, folder: RunFolder, *, convention: Convention, on_progress: OnProgress | None
+    ) -> None:
         self._scoring = scoring
         self._folder = folder
-        self._told = told
+        self._on_progress = on_progress
         self._reached = False
         """Whether a model has answered a call of this process; what is on record says nothing of its being there."""
         self._samples: Mapping[str, Sample] = {}
@@ -177,7 +181,7 @@ class _UnderWay:
         self.answers: list[Answer] = []
         """What they are worth; what they say lies in the folder."""
         headline = scoring.metrics[0]
-        self.progress = Progress(
+        self.progress = RunProgress(
             metric=headline.name,
             running=lambda: figures_of(self.answers, replace(scoring, metrics=(headline,)), convention=convention)[0],
         )
@@ -198,7 +202,8 @@ class _UnderWay:
                         self.progress.left += 1
                         continue
                     if not self._reached:
-                        stop_if_hopeless(prediction)
+                        calls = prediction.meta.get("calls", 0)
+                        stop_if_hopeless(prediction.links, calls=calls, reason=prediction.reason)
                     # Of a solver that counts no calls, any answer may be one.
                     self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
                     answer = Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
@@ -233,23 +238,27 @@ class _UnderWay:
             self.answers.append(answer.bare)
             self.progress.done += 1
             self.progress.outcomes[answer.prediction.outcome] += 1
-            if self._told is not None:
-                self._told(self.progress)
+            if self._on_progress is not None:
+                self._on_progress(self.progress)
 
 
-def stop_if_hopeless(prediction: Prediction) -> None:
-    """Ends the run where the first sample that was asked about failed as all others would.
+def stop_if_hopeless(links: Mapping[str, Any], *, calls: int, reason: str | None = None, what: str = "sample") -> None:
+    """Ends a run whose first sample failed as all others would.
+
+    Args:
+        links: of the first sample that was asked about, as JSON.
+        calls: that were answered for it.
+        reason: why it has no answer, where its links do not say.
+        what: it is called.
 
     Raises:
         CallError: it did; of the same kind.
     """
-    if prediction.meta.get("calls", 0) > 0:
-        return
-    for link in prediction.links.values():
+    for link in links.values() if not calls else ():
         kind = FATAL.get(str(link.get("error")))
         if kind is not None:
-            reason = str(link.get("reason") or prediction.reason)
-            raise kind(reason, hint="Stopped at the first sample, since the others would fail alike.")
+            hint = f"Stopped at the first {what}, since the others would fail alike."
+            raise kind(str(link.get("reason") or reason), hint=hint)
 
 
 def _unaffordable(prediction: Prediction) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
@@ -77,42 +77,77 @@ async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
     Raises:
         UsageError: the solver of one is no chain, so that nobody can tell what it will ask; or the mode is `replay`.
     """
-    planner, judges = Planner(), dict[str, None]()
+    planner = Planner()
+    judges = JudgePlan(planner)
     for task, turns in work:
-        scoring = scoring_of(task, engine)
-        judges |= dict.fromkeys(_name(judge) for judge in scoring.judges)
-        await _count(planner, (task, turns), scoring)
-    found = planner.plan()
-    names = [JUDGE] if len(judges) == 1 else [f"{JUDGE} {place}" for place in range(1, len(judges) + 1)]
-    lines = {line.link: line for line in found.links if line.link in judges}
-    judging = [replace(lines[judge], link=name) for judge, name in zip(judges, names, strict=True)]
-    return replace(found, links=(*(line for line in found.links if line.link not in judges), *judging))
+        solver = task.solver
+        if not isinstance(solver, (ChainSolver, Plannable)):
+            raise UsageError("Nobody can tell what a solver will ask that is no chain.", hint="Leave `--plan` out.")
+        walk = planner.chain(solver.chain)
+        with judges.walking(scoring_of(task, engine)) as count:
+            for turn in turns:
+                reading = await walk.read(solver.given(turn.sample), draw=turn.epoch)
+                if isinstance(solver, Plannable):
+                    solver.plan(turn.sample, reading, planner)
+                else:
+                    await count(solver, reading, turn.sample, epoch=turn.epoch)
+    return judges.numbered(planner.plan())
 
 
-async def _count(planner: Planner, work: Work, scoring: Scoring) -> None:
-    """Goes through a run: scores what is answered on record, and counts what waits for an answer."""
-    task, turns = work
-    solver = task.solver
-    if not isinstance(solver, (ChainSolver, Plannable)):
-        raise UsageError("Nobody can tell what a solver will ask that is no chain.", hint="Leave `--plan` out.")
-    walk = planner.chain(solver.chain)
-    roles = [planner.role(_name(judge), judge) for judge in scoring.judges]
-    with ExitStack() as within:
-        within.enter_context(planner.walking())
-        for role, judge in zip(roles, scoring.judges, strict=True):
-            within.enter_context(role.hearing(judge))
-        for turn in turns:
-            reading = await walk.read(solver.given(turn.sample), draw=turn.epoch)
-            if isinstance(solver, Plannable):
-                solver.plan(turn.sample, reading, planner)
-            elif roles:
-                prediction = await _predicted(solver, reading, turn.sample)
-                await scored(Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction), scoring)
-                if _waits(prediction):
-                    counts = scoring.questions(turn.sample)
-                    each = [counts] * len(roles) if isinstance(counts, int) else counts
-                    for role, count in dict(sorted(zip(roles, each, strict=True), key=itemgetter(1))).items():
-                        role.behind(count)  # of equal judges the most
+class CountJudged(Protocol):
+    """Counts what judges are asked about an answer."""
+
+    async def __call__(self, solver: ChainSolver, reading: Reading, sample: Sample, *, epoch: int) -> None:
+        """Scores an answer that is on record, and counts the questions about one that is not there yet."""
+        ...
+
+
+class JudgePlan:
+    """The judges of scorings in a plan.
+
+    Args:
+        planner: that counts.
+    """
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+        self._judges: dict[str, None] = {}
+
+    @contextmanager
+    def walking(self, scoring: Scoring) -> Generator[CountJudged]:
+        """Within it the planner is walking and hears the judges of `scoring`.
+
+        Raises:
+            UsageError: the mode is `replay`.
+        """
+        names = [_name(judge) for judge in scoring.judges]
+        self._judges |= dict.fromkeys(names)
+        roles = [self._planner.role(name, judge) for name, judge in zip(names, scoring.judges, strict=True)]
+
+        async def count(solver: ChainSolver, reading: Reading, sample: Sample, *, epoch: int) -> None:
+            if not roles:
+                return
+            prediction = await _predicted(solver, reading, sample)
+            await scored(Answer(sample=sample, epoch=epoch, prediction=prediction), scoring)
+            if _waits(prediction):
+                counts = scoring.questions(sample)
+                each = [counts] * len(roles) if isinstance(counts, int) else counts
+                for role, questions in dict(sorted(zip(roles, each, strict=True), key=itemgetter(1))).items():
+                    role.behind(questions)  # of equal judges the most
+
+        with ExitStack() as within:
+            within.enter_context(self._planner.walking())
+            for role, judge in zip(roles, scoring.judges, strict=True):
+                within.enter_context(role.hearing(judge))
+            yield count
+
+    def numbered(self, plan: Plan) -> Plan:
+        """The plan with the lines of judges last; several are numbered."""
+        several = len(self._judges) > 1
+        names = {judge: f"{JUDGE} {place}" if several else JUDGE for place, judge in enumerate(self._judges, start=1)}
+        lines = {line.link: line for line in plan.links if line.link in names}
+        judging = [replace(lines[judge], link=name) for judge, name in names.items()]
+        return replace(plan, links=(*(line for line in plan.links if line.link not in names), *judging))
 
 
 async def _predicted(solver: ChainSolver, reading: Reading, sample: Sample) -> Prediction:

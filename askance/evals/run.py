@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.figures import Convention, Figure
-from askance.evals.report.elements import Drawing, drawing_of
-from askance.evals.report.notebook import run_html
-from askance.evals.run_folder import COUNTERS, READ_BY, SAMPLES, SCORES, records_of
-from askance.evals.run_reading import described, lines_of
-from askance.evals.run_shapes import LINE, SCORE
+from askance.evals.layout import COUNTERS, READ_BY, SAMPLES, SCORES, SampleLine, ScoreLine, described, lines_of
+from askance.evals.report.document import render
+from askance.evals.report.elements import Drawing, drawing_of, interval_text
+from askance.evals.storage import records_of
+from askance.evals.tables import shown_value
 from askance.evals.values import Prediction, Sample, Score
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject, Outcome
+    from askance.images import Image
     from askance.replay import Records
 
 
@@ -153,9 +155,9 @@ class Run:
         Raises:
             UsageError: a line of the run is none.
         """
-        scores = {(form["id"], form["epoch"]): form for form in lines_of(self.path / SCORES, SCORE)}
+        scores = {(form["id"], form["epoch"]): form for form in lines_of(self.path / SCORES, ScoreLine)}
         found: list[Answer] = []
-        for line in lines_of(self.path / SAMPLES, LINE):
+        for line in lines_of(self.path / SAMPLES, SampleLine):
             answer = answer_of(line)
             form = scores.get((answer.sample.id, answer.epoch))
             found.append(answer if form is None else _with_score(answer, form))
@@ -167,7 +169,7 @@ class Run:
         Raises:
             UsageError: a line of the run is none.
         """
-        lines = lines_of(self.path / SAMPLES, LINE)
+        lines = lines_of(self.path / SAMPLES, SampleLine)
         return sorted((answer_of(line) for line in lines if line["outcome"] != "answered"), key=_place)
 
     @cached_property
@@ -180,6 +182,16 @@ class Run:
         run = replace(self, figures=tuple(figures))
         run.__dict__["answers"] = answers
         return run
+
+    def with_images(self, images: Iterable[Image]) -> Run:
+        """This run with pictures in place of their digests; its folder is as it was."""
+        found = {image.sha256: image for image in images}
+        digests = [None if answer.sample.image is None else answer.sample.image.sha256 for answer in self.answers]
+        answers = [
+            replace(answer, sample=replace(answer.sample, image=found[digest])) if digest in found else answer
+            for answer, digest in zip(self.answers, digests, strict=True)
+        ]
+        return self.scored(answers, self.figures)
 
     @classmethod
     def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[Answer], records: Records) -> Run:
@@ -216,11 +228,24 @@ class Run:
         return polars_frame(self)
 
     def _repr_html_(self) -> str:
-        return run_html(self)
+        outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in self.totals.get("outcomes", {}).items())
+        samples = many(self.totals.get("samples", 0), "sample")
+        state = f"{samples}: {outcomes or 'none'}" if self.finished else "not finished"
+        head = ("metric", "value", "95 % interval", "n", "answered")
+        rows = [_shown(figure) for figure in self.figures]
+        return render(
+            "notebook.html", task=self.task, parts=[("", self.name), ("", state)], head=head, rows=rows, notes=()
+        )
 
     def __repr__(self) -> str:
         state = f"{self.totals.get('samples', 0)} samples" if self.finished else "not finished"
         return f"Run({self.task!r}, {str(self.path)!r}, {state})"
+
+
+def _shown(figure: Figure) -> tuple[str, ...]:
+    value = shown_value(figure.value, percent=figure.percent)
+    interval = interval_text(figure.interval, percent=figure.percent)
+    return figure.metric, value, interval, f"{figure.samples:,}", f"{figure.answered:,}"
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from askance.amounts import many
 from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.figures import Convention, Figure, Scored, figure
-from askance.evals.run_folder import write_lines
+from askance.evals.storage import write_lines
 from askance.evals.values import Score
 from askance.models import collect_keys
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from askance.errors import UsageError
 from askance.evals.figures import CONVENTIONS, Convention, Figure
-from askance.evals.spreadsheet import cell
 from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.run import Run
+
 
 Cell: TypeAlias = "Figure | str | int | float | None"
 """What stands at one place; numbers are shown as they are, figures with their intervals."""
@@ -118,6 +118,24 @@ def table_of_runs(runs: Sequence[Run], *, metrics: Sequence[str] | None = None) 
     rows = tuple((name, *_counts(run), *_cells(run, shown)) for name, run in zip(names_of(runs), runs, strict=True))
     title = runs[0].task if len({run.task for run in runs}) == 1 else ""
     return Table(columns=("run", "samples", "answered", *shown), rows=rows, notes=notes_of(runs), title=title)
+
+
+LEADING = 8
+"""Metrics of a task that a table for readers shows, the first ones; the one for programs has all."""
+
+
+def task_tables(runs: Sequence[Run]) -> dict[str, str]:
+    """The tables of runs as texts, one for each task, by file name: for readers in Markdown, for programs in CSV."""
+    tasks: dict[str, list[Run]] = {}
+    for run in runs:
+        tasks.setdefault(run.task, []).append(run)
+    texts: dict[str, str] = {}
+    for task, several in tasks.items():
+        name, whole = "-".join(task.split("/")), table_of_runs(several)
+        first = whole.columns[3 : 3 + LEADING]
+        texts[f"{name}.md"] = rendered(table_of_runs(several, metrics=first), "markdown")
+        texts[f"{name}.csv"] = rendered(whole, "csv")
+    return texts
 
 
 def names_of(runs: Sequence[Run]) -> list[str]:
@@ -250,7 +268,7 @@ def _values(cell: Cell, of_figures: bool) -> list[object]:  # noqa: FBT001  # of
 def _field(value: object) -> object:
     if not isinstance(value, str):
         return "" if value is None else value
-    return cell(printable(value))
+    return spreadsheet_cell(printable(value))
 
 
 def _piped(cells: Iterator[str]) -> str:
@@ -280,3 +298,24 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _tex(text: str) -> str:
     return "".join(_LATEX.get(mark, mark) for mark in _one_line(text))
+
+
+# --- cells that no spreadsheet computes, wherever it takes a cell to begin ---
+
+SpreadsheetValue: TypeAlias = "str | int | float | bool | None"
+
+_FORMULA = r"[=+\-@|%\uff1d\uff0b\uff0d\uff20]"
+_BEGINNING = re.compile(rf"\s*{_FORMULA}|[\t\r\n]")
+"""How a text begins that some spreadsheet takes for a formula or a command; blanks before it are no help, nor is
+its full width."""
+_INSIDE = re.compile(rf"([;\t\r\n][\s\"]*)(?={_FORMULA})")
+"""Where a formula begins within a text for a spreadsheet that separates cells otherwise than by commas, and then heeds
+no quotation marks within them."""
+
+
+def spreadsheet_cell(value: SpreadsheetValue) -> SpreadsheetValue:
+    """A value as it is written to CSV: a text that would be computed gets an apostrophe; numbers stay numbers."""
+    if not isinstance(value, str):
+        return value
+    text = _INSIDE.sub(r"\1'", value)
+    return f"'{text}" if _BEGINNING.match(text) else text

@@ -20,10 +20,10 @@ from askance.cli.cards import plain
 from askance.cli.trials import blame_text
 from askance.errors import BadData, UsageError
 from askance.evals import Run, aevaluate, compare, find_task, rescore
-from askance.evals.blaming import ablame
+from askance.evals.analysis.blame import ablame
+from askance.evals.analysis.trial import from_run, from_truth
 from askance.evals.controls import controlled
 from askance.evals.exports.rows import columns_of
-from askance.evals.replacing import from_run, from_truth
 from askance.evals.report import build_report, report_page
 from askance.evals.report.samples import detail_of
 from askance.models import Engine, Model, get_model

@@ -117,6 +117,23 @@ def test_a_plan_asks_nothing_and_writes_nothing(askance: Command, endpoint: Fake
     assert (done.code, len(endpoint.requests), sorted(Path("run").iterdir())) == (0, before, files)
 
 
+SETTINGS = """\
+[models.poster-reader]
+spec = "openai:fake-model@{url}"
+price = {{ input = 100, output = 100 }}
+"""
+
+
+def test_the_price_of_the_settings_is_known_to_the_plan_of_a_blame(askance: Command, endpoint: FakeEndpoint) -> None:
+    unpriced = askance("blame", "run", "--plan")
+    Path("askance.toml").write_text(SETTINGS.format(url=endpoint.url), encoding="utf-8")
+
+    priced = askance("blame", "run", "--plan")
+
+    assert ("cost        not known" in unpriced.out, "online      " in unpriced.out) == (True, False)
+    assert ("cost        not known" in priced.out, "online      $" in priced.out) == (False, True)
+
+
 def test_a_budget_ends_it_and_the_same_command_goes_on(askance: Command) -> None:
     short = askance("blame", "run", "--budget", "2calls", "--concurrency", "1")
     whole = askance("blame", "run", "--budget", "100calls")

@@ -81,7 +81,10 @@ DESCRIPTIONS: dict[str, tuple[Callable[[], object], str]] = {
         "'odd/run.json' describes no run: it is nested deeper than 100 levels.\n",
     ),
     "older": (lambda: described(format=0), "The run 'odd' has the format 0, of an older version, and this is askance"),
-    "types": (lambda: described(totals=[1]), "'odd/run.json' describes no run: totals is [1], not a map.\n"),
+    "types": (
+        lambda: described(totals=[1]),
+        "'odd/run.json' describes no run: totals is [1], not a valid dictionary.\n",
+    ),
     "missing": (
         lambda: described(configuration={"task": "tests/guilty"}),
         "'odd/run.json' describes no run: configuration.options is missing.\n",
@@ -103,9 +106,9 @@ def test_a_spoilt_description_is_told(command: str, spoilt: str, askance: Comman
 
 
 LINES: dict[str, tuple[dict[str, Any], str]] = {
-    "epoch": ({"epoch": None}, "epoch is null, not a count"),
+    "epoch": ({"epoch": None}, "epoch is null, not a valid integer"),
     "links": ({"links": {"narration": {"outcome": "answered", "calls": "k"}}}, 'links.narration.calls is "k", not a '),
-    "spent": ({"meta": {"tokens": {"input": "many"}}}, 'meta.tokens.input is "many", not a count'),
+    "spent": ({"meta": {"tokens": {"input": "many"}}}, 'meta.tokens.input is "many", not a valid integer'),
 }
 
 

@@ -12,8 +12,8 @@ import pytest
 from askance.chat import ChatRequest, key_of
 from askance.errors import BadData, UsageError
 from askance.evals import Figure, Run, aevaluate, evaluate, find_task, rescore
+from askance.evals.analysis.rescore import rerun
 from askance.evals.declared import from_form, read_task
-from askance.evals.rerunning import rerun
 from askance.models import Model
 from tests.cli.command import draw
 from tests.scripted import model_of, scripted
@@ -375,7 +375,7 @@ async def test_a_run_whose_answers_were_called_a_description_is_gone_on_with_and
     as_before(Path("run"))
 
     now = await aevaluate(task(vlm=answering()), out="run")
-    again = [each.change async for each in rerun(now, task)]
+    again = [each.outcome async for each in rerun(now, task)]
     scored_again = await rescore(now, task, reread=True)
 
     assert (value_of(was, "accuracy"), value_of(now, "accuracy")) == (2 / 3, 2 / 3)
@@ -388,4 +388,4 @@ async def test_another_answer_than_that_of_before_is_seen() -> None:
     await aevaluate(task(vlm=answering(ask_about_picture=in_turn("red"))), out="run")
     as_before(Path("run"), answer="blue")
 
-    assert [each.change async for each in rerun(Run.open("run"), task)] == ["different"]
+    assert [each.outcome async for each in rerun(Run.open("run"), task)] == ["different"]

@@ -21,8 +21,8 @@ from askance.chat import ChatRequest, key_of
 from askance.errors import AuthError, OverBudget, Refused, StoreError, UsageError
 from askance.evals import (
     Prediction,
-    Progress,
     Run,
+    RunProgress,
     Sample,
     Score,
     Scoring,
@@ -381,11 +381,11 @@ def test_epochs_are_answers_of_their_own() -> None:
 def test_whoever_watches_hears_of_every_sample() -> None:
     seen: list[tuple[int, int, str]] = []
 
-    def told(progress: Progress) -> None:
+    def told(progress: RunProgress) -> None:
         figure = progress.running()
         seen.append((progress.done, progress.total, f"{progress.metric} {figure.value if figure else None}"))
 
-    run_of(count=3, told=told)
+    run_of(count=3, on_progress=told)
 
     assert seen == [(1, 3, "accuracy 0.0"), (2, 3, "accuracy 0.5"), (3, 3, f"accuracy {1 / 3}")]
 

@@ -55,14 +55,14 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "newer": ({"format": 99, "askance": None}, "has the format 99, of a newer version, .* with the version of askance"),
     "no format": ({"format": None}, "describes no run: it has no format"),
     "no evaluation": ({"configuration": {"chain": "verbalize"}}, "The folder 'run' holds no evaluation"),
-    "configuration": ({"configuration": []}, r"'run/run.json' describes no run: configuration is \[\], not a map"),
-    "task": ({"configuration": {"task": 3}}, "describes no run: configuration.task is 3, not a text"),
+    "configuration": ({"configuration": []}, r"'run/run.json' describes no run: configuration is \[\], not a valid"),
+    "task": ({"configuration": {"task": 3}}, "describes no run: configuration.task is 3, not a valid string"),
     "models": (
         {"configuration": {"task": "x", "options": {}, "models": {"vlm": "gpt"}}},
-        'configuration.models.vlm is "gpt", not a map',
+        'configuration.models.vlm is "gpt", not a valid dictionary',
     ),
     "figures": ({"figures": [{"metric": "x"}]}, r"figures\[0\].value is missing"),
-    "counts": ({"totals": {"outcomes": {"answered": -1}}}, "totals.outcomes.answered is -1, not a count"),
+    "counts": ({"totals": {"outcomes": {"answered": -1}}}, "totals.outcomes.answered is -1, not greater"),
     "huge": ({"left": 10**30}, "describes no run: it holds 100000000000000000…, a number of 31 digits"),
     "deep": (
         {"label": json.loads("[" * 200 + "]" * 200)},
@@ -106,18 +106,18 @@ LINE: dict[str, Any] = {
 }  # fmt: skip
 BROKEN: dict[str, tuple[Any, str]] = {
     "no JSON": ("{", "is no JSON (Expecting property name enclosed in double quotes, column 2)"),
-    "no map": ([], "it is [], not a map"),
+    "no map": ([], "it is [], not a valid dictionary"),
     "no sample": ({**LINE, "sample": {"id": "x"}}, "sample.group is missing"),
-    "epoch": ({**LINE, "epoch": "one"}, 'epoch is "one", not a count'),
+    "epoch": ({**LINE, "epoch": "one"}, 'epoch is "one", not a valid integer'),
     "outcome": (
         {**LINE, "outcome": "great"},
-        'outcome is "great", not one of ',
+        "outcome is \"great\", not 'answered'",
     ),
     "links": (
         {**LINE, "links": {"V": {"outcome": "answered", "calls": [1]}}},
-        "links.V.calls[0] is 1, not a text",
+        "links.V.calls[0] is 1, not a valid string",
     ),
-    "cost": ({**LINE, "meta": {"cost": "much"}}, 'meta.cost is "much", not a number'),
+    "cost": ({**LINE, "meta": {"cost": "much"}}, 'meta.cost is "much", not a valid number'),
     "tries": (
         {**LINE, "meta": {"tries": {"k": [{"at": 1}]}}},
         "meta.tries.k[0].seconds is missing",
@@ -141,7 +141,7 @@ def test_a_score_that_is_none_is_told() -> None:
     Path("run/scores.jsonl").write_text('{"id": "00", "epoch": 0, "values": [1]}\n', encoding="utf-8")
 
     with pytest.raises(
-        UsageError, match=r"Line 1 of 'run/scores.jsonl' is no line of a run: values is \[1\], not a map"
+        UsageError, match=r"Line 1 of 'run/scores.jsonl' is no line of a run: values is \[1\], not a valid dictionary"
     ):
         _ = Run.open("run").answers
 

@@ -22,7 +22,7 @@ import pytest
 
 from askance.cli import main
 from askance.evals import Run, evaluate
-from askance.evals.packs import MANIFEST, SIGNATURE, pack
+from askance.evals.analysis.pack import MANIFEST, SIGNATURE, write_pack
 from askance.replay import Store, import_cassette
 from tests.evals.odd import chooser, odd, write_pictures
 
@@ -124,7 +124,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a sound run, pack, cassette and store."""
     place = tmp_path_factory.mktemp("sound")
     run = evaluate(odd(data=write_pictures(place / "pictures", 2), vlm=chooser(2), count=2), out=place / "run")
-    pack([Run.open(run.path)], place / "run.pack", tables={"tests-odd.md": "| a |\n", "tests-odd.csv": "a\n"})
+    write_pack([Run.open(run.path)], place / "run.pack")
     with Store.open(place / "store") as store:
         import_cassette(run.path / "calls.jsonl", store)
     return place

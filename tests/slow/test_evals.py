@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from askance.cli.packs import tables_of
 from askance.evals import Run, compare
-from askance.evals.packs import pack
+from askance.evals.analysis.pack import write_pack
 from askance.evals.pittads.arr_baselines import chance_figures
 from tests.slow.environments import ROOT
 from tests.slow.servers import Server
@@ -52,7 +51,7 @@ def test_a_blind_model_is_tied_with_itself_on_other_pictures(runs: dict[str, Run
 def test_every_sample_ends_in_a_named_outcome_and_the_pack_is_sound(runs: dict[str, Run], tmp_path: Path) -> None:
     for run in runs.values():
         assert sum(run.totals["outcomes"].values()) == len(run.answers) == 7
-    packed = pack([*runs.values()], tmp_path / "now.pack", tables=tables_of([*runs.values()]))
+    packed = write_pack([*runs.values()], tmp_path / "now.pack")
     assert packed.runs == len(runs)
 
 

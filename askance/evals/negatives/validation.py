@@ -23,10 +23,10 @@ from askance.documents import misfit
 from askance.errors import BadData, UsageError
 from askance.evals.report.document import jpeg_uri, self_contained_page
 from askance.evals.report.thumbnails import thumbnail
-from askance.evals.spreadsheet import cell
+from askance.evals.storage import write_whole
 from askance.evals.suite.files import read_json, read_table
 from askance.evals.suite.ids import draw_ids
-from askance.evals.unwritable import write_whole
+from askance.evals.tables import spreadsheet_cell
 from askance.prompts import oneline
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _table(sheet: Sheet) -> str:
     writer.writerow(["sheet", "item", "image", "statement", "answer"])
     numbers = {key: number for number, key in enumerate(sheet.keys, start=1)}
     for item in sheet.items:
-        writer.writerow([sheet.id, item.id, numbers[item.key], cell(oneline(item.text)), ""])
+        writer.writerow([sheet.id, item.id, numbers[item.key], spreadsheet_cell(oneline(item.text)), ""])
     return file.getvalue()
 
 

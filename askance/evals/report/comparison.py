@@ -10,7 +10,17 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance.amounts import many
-from askance.evals import verdicts
+from askance.evals.analysis.compare import (
+    HEAD,
+    counts_of,
+    letter,
+    line_of,
+    notes_of_p,
+    notes_of_tests,
+    pair_of,
+    shown_p,
+    verdict_of,
+)
 from askance.evals.report.document import document
 from askance.evals.report.elements import Bars, Dot, Field, Intervals, Plot, Sortable, scale_of
 from askance.evals.report.run_part import part_of
@@ -18,11 +28,10 @@ from askance.evals.report.samples import SampleBrowser
 from askance.evals.report.summary import summary_of, tables_of_runs
 from askance.evals.report.thumbnails import Thumbnails
 from askance.evals.tables import NONE
-from askance.evals.verdicts import counts_of, letter, pair_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.comparing import MetricComparison, RunsComparison
+    from askance.evals.analysis.compare import MetricComparison, RunsComparison
     from askance.evals.report.run_part import RunPart, SampleRow
     from askance.evals.run import Answer
 
@@ -165,7 +174,7 @@ def comparison_page(
         tied=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict == "tied"],
         forest=[*_forest(comparison.metrics if two else headlines, two=two)],
         comparisons=_comparisons(comparison.metrics) if comparison.metrics else None,
-        tests=[*verdicts.notes_of_tests(comparison)],
+        tests=[*notes_of_tests(comparison)],
         differences=[(each.place, [_value(value) for value in each.values]) for each in comparison.differences],
         figures=tables_of_runs(report.parts),
         summaries=[summary_of(part) for part in report.parts],
@@ -236,7 +245,7 @@ def _by_first(comparison: RunsComparison) -> list[MetricComparison]:
 
 
 def _headline(each: MetricComparison, *, alone: bool) -> VerdictLine:
-    said = verdicts.verdict_of(each)
+    said = verdict_of(each)
     word = f"{said[0].upper()}{said[1:]}" if alone else f"{pair_of(each.a, each.b)}: {said}"
     return VerdictLine(word=word, sentence=each.sentence)
 
@@ -251,7 +260,7 @@ def _comparisons(metrics: Sequence[MetricComparison]) -> Sortable:
     ordered = sorted(metrics, key=lambda each: names.index(each.metric))
     figures = "" if len(names) == 1 else f", by {len(names)} figures"
     return Sortable(
-        heads=verdicts.HEAD,
+        heads=HEAD,
         rows=[_cells(each) for each in ordered],
         summary=f"All {many(len(metrics), 'comparison')}{figures}",
         open=len(names) == 1,
@@ -263,7 +272,7 @@ def _cells(each: MetricComparison) -> list[Field]:
     found = each.comparison
     low = None if found.interval is None else found.interval.low
     counts = each.by_sample or (None, None, None)
-    figure, runs, first, second, difference, interval, p, verdict, *shown = verdicts.line_of(each)
+    figure, runs, first, second, difference, interval, p, verdict, *shown = line_of(each)
     return [
         figure,
         runs,
@@ -285,7 +294,7 @@ def _forest(metrics: Sequence[MetricComparison], *, two: bool) -> Iterator[Plot]
                 name=each.metric if two else f"{each.metric}, {pair_of(each.a, each.b)}",
                 value=each.comparison.difference,
                 interval=each.comparison.interval,
-                count=verdicts.shown_p(each.comparison.p),
+                count=shown_p(each.comparison.p),
             )
             for each in metrics
             if each.percent == percent and each.comparison.difference is not None
@@ -299,4 +308,4 @@ def _forest(metrics: Sequence[MetricComparison], *, two: bool) -> Iterator[Plot]
 
 
 def _family(metrics: Sequence[MetricComparison]) -> str:
-    return " ".join(f"{note}." for note in verdicts.notes_of_p(metrics))
+    return " ".join(f"{note}." for note in notes_of_p(metrics))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from askance.amounts import many
 from askance.chains.state import link_named
 from askance.errors import UsageError
-from askance.evals.blame_files import LINES, SUMMARY, Kept, mark_of, read_lines, read_summary
-from askance.evals.blamed import NONE as UNBLAMED
-from askance.evals.blamed import Blamed, Place
+from askance.evals.analysis.blame import NONE as UNBLAMED
+from askance.evals.analysis.blame import LinkBlame, StoredBlames, mark_of, read_trials
+from askance.evals.analysis.trial import Place
+from askance.evals.layout import BLAMES
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -55,7 +56,7 @@ class BlamePart:
     wrong: int
     left: int
     """Trials that the budget had nothing left for."""
-    sums: tuple[Blamed, ...]
+    sums: tuple[LinkBlame, ...]
     answers: Mapping[Place, Culprits]
     trials: Mapping[Place, Mapping[str, JsonObject]] = field(default_factory=dict[Any, Any])
     """By wrong answer and link, the line of `blame.jsonl`."""
@@ -137,19 +138,19 @@ def check_blames(runs: Sequence[Run], folders: Sequence[Path]) -> None:
         return
     marks = {mark_of(run) for run in runs}
     for folder in folders:
-        kept = read_summary(folder)
+        kept = StoredBlames.read(folder)
         if not kept.readable or not marks.intersection(kept.runs.values()):
             hint = "Name a folder that `askance blame RUN --out` has made of the run as it is now."
             raise UsageError(f"The folder {str(folder)!r} holds no blame of what the report is of.", hint=hint)
 
 
 def _in(folder: Path, run: Run, *, own: bool) -> RunBlames:
-    kept = read_summary(folder)
+    kept = StoredBlames.read(folder)
     lines = _lines(folder)
     if not kept.forms and not lines and kept.readable:
         return RunBlames()
     if not kept.readable:
-        return RunBlames(notes=(f"Blame: {SUMMARY} is of another version or broken; `askance blame` makes it anew.",))
+        return RunBlames(notes=(f"Blame: {BLAMES} is of another version or broken; `askance blame` makes it anew.",))
     parts, notes = _parts(kept, lines, run, own=own)
     begun = [how for how in lines if how not in kept.forms] if own else []
     if begun:
@@ -161,7 +162,7 @@ def _in(folder: Path, run: Run, *, own: bool) -> RunBlames:
     return RunBlames(parts=tuple(parts), notes=tuple(notes))
 
 
-def _parts(kept: Kept, lines: _Lines, run: Run, *, own: bool) -> tuple[list[BlamePart], list[str]]:
+def _parts(kept: StoredBlames, lines: _Lines, run: Run, *, own: bool) -> tuple[list[BlamePart], list[str]]:
     mark, parts, notes = mark_of(run), list[BlamePart](), list[str]()
     for how, form in kept.forms.items():
         if kept.runs.get(how) != mark:
@@ -174,7 +175,7 @@ def _parts(kept: Kept, lines: _Lines, run: Run, *, own: bool) -> tuple[list[Blam
         try:
             parts.append(_part(form, lines.get(how, {})))
         except (KeyError, TypeError, ValueError, AttributeError):
-            notes.append(f"Blame ({how}): what {SUMMARY} says of it cannot be read; `askance blame` makes it anew.")
+            notes.append(f"Blame ({how}): what {BLAMES} says of it cannot be read; `askance blame` makes it anew.")
     return parts, notes
 
 
@@ -184,7 +185,7 @@ _Lines = dict[str, dict[Place, dict[str, "JsonObject"]]]
 
 def _lines(folder: Path) -> _Lines:
     found: _Lines = {}
-    for line in read_lines(folder / LINES):
+    for line in read_trials(folder):
         place = (str(line["id"]), line["epoch"] if isinstance(line["epoch"], int) else 0)
         found.setdefault(str(line["how"]), {}).setdefault(place, {})[str(line["link"])] = line
     return found
@@ -212,7 +213,7 @@ def _part(form: Mapping[str, Any], lines: Mapping[Place, Mapping[str, JsonObject
         unanswered=int(form["unanswered"]),
         wrong=int(form["wrong"]),
         left=int(form["left"]),
-        sums=tuple(Blamed.from_form(each) for each in form["links"]),
+        sums=tuple(LinkBlame.from_form(each) for each in form["links"]),
         answers=answers,
         trials=trials,
         notes=tuple(_notes(form, answers, lines)),

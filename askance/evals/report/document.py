@@ -24,8 +24,8 @@ from zlib import compress
 
 from askance.amounts import many
 from askance.errors import UsageError
+from askance.evals.storage import writing_to
 from askance.evals.tables import shown_value
-from askance.evals.unwritable import writing_to
 from askance.terminal import printable
 
 if TYPE_CHECKING:

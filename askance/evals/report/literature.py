@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from askance.evals.grid import NAMED, Grid, read_grid
+from askance.evals.analysis.grid import NAMED, Grid, read_grid
 from askance.evals.reference import PERCENT, Suite, read_reference
 
 if TYPE_CHECKING:
-    from askance.evals.grid import CellSpec
+    from askance.evals.analysis.grid import CellSpec
     from askance.evals.reference import Reference, ReferenceTable
     from askance.evals.run import Run
 

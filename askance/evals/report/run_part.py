@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from askance.evals.layout import DESCRIPTION
 from askance.evals.report.literature import published_beside
-from askance.evals.run_folder import DESCRIPTION
 from askance.statistics import mean_estimate
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
-from askance.evals.blamed import NONE as UNBLAMED
+from askance.evals.analysis.blame import NONE as UNBLAMED
 from askance.evals.report.culprits import UNEXPLAINED, blames_of, called, check_blames, short
 from askance.evals.report.document import document
 from askance.evals.report.elements import (
@@ -39,7 +39,8 @@ from askance.evals.tables import NONE, names_of, shown_value, table_of_runs
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.blamed import Blamed, Place
+    from askance.evals.analysis.blame import LinkBlame
+    from askance.evals.analysis.trial import Place
     from askance.evals.figures import Figure
     from askance.evals.report.culprits import BlamePart, Culprits, RunBlames
     from askance.evals.report.literature import PublishedTable
@@ -285,7 +286,7 @@ def blame_tables(parts: Sequence[RunPart]) -> Iterator[Sortable]:
             )
 
 
-def _cell(blamed: Blamed | None) -> Field:
+def _cell(blamed: LinkBlame | None) -> Field:
     if blamed is None:
         return None, NONE
     interval = interval_text(blamed.guilty.interval, percent=blamed.guilty.percent)
@@ -319,7 +320,7 @@ _HEADS = ("link", "tried", "flips", "%", "95 % interval", "to blame", "%", "95 %
 _CAPTION = "By link: on how many wrong answers it was tried, how many it flips, and for how many it is to blame"
 
 
-def _link_row(number: int, blame: BlamePart, each: Blamed, *, of: RunBlames) -> list[Field]:
+def _link_row(number: int, blame: BlamePart, each: LinkBlame, *, of: RunBlames) -> list[Field]:
     tried = [culprits for culprits in blame.answers.values() if culprits.tried]
     flips = Counter(link for culprits in tried for link in culprits.flips or (UNBLAMED,))
     guilty = Counter(link for culprits in tried for link in culprits.guilty or (UNBLAMED,))
@@ -350,7 +351,7 @@ def _change(figure: Figure) -> str:
     return (f"{100 * figure.value:+.2f}" if figure.percent else f"{figure.value:+.3f}").replace("-", "−")
 
 
-def _dot(each: Blamed, figure: Figure) -> Dot:
+def _dot(each: LinkBlame, figure: Figure) -> Dot:
     return Dot(name=called(each.link), value=figure.value, interval=figure.interval)
 
 

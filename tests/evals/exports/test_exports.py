@@ -18,7 +18,7 @@ from askance.errors import AskanceError, MissingExtra, StoreError, UsageError
 from askance.evals import Run, Sample, Score, Scoring, Task, evaluate, mean
 from askance.evals.exports import FORMS, export
 from askance.evals.exports.rows import columns_of, rows_of
-from askance.evals.spreadsheet import cell
+from askance.evals.tables import spreadsheet_cell
 from tests.evals.guilty import run_of
 from tests.evals.numbers import NON_ANSWERS
 
@@ -87,7 +87,7 @@ def test_no_spreadsheet_runs_a_part_of_a_cell(tmp_path: Path, text: str) -> None
 
 @pytest.mark.parametrize("each", ["plain", "a=b", "a;b", "a; b", "a\tb", "x - y", "", 1, -1.5, True, None], ids=repr)
 def test_what_is_no_formula_stays_as_it_is(each: Any) -> None:
-    assert cell(each) == each
+    assert spreadsheet_cell(each) == each
 
 
 def test_json_lines_hold_all_that_is_known(run: Run, tmp_path: Path) -> None:

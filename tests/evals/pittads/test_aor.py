@@ -8,9 +8,9 @@ import pytest
 from askance.atypicality import Relation, Statement
 from askance.errors import BadData, UsageError
 from askance.evals import Run, aevaluate
+from askance.evals.analysis.rescore import rescored
 from askance.evals.pittads.aor import aor, asked_relation
 from askance.evals.pittads.contents import Ad
-from askance.evals.rescoring import rescored
 from askance.models import ScriptedEmbedder
 from askance.replay import MemoryStore
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv

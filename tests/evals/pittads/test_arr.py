@@ -15,12 +15,12 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, Task, evaluate
+from askance.evals.analysis.rescore import rescore
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.pittads.arr import several_scoring
 from askance.evals.pittads.contexts import view_of
 from askance.evals.pittads.tasks import arr_baseline, arr_multi, arr_single
-from askance.evals.rescoring import rescore
 from askance.evals.suite.choice import MULTI_NOTES, answers_in, score_multi, score_single
 from tests.evals.pittads.files import key_of, row, write_csv, write_json
 from tests.evals.pittads.worlds import (

@@ -7,12 +7,11 @@ import pytest
 
 from askance.errors import ConfigError, UsageError
 from askance.evals import Run, Task, aevaluate
+from askance.evals.analysis.rescore import rerun, rescored
 from askance.evals.baselines import chance
 from askance.evals.pittads.arr import arr_multi, arr_single
 from askance.evals.pittads.arr_baselines import arr_baseline, chance_figures
 from askance.evals.pittads.arr_clip import arr_clip
-from askance.evals.rerunning import rerun
-from askance.evals.rescoring import rescored
 from askance.models import Engine, ScriptedEmbedder, ScriptedScorer
 from askance.replay import MemoryStore
 from tests.evals.pittads.files import key_of, record, release_b, row, true_of, write, write_csv
@@ -94,7 +93,7 @@ async def test_an_encoder_is_scored_as_any_other_solver_and_again_from_the_folde
     assert run.totals["records"] == 2 * 15
     assert figures == run.figures
     assert [answer.score for answer in answers] == [answer.score for answer in run.answers]
-    assert [each.change async for each in rerun(Run.open(run.path), arr_clip)] == ["same", "same"]
+    assert [each.outcome async for each in rerun(Run.open(run.path), arr_clip)] == ["same", "same"]
 
 
 async def test_what_is_said_of_the_picture_is_asked_where_it_is_not_given(data: Path) -> None:

@@ -13,8 +13,8 @@ from askance.atypicality import RELATIONS, Statement
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, Task, evaluate
+from askance.evals.analysis.rescore import rescore
 from askance.evals.pittads.tasks import asr
-from askance.evals.rescoring import rescore
 from askance.evals.suite.choice import score_single
 from tests.evals.pittads.files import key_of, row
 from tests.evals.pittads.worlds import Reply, listed, model, requests_of, shown, world

@@ -14,10 +14,9 @@ import pytest
 from askance.atypicality import Statement
 from askance.chat import ChatRequest, ChatResponse
 from askance.evals import Run
+from askance.evals.analysis.grid import CellSpec, GridPlan, GridRun, GridRunner, grid_tables, read_grid
 from askance.evals.catalog import find_task
 from askance.evals.figures import Figure
-from askance.evals.grid import CellSpec, read_grid
-from askance.evals.gridded import GridPlan, GridRun, GridRunner, tables_of
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.reference import reference_table
@@ -246,7 +245,7 @@ def test_the_figures_are_those_of_the_golden_table(made: GridRun) -> None:
 
 
 def test_published_figures_stand_beside_and_every_form_is_written(made: GridRun) -> None:
-    tables = tables_of(made)
+    tables = grid_tables(made)
     third = tables["table-3"]
 
     assert third.columns[3:6] == ("precision@1", "precision@2", "precision@3")
@@ -275,7 +274,7 @@ def test_options_are_those_of_the_published_rows_and_every_table_says_which(made
         "18": {"true", "action", "reason", "adjective", "object", "statement"},
     }
     hard = "Options of an image: 18, 3 of them true; wrong ones: hard negatives; large_combined_hard_"
-    tables = tables_of(made)
+    tables = grid_tables(made)
     for name, table in tables.items():
         assert any(note.startswith(hard) for note in table.notes) == (name not in {"table-1", "table-2"})
     assert [note.partition(";")[0] for note in tables["table-6"].notes if note.startswith("Options of")] == [

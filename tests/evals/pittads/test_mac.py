@@ -18,10 +18,10 @@ from askance.atypicality import RELATIONS
 from askance.chat import ChatRequest
 from askance.errors import UsageError
 from askance.evals import Run, Sample, Score, evaluate
+from askance.evals.analysis.rescore import rescore
 from askance.evals.figures import Scored, figure
 from askance.evals.pittads.labelling import label_scoring, score_labels
 from askance.evals.pittads.tasks import mac
-from askance.evals.rescoring import rescore
 from tests.evals.pittads.files import key_of, row
 from tests.evals.pittads.worlds import REFUSAL, model, picture_of, requests_of, shown, world
 from tests.scripted import name_of

@@ -12,7 +12,7 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals import Run, blame, rescore
-from askance.evals.replacing import from_run
+from askance.evals.analysis.trial import from_run
 from askance.evals.report import build_report, report_page
 from tests.evals.guilty import guilty, liar, run_of
 from tests.evals.odd import write_pictures

@@ -14,7 +14,7 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import MissingExtra, UsageError
 from askance.evals import Run, evaluate
-from askance.evals.rescoring import rescore
+from askance.evals.analysis.rescore import rescore
 from askance.evals.whoops.caption_metrics import BLEU, CIDER_METRIC, caption_score, cider, tokens
 from askance.evals.whoops.tasks import captioning
 from tests.evals.pittads.worlds import shown

@@ -11,8 +11,11 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, evaluate
-from askance.evals.rescoring import rescore
+from askance.evals.analysis.blame import ablame, make_blame, plan_blame
+from askance.evals.analysis.rescore import rescore
+from askance.evals.analysis.trial import Trials
 from askance.evals.whoops.tasks import explain
+from askance.models import Engine
 from tests.evals.pittads.worlds import shown
 from tests.evals.whoops import files
 from tests.evals.whoops.files import IDS
@@ -186,3 +189,30 @@ def test_a_fold_is_its_test_images(data: Path) -> None:
     assert [sample.tags["fold"] for task in tasks for sample in task.samples] == [0, 1, 2, 3, 4]
     with pytest.raises(UsageError, match="no image in fold 5"):
         explain(data=data, vlm=model(), judge=model(), fold=5)
+
+
+async def test_blame_plans_and_asks_the_judge_of_its_trials(data: Path, tmp_path: Path) -> None:
+    """The run describes its judge, whom nobody could ask; the one that is named judges the new answers."""
+    vlm = model(
+        objects={"objects": ["cup"]},
+        scene_text={"lines": []},
+        narration={"description": "N."},
+        unusual={"unusual": "U."},
+        combine={"description": "COMBINED."},
+        explain_from_description=lambda request: {"explanation": f"nothing of {description(request).split()[0]}"},
+    )
+    judge = model(judge_equivalence=judging(same))
+    task = explain(data=data, vlm=vlm, judge=judge, context="T_V", limit=1)
+    run = evaluate(task, out=tmp_path / "run")
+    own, alone = {"vlm": vlm, "judge": judge}, {"vlm": vlm}
+
+    trials = Trials(run, explain, engine=vlm.engine, models=own, links=["description"])
+    before = await plan_blame(trials)
+    blame = await make_blame(trials)
+    after = await plan_blame(trials)
+    elsewhere = tmp_path / "elsewhere"
+
+    assert [(line.link, line.calls) for line in before.links if line.calls] == [("reply", 1), ("judge", 5)]
+    assert ([trial.worth for trial in blame.trials], after.calls) == ([0.0], 0)
+    with pytest.raises(UsageError, match="nobody can be asked"):
+        await ablame(run, explain, engine=Engine(), models=alone, links=["description"], out=elsewhere)

@@ -12,8 +12,8 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, evaluate
+from askance.evals.analysis.rescore import rescore
 from askance.evals.negatives import Recipe, generate
-from askance.evals.rescoring import rescore
 from askance.evals.whoops import Whoops
 from askance.evals.whoops.explain_choice import statements
 from askance.evals.whoops.tasks import explain_choice

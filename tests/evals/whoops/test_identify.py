@@ -10,8 +10,8 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, evaluate
+from askance.evals.analysis.rescore import rescore
 from askance.evals.controls import controlled
-from askance.evals.rescoring import rescore
 from askance.evals.whoops.tasks import identify
 from tests.evals.pittads.worlds import shown
 from tests.evals.whoops import files

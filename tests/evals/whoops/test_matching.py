@@ -11,9 +11,9 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Task, aevaluate, evaluate
+from askance.evals.analysis.rescore import rescore
 from askance.evals.plan import plan_run
 from askance.evals.predicting import Turn
-from askance.evals.rescoring import rescore
 from askance.evals.whoops.tasks import matching
 from askance.images import Image
 from askance.models import Engine, ScriptedScorer

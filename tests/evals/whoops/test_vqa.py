@@ -12,8 +12,8 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.evals import Run, evaluate
+from askance.evals.analysis.rescore import rescore
 from askance.evals.reference import reference_table
-from askance.evals.rescoring import rescore
 from askance.evals.whoops.answers import plain
 from askance.evals.whoops.tasks import vqa
 from askance.evals.whoops.vqa import scoring

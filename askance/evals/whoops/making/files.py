@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
-from askance.evals.run_folder import write_lines
+from askance.evals.storage import write_lines, write_whole
 from askance.evals.suite.options import lot
-from askance.evals.unwritable import write_whole
 
 if TYPE_CHECKING:
     from askance.evals.whoops.making.gates import Pair

@@ -16,7 +16,7 @@ from askance.chains import Planner
 from askance.chains.stream import in_order
 from askance.chat import key_of
 from askance.errors import UsageError
-from askance.evals.run_folder import RunFolder
+from askance.evals.storage import RunFolder
 from askance.evals.whoops.making.files import write_questions
 from askance.evals.whoops.making.gates import GATES, Gate, Pair
 from askance.models import run_sync

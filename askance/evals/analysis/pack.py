@@ -1,4 +1,4 @@
-"""Packs: finished runs as one file that anybody can check and score again, with no key and no network.
+"""Packs: finished runs as one file that anybody can check and score again, with no key of an API and no network.
 
 A pack is a zip file: a manifest with the digest of every other file, the folders of the runs (samples, scores, records,
 prompts), the schema of records, and the tables. Equal runs make equal packs. What comes out of a pack is data from a
@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import zipfile
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from askance import __version__
 from askance.documents import Archive, UnreadableDocument, misfit, parse_json
 from askance.errors import StoreError, UsageError
+from askance.evals.layout import CALLS, DESCRIPTION, PROMPTS, SAMPLES, SCORES
 from askance.evals.run import Run
-from askance.evals.run_folder import CALLS, DESCRIPTION, PROMPTS, SAMPLES, SCORES
+from askance.evals.tables import task_tables
 
 if TYPE_CHECKING:
     from askance.images import Image
+
 
 FORMAT = 1
 """Version of the pack's layout."""
@@ -53,8 +57,8 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packed:
-    """What a pack was made of."""
+class PackFile:
+    """A pack that was written."""
 
     path: Path
     digest: str
@@ -63,21 +67,19 @@ class Packed:
     files: int
 
 
-def pack(
+def write_pack(
     runs: Sequence[Run],
     path: str | Path,
     *,
-    tables: Mapping[str, str],
-    images: Sequence[Image] = (),
+    images: Iterable[Image] = (),
     sign: Callable[[bytes], bytes] | None = None,
-) -> Packed:
-    """Writes `runs` as one file, whole or not at all.
+) -> PackFile:
+    """Writes `runs` and their tables as one file, whole or not at all.
 
     Args:
         runs: finished ones.
         path: of the file; one that is there is replaced.
-        tables: text by file name.
-        images: pictures that are to go along; their rights are the caller's to check.
+        images: of these, the pictures that the runs speak of go along; their rights are the caller's to check.
         sign: makes the signature of the manifest, which has the digests of all else; None leaves the pack unsigned.
 
     Raises:
@@ -85,10 +87,12 @@ def pack(
         StoreError: the file cannot be written.
     """
     sources = dict(_sources(runs))
-    for name, text in tables.items():
+    for name, text in task_tables(runs).items():
         sources[f"tables/{name}"] = lambda text=text: text.encode("utf-8", "backslashreplace")
+    shown = {answer.sample.image.sha256 for run in runs for answer in run.answers if answer.sample.image}
     for image in images:
-        sources[f"images/{image.sha256}"] = lambda image=image: image.data
+        if image.sha256 in shown:
+            sources[f"images/{image.sha256}"] = lambda image=image: image.data
     schema = files("askance.replay") / "cassette.schema.json"
     sources["schemas/cassette.schema.json"] = schema.read_bytes
     path = Path(path)
@@ -114,7 +118,7 @@ def pack(
         ) from error
     finally:
         part.unlink(missing_ok=True)
-    return Packed(path=path, digest=digest, runs=len(runs), files=len(digests))
+    return PackFile(path=path, digest=digest, runs=len(runs), files=len(digests))
 
 
 def _sources(runs: Sequence[Run]) -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -162,7 +166,7 @@ class Pack:
 
 
 @contextmanager
-def opened(path: str | Path) -> Generator[Pack]:
+def open_pack(path: str | Path) -> Generator[Pack]:
     """The pack in the file `path`, unpacked into a folder that lasts as long as the context.
 
     Raises:
@@ -281,3 +285,130 @@ def _tables(folder: Path, path: Path) -> Iterator[tuple[str, str]]:
                 f"The table {table.name!r} of the pack {str(path)!r} is no text in UTF-8.",
                 hint="Get the pack anew from whoever made it.",
             ) from error
+
+
+# --- signatures: made and checked with SSH keys, by `ssh-keygen` of OpenSSH ---
+#
+# Who signs says that the pack is theirs; what is in it can be held against its own records by anybody. The signature is
+# of the manifest, which has the digest of every file.
+
+NAMESPACE = "askance-pack"
+"""What the signatures are for: none that was made for anything else is taken for one of a pack."""
+LARGEST_SIGNATURE = 64_000
+"""Most bytes of a signature."""
+CHECK_SECONDS = 60.0
+"""How long a check may take."""
+
+SignatureState = Literal["unsigned", "broken", "unknown", "known", "unchecked"]
+"""There is none; it does not fit the manifest; nobody says whose key it is; the signer is known; it was not checked."""
+
+_KEY = re.compile(r"\b([\w-]+) key (SHA256:[\w+/=]{1,64})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """What became of a pack's signature."""
+
+    state: SignatureState
+    signer: str = ""
+    """As the file of allowed signers names them."""
+    key: str = ""
+    """Kind and fingerprint of the key: `ED25519 SHA256:…`."""
+
+    @property
+    def words(self) -> str:
+        """The same in a sentence without its end."""
+        return {
+            "unsigned": "It is not signed",
+            "broken": "Its signature does not fit: it was changed after it was signed, or the signature is another's",
+            "unknown": f"It is signed with the key {self.key}, which no file of signers names",
+            "known": f"It is signed by {self.signer} with the key {self.key}",
+            "unchecked": "Its signature is not checked: `ssh-keygen` is not installed",
+        }[self.state]
+
+
+def sign(manifest: bytes, key: Path) -> bytes:
+    """The signature of a manifest.
+
+    Args:
+        manifest: as it stands in the pack.
+        key: file of an SSH key, or of its public half where an agent has the other. A passphrase is asked for on the
+            terminal.
+
+    Raises:
+        UsageError: `ssh-keygen` is not installed, or cannot sign with the key.
+    """
+    program = _program()
+    if program is None:
+        raise UsageError("`ssh-keygen` is not installed, and it signs packs.", hint=_INSTALL)
+    if not key.is_file():
+        raise UsageError(f"There is no key {str(key)!r}.", hint="`ssh-keygen -t ed25519 -f FILE` makes one.")
+    done = subprocess.run(
+        [program, "-Y", "sign", "-n", NAMESPACE, "-f", str(key)], input=manifest, capture_output=True, check=False
+    )
+    if done.returncode or not done.stdout:
+        said = " ".join(done.stderr.decode("utf-8", "replace").split())
+        raise UsageError(
+            f"`ssh-keygen` cannot sign with the key {str(key)!r}: {said[:300] or 'it does not say why'}.",
+            hint="Name the private key, or the public one where an SSH agent has the private one.",
+        )
+    return done.stdout
+
+
+_INSTALL = "Install OpenSSH (the package openssh-client), or go without."
+
+
+def check_signature(manifest: bytes, signature: bytes | None, *, signers: Path | None = None) -> Signature:
+    """Holds a signature against a manifest, and against a file of allowed signers.
+
+    Args:
+        manifest: as it stands in the pack.
+        signature: as it stands in the pack; None where there is none.
+        signers: file of allowed signers, a line each: a name, and their public key (`man ssh-keygen`, ALLOWED SIGNERS).
+
+    Raises:
+        UsageError: the file of signers cannot be read, or it is given and `ssh-keygen` is not installed.
+    """
+    if signers is not None and not signers.is_file():
+        raise UsageError(
+            f"There is no file of signers {str(signers)!r}.",
+            hint="Each line of it has a name and a public key: `ada@example.org ssh-ed25519 AAAA…`.",
+        )
+    if signature is None:
+        return Signature(state="unsigned")
+    program = _program()
+    if program is None and signers is None:
+        return Signature(state="unchecked")
+    if program is None:
+        raise UsageError("`ssh-keygen` is not installed, and it checks signatures.", hint=_INSTALL)
+    if len(signature) > LARGEST_SIGNATURE:
+        return Signature(state="broken")
+    with TemporaryDirectory(prefix="askance-signature-") as place:
+        file = Path(place) / "signature"
+        file.write_bytes(signature)
+        code, said = _asked([program, "-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(file)], manifest)
+        key = " ".join(found.groups()) if (found := _KEY.search(said)) else ""
+        if code or not key:
+            return Signature(state="broken")
+        if signers is None:
+            return Signature(state="unknown", key=key)
+        allowed = ["-f", str(signers), "-s", str(file)]
+        code, said = _asked([program, "-Y", "find-principals", *allowed])
+        for name in said.splitlines() if code == 0 else ():
+            code, _ = _asked([program, "-Y", "verify", "-n", NAMESPACE, "-I", name, *allowed], manifest)
+            if code == 0:
+                return Signature(state="known", signer=name, key=key)
+    return Signature(state="unknown", key=key)
+
+
+def _program() -> str | None:
+    return shutil.which("ssh-keygen")
+
+
+def _asked(command: list[str], content: bytes = b"") -> tuple[int, str]:
+    """The exit code of a command, and what it prints."""
+    try:
+        done = subprocess.run(command, input=content, capture_output=True, check=False, timeout=CHECK_SECONDS)
+    except subprocess.TimeoutExpired:
+        return 1, ""
+    return done.returncode, done.stdout.decode("utf-8", "replace")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +13,9 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals import Definition, Run, Sample, Score, evaluate
-from askance.evals.checking import Report, check
-from askance.evals.packs import MANIFEST, opened, pack
+from askance.evals.analysis.check import PackCheck, check_pack
+from askance.evals.analysis.pack import MANIFEST, open_pack, write_pack
+from askance.evals.tables import task_tables
 from tests.evals.odd import SCORING, chooser, odd, write_pictures
 
 
@@ -23,37 +24,32 @@ def run(tmp_path: Path) -> Run:
     return evaluate(odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2)), out=tmp_path / "run-b")
 
 
-def tables(runs: Sequence[Run]) -> dict[str, str]:
-    rows = [f"{run.path.name}: {run.figure('accuracy').value:.3f}" for run in runs]
-    return {"figures.txt": "\n".join(rows) + "\n"}
-
-
-async def checked(path: Path, *, definition: Definition = odd, again: bool = False) -> Report:
-    with opened(path) as each:
-        return await check(each, find=lambda _: definition, tables=tables, again=again)
+async def checked(path: Path, *, definition: Definition = odd, again: bool = False) -> PackCheck:
+    with open_pack(path) as each:
+        return await check_pack(each, tasks={definition.name: definition}, again=again)
 
 
 async def test_a_pack_is_scored_and_its_tables_made_again_without_pictures(run: Run, tmp_path: Path) -> None:
-    packed = pack([run], tmp_path / "one.pack", tables=tables([run]))
+    packed = write_pack([run], tmp_path / "one.pack")
     shutil.rmtree(tmp_path / "pictures")
     shutil.rmtree(run.path)
 
     report = await checked(packed.path, again=True)
 
     assert report.sound
-    assert report.tables == {"figures.txt": "run-b: 0.333\n"}
+    assert report.tables == task_tables([run])
     assert (report.digest, report.runs[0].samples, report.runs[0].again) == (packed.digest, 6, {"same": 6})
 
 
 def test_equal_runs_make_equal_packs(run: Run, tmp_path: Path) -> None:
-    one = pack([run], tmp_path / "one.pack", tables=tables([run]))
-    two = pack([Run.open(run.path)], tmp_path / "two.pack", tables=tables([run]))
+    one = write_pack([run], tmp_path / "one.pack")
+    two = write_pack([Run.open(run.path)], tmp_path / "two.pack")
 
     assert one.path.read_bytes() == two.path.read_bytes()
 
 
 async def test_another_scorer_is_told_at_once(run: Run, tmp_path: Path) -> None:
-    packed = pack([run], tmp_path / "one.pack", tables=tables([run]))
+    packed = write_pack([run], tmp_path / "one.pack")
 
     def always_right(_sample: Sample, _value: object) -> Score:
         return Score(values={"accuracy": 1.0})
@@ -66,11 +62,11 @@ async def test_another_scorer_is_told_at_once(run: Run, tmp_path: Path) -> None:
         "4 samples are scored differently now, such as '00.png', '02.png', '03.png'",
         "accuracy was 0.333333 and is 1",
     )
-    assert report.differing == ("figures.txt",)
+    assert report.differing == ("tests-odd.csv", "tests-odd.md")
 
 
 async def test_another_prompt_would_be_asked_anew(run: Run, tmp_path: Path, own_place: Path) -> None:
-    packed = pack([run], tmp_path / "one.pack", tables=tables([run]))
+    packed = write_pack([run], tmp_path / "one.pack")
     prompt = (run.path / "prompts" / "end_to_end_multi.json.prompt").read_text(encoding="utf-8")
     (own_place / "prompts").mkdir()
     (own_place / "prompts" / "end_to_end_multi.json.prompt").write_text(f"{prompt}Be brief.\n", encoding="utf-8")
@@ -93,12 +89,12 @@ def edited(path: Path, change: Callable[[str, bytes], bytes]) -> None:
 
 @pytest.mark.parametrize("name", ["samples.jsonl", "scores.jsonl", "calls.jsonl", "run.json"])
 def test_a_pack_that_was_changed_is_refused(run: Run, tmp_path: Path, name: str) -> None:
-    path = pack([run], tmp_path / "one.pack", tables={}).path
+    path = write_pack([run], tmp_path / "one.pack").path
     edited(path, lambda each, content: content.replace(b"00.png", b"0O.png") + b" " if each.endswith(name) else content)
 
     with (
         pytest.raises(UsageError, match=rf"was changed: 'runs/run-b/{name}' is not what its manifest says\."),
-        opened(path),
+        open_pack(path),
     ):
         pass
 
@@ -107,11 +103,11 @@ def test_a_pack_that_was_changed_is_refused(run: Run, tmp_path: Path, name: str)
     "name", ["../out.txt", "runs/../../out.txt", "/etc/out.txt", "runs/a/b/c.txt", "runs/run-b/other.json", ".hidden"]
 )
 def test_a_pack_cannot_write_elsewhere(run: Run, tmp_path: Path, name: str) -> None:
-    path = pack([run], tmp_path / "one.pack", tables={}).path
+    path = write_pack([run], tmp_path / "one.pack").path
     with zipfile.ZipFile(path, "a") as file:
         file.writestr(name, "x")
 
-    with pytest.raises(UsageError, match=r"was changed: its manifest and its files differ"), opened(path):
+    with pytest.raises(UsageError, match=r"was changed: its manifest and its files differ"), open_pack(path):
         pass
 
     def into_manifest(each: str, content: bytes) -> bytes:
@@ -122,7 +118,7 @@ def test_a_pack_cannot_write_elsewhere(run: Run, tmp_path: Path, name: str) -> N
         return json.dumps(manifest).encode()
 
     edited(path, into_manifest)
-    with pytest.raises(UsageError, match=r"names files that no pack has"), opened(path):
+    with pytest.raises(UsageError, match=r"names files that no pack has"), open_pack(path):
         pass
 
 
@@ -133,7 +129,7 @@ def test_what_is_no_pack_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
     with (
         pytest.raises(UsageError, match=r"^The file '.*file' is no pack: it is no zip file\."),
-        opened(tmp_path / "file"),
+        open_pack(tmp_path / "file"),
     ):
         pass
 
@@ -144,5 +140,5 @@ def test_a_run_that_is_not_finished_is_not_packed(run: Run, tmp_path: Path) -> N
     (run.path / "run.json").write_text(json.dumps(form), encoding="utf-8")
 
     with pytest.raises(UsageError, match=r"is not finished\."):
-        pack([Run.open(run.path)], tmp_path / "one.pack", tables={})
+        write_pack([Run.open(run.path)], tmp_path / "one.pack")
     assert not (tmp_path / "one.pack").exists()

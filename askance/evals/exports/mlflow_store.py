@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.evals.exports.frames import library
-from askance.evals.exports.plain import write_csv
-from askance.evals.exports.rows import text_of
+from askance.evals.exports.rows import text_of, write_csv
 
 if TYPE_CHECKING:
     from askance.evals.run import Run

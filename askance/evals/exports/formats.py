@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 from askance.errors import UsageError
 from askance.evals.exports.frames import write_data_set, write_parquet
 from askance.evals.exports.inspect_log import write_inspect
-from askance.evals.exports.plain import write_csv, write_jsonl
-from askance.evals.exports.tracking import write_mlflow
-from askance.evals.unwritable import writing_to
+from askance.evals.exports.mlflow_store import write_mlflow
+from askance.evals.exports.rows import write_csv, write_jsonl
+from askance.evals.storage import writing_to
 
 if TYPE_CHECKING:
     from askance.evals.run import Run

@@ -8,9 +8,9 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.evals import Run, evaluate
-from askance.evals.blaming import ablame
+from askance.evals.analysis.blame import ablame
+from askance.evals.analysis.trial import from_run
 from askance.evals.pittads.arr import arr_single
-from askance.evals.replacing import from_run
 from askance.models import Model
 from tests.evals.pittads.worlds import choosing, is_wrong, model, world
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from askance.errors import UsageError
-from askance.evals.grid import Grid, read_grid
-from askance.evals.gridded import GridRunner, tables_of
+from askance.evals.analysis.grid import Grid, GridRunner, grid_tables, read_grid
 from askance.models import Engine
 from askance.replay import MemoryStore
 from tests.evals.odd import chooser, odd, write_pictures
@@ -56,7 +55,7 @@ async def test_rows_that_ask_for_the_same_are_one_run(tmp_path: Path) -> None:
     runner.models["two"] = chooser(2, run)
 
     result = await runner.run()
-    tables = tables_of(result, published=published)
+    tables = grid_tables(result, published=published)
 
     one, six = result.runs
     assert [found.reason for found in result.found.values()] == ["", "", NOBODY]
@@ -92,9 +91,9 @@ async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:
         ),
         (
             "tables: {a: {title: a, columns: {b: {task: c}}, rows: [{label: d}]}}",
-            "tables.a.columns.b.metric: Field required",
+            "tables.a.columns.b.metric is missing",
         ),
-        ("tables: {a: {title: a, columns: {b: c}, rows: [{vlm: d}]}}", "tables.a.rows.0.label: Field required"),
+        ("tables: {a: {title: a, columns: {b: c}, rows: [{vlm: d}]}}", "tables.a.rows[0].label is missing"),
     ],
     ids=["no tables", "unknown key", "no metric", "no label"],
 )

@@ -12,7 +12,7 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals import Run, Sample, evaluate
-from askance.evals.watching import Look, Slow, Unanswered, Watcher
+from askance.evals.analysis.watch import Look, Slow, Unanswered, Watcher
 from tests.evals.numbers import NON_ANSWERS, run_of
 from tests.evals.odd import chooser, odd, write_pictures
 

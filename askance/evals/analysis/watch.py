@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.catalog import definition_of
+from askance.evals.layout import DESCRIPTION, LOCK, SAMPLES, PictureLine, SampleLine, described, read_line
 from askance.evals.run import Run, answer_of
-from askance.evals.run_folder import DESCRIPTION, LOCK, SAMPLES
-from askance.evals.run_reading import described_anyhow, read_line
-from askance.evals.run_shapes import LINE, LINE_OF_PICTURES
 from askance.evals.scoring import figures_of, scored
 from askance.models import Engine, run_sync
 from askance.replay import MemoryStore
@@ -179,7 +177,7 @@ class Watcher:
 
     def _described(self) -> JsonObject:
         """What `run.json` says."""
-        self._description = described_anyhow(self.path)
+        self._description = described(self.path, pictures=True)
         return self._description
 
     def _observed(self) -> float | None:
@@ -222,8 +220,8 @@ class Watcher:
             except (ValueError, RecursionError):  # what a kill tore and a later start went on behind
                 continue
             if isinstance(line, dict) and {"outcome", "links"} <= line.keys():
-                check = LINE if "sample" in line else LINE_OF_PICTURES
-                yield read_line(text, check, where=f"Line {self._number} of {str(self.path / SAMPLES)!r}")
+                shape = SampleLine if "sample" in line else PictureLine
+                yield read_line(text, shape, where=f"Line {self._number} of {str(self.path / SAMPLES)!r}")
 
     def _add(self, line: JsonObject) -> None:
         sums, meta = self._sums, line.get("meta", {})

@@ -15,13 +15,11 @@ from askance.agents import judge_equivalence
 from askance.cli.trials import blame_text
 from askance.errors import StoreError, UsageError
 from askance.evals import Definition, Run, evaluate, rescore
-from askance.evals.blame_files import kept_blames, read_summary
-from askance.evals.blamed import Blame
-from askance.evals.blaming import Blaming, ablame
+from askance.evals.analysis.blame import Blame, StoredBlames, ablame, make_blame, plan_blame
+from askance.evals.analysis.trial import Replacement, Trials, from_run, from_truth
 from askance.evals.judging import judged_scoring
-from askance.evals.replacing import Replacement, from_run, from_truth
 from askance.evals.report.culprits import blames_of
-from askance.evals.run_folder import RunFolder
+from askance.evals.storage import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.models.budget import Budget, BudgetGuard
 from askance.models.ledger import SqliteLedger
@@ -122,17 +120,17 @@ async def test_the_plan_counts_what_will_be_asked(pictures: Path, tmp_path: Path
     model = liar(pictures, "scene_text", of=["02"], asked=asked)
     run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
     asked.clear()
-    blaming = Blaming(run, guilty, engine=model.engine, models={"vlm": model})
+    trials = Trials(run, guilty, engine=model.engine, models={"vlm": model})
 
-    plan = await blaming.planned()
-    await blaming.blame()
+    plan = await plan_blame(trials)
+    await make_blame(trials)
 
     # Which calls below will come to the same nobody can know.
     assert [(link.link, link.known, link.below) for link in plan.links if link.calls] == [
         ("description", 4, 0),
         ("answers", 2, 4),
     ]
-    assert (len(asked), (await blaming.planned()).calls) == (7, 0)
+    assert (len(asked), (await plan_blame(trials)).calls) == (7, 0)
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +146,7 @@ def lied(lied_once: Run, pictures: Path, tmp_path: Path) -> tuple[Run, Model]:
     return run, liar(pictures, "unusual", of=LIED, records=MemoryStore(run.records))
 
 
-async def blamed(lied: tuple[Run, Model], **options: object) -> Blame:
+async def blamed(lied: tuple[Run, Model], **options: Any) -> Blame:
     run, model = lied
     return await ablame(run, guilty, engine=model.engine, models={"vlm": model}, **options)
 
@@ -157,7 +155,9 @@ async def test_results_of_every_kind_are_kept_and_read_back(lied: tuple[Run, Mod
     dropped = await blamed(lied)
     other = await blamed(lied, replacement=from_run(honest), links=["unusual"])
 
-    assert kept_blames(lied[0].path) == {blame.how: json.loads(json.dumps(blame.form())) for blame in (dropped, other)}
+    assert StoredBlames.read(lied[0].path).forms == {
+        blame.how: json.loads(json.dumps(blame.form())) for blame in (dropped, other)
+    }
     lines = (lied[0].path / "blame.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) == len(dropped.trials) + len(other.trials)
 
@@ -178,7 +178,7 @@ async def test_a_torn_line_is_made_again_and_the_rest_is_not(lied: tuple[Run, Mo
     file.write_text(file.read_text(encoding="utf-8")[:-200], encoding="utf-8")
     told = Heard()
 
-    again = await blamed(lied, told=told)
+    again = await blamed(lied, on_trial=told)
 
     assert told.all == [(11, 12), (12, 12)]
     assert again.form() == whole.form()
@@ -197,7 +197,7 @@ async def test_what_was_answered_otherwise_since_is_tried_anew(lied: tuple[Run, 
     file.write_text(file.read_text(encoding="utf-8").replace("A cup of 01.", "A mug of 01."), encoding="utf-8")
     told = Heard()
 
-    await blamed((Run.open(lied[0].path), lied[1]), told=told)
+    await blamed((Run.open(lied[0].path), lied[1]), on_trial=told)
 
     assert told.all[0] == (6, 12)
 
@@ -258,8 +258,8 @@ async def test_what_models_computed_is_kept_over_all_starts(pictures: Path, hone
     lied = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run"), model
     asked.clear()
     with pytest.raises(InterruptedError):
-        await blamed(lied, told=Stopped(), links=["objects"])
-    stopped = answers_of(read_summary(lied[0].path).counted("dropped", lied[0]))
+        await blamed(lied, on_trial=Stopped(), links=["objects"])
+    stopped = answers_of(StoredBlames.read(lied[0].path).counted("dropped", lied[0]))
     before = len(asked)
     whole, again = await blamed(lied), await blamed(lied)
     other = await blamed(lied, replacement=from_run(honest))
@@ -267,7 +267,7 @@ async def test_what_models_computed_is_kept_over_all_starts(pictures: Path, hone
     name = str(model.id)
     assert stopped == {name: before}
     assert 0 < before < answers_of(whole.counters)[name] < len(asked)
-    assert whole.counters == again.counters == read_summary(lied[0].path).counted("dropped", lied[0])
+    assert whole.counters == again.counters == StoredBlames.read(lied[0].path).counted("dropped", lied[0])
     assert answers_of(whole.counters)[name] + answers_of(other.counters)[name] == len(asked)
 
 
@@ -281,23 +281,27 @@ async def test_what_was_computed_for_another_run_does_not_count(pictures: Path, 
         blame = await blamed((runs[-1], model), out=tmp_path / "out")
         assert answers_of(blame.counters) == {str(model.id): len(asked)}
 
-    kept = read_summary(tmp_path / "out")
+    kept = StoredBlames.read(tmp_path / "out")
     assert [bool(kept.counted("dropped", run)) for run in runs] == [False, True]
 
 
 async def test_judges_of_trials_are_counted_and_closed(pictures: Path, tmp_path: Path) -> None:
-    client = CountingJudge(lambda _: '{"verdict": "false"}', capabilities=ENFORCED)
+    client = CountingJudge(lambda _: '{"verdict": "false"}', capabilities=ENFORCED, identity="judge")
     judge = judge_equivalence(get_model(client, engine=Engine(records=MemoryStore())), form="short")
     scoring = judged_scoring(judge, references=lambda _: ["tea"])
     model = liar(pictures, "unusual")
     run = evaluate(replace(guilty(data=pictures, vlm=model), scoring=scoring), out=tmp_path / "run")
     before, client.open = len(client.requests), True
+    trials = Trials(run, replace(guilty, scoring=scoring), engine=model.engine, models={"vlm": model})
+    plan = await plan_blame(trials)
 
     blame = await ablame(run, replace(guilty, scoring=scoring), engine=model.engine, models={"vlm": model})
 
     assert (len(blame.trials), client.open) == (24, False)
     assert answers_of(blame.counters) == {str(judge.model.id): len(client.requests) - before}
     assert len(client.requests) > before
+    asked = next(line for line in plan.links if line.link == "judge")
+    assert (asked.calls > 0, (await plan_blame(trials)).calls) == (True, 0)
 
 
 class CountingJudge(CountingModel):
@@ -351,14 +355,14 @@ def test_a_chain_of_one_step_has_no_links_to_blame(tmp_path: Path) -> None:
     model = chooser(2)
     run, definition = one_step(tmp_path, model)
 
-    blaming = Blaming(run, definition, engine=model.engine, models={"vlm": model})
+    trials = Trials(run, definition, engine=model.engine, models={"vlm": model})
 
-    assert (len(blaming.cases.wrong), list(blaming.cases)) == (4, [])
+    assert (len(trials.wrong), list(trials)) == (4, [])
 
 
 def test_a_link_that_the_chain_does_not_have_is_named(lied: tuple[Run, Model]) -> None:
     with pytest.raises(UsageError) as found:
-        Blaming(lied[0], guilty, engine=lied[1].engine, links=["reply"])
+        Trials(lied[0], guilty, engine=lied[1].engine, links=["reply"])
     assert found.value.message == "The chain 'action_reason' has no link 'reply' before its answer."
     assert found.value.hint == f"It has {', '.join(LINKS)}."
 

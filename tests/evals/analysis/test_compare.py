@@ -11,10 +11,9 @@ import pytest
 
 from askance.errors import Refused, UsageError
 from askance.evals import Metric, Run, Sample, Score, Scoring, Task, compare, evaluate, mean, task
-from askance.evals.comparing import Pairs
+from askance.evals.analysis.compare import Pairs, notes_of_tests
 from askance.evals.matching import Differing, differences, matched
 from askance.evals.solving import Solver
-from askance.evals.verdicts import notes_of_tests
 from askance.statistics import compare_paired, compare_statistics, compare_totals, holm
 
 

@@ -13,13 +13,24 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
+from askance.evals.layout import (
+    CALLS,
+    COUNTERS,
+    DESCRIPTION,
+    FORMAT,
+    LOCK,
+    READ_BY,
+    SAMPLES,
+    SEAL,
+    TRIALS,
+    check_files,
+)
 from askance.evals.seal import has_seal, seal_of
-from askance.evals.unwritable import writing_to
 from askance.models.counters import counts_form
 from askance.models.prices import list_version
 from askance.nodes.reply import READERS
@@ -31,20 +42,7 @@ if TYPE_CHECKING:
     from askance.models import Counters
     from askance.replay import Records
 
-FORMAT = 1
-"""Version of the folder's layout."""
-
-DESCRIPTION, SAMPLES, SCORES, CALLS = "run.json", "samples.jsonl", "scores.jsonl", "calls.jsonl"
-COUNTERS = "counters"
-"""Entry of `run.json`: what models computed and spared, by name."""
-READ_BY = "readers"
-"""Entry of `run.json`: the version of the readers that read its replies."""
-SEAL = ".seal"
-"""The seal of the file of records, by which this machine knows it again."""
-LOCK = ".lock"
-"""The file that a process which writes the run holds locked."""
-PROMPTS = "prompts"
-"""Folder of the prompt files that a run was asked with."""
+ROOM = "Make room on the disk, or check the rights to the folder; then the same command again."
 
 
 class RunFolder:
@@ -331,17 +329,6 @@ def _describe(folder: Path, content: Mapping[str, Any]) -> None:
         part.replace(folder / DESCRIPTION)
 
 
-def check_files(path: Path) -> None:
-    """A run consists of files and folders: to open anything else, such as a pipe, might never end.
-
-    Raises:
-        UsageError: the folder holds something else.
-    """
-    for file in path.iterdir() if path.is_dir() else ():
-        if file.exists() and not (file.is_file() or file.is_dir()):
-            raise UsageError(f"{str(file)!r} is no regular file.", hint="Remove it, or give another folder.")
-
-
 def _locked(path: Path) -> FileLock:
     from filelock import FileLock, Timeout
 
@@ -368,3 +355,70 @@ def _writing(path: Path) -> IO[str]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@contextmanager
+def writing_to(path: Path, *, hint: str = ROOM) -> Generator[None]:
+    """Tells of a file that cannot be written; what stands beside it as `NAME.part` is then taken away.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    try:
+        yield
+    except OSError as error:
+        part = path.with_name(f"{path.name}.part")
+        if part.is_file():
+            part.unlink()
+        raise StoreError(f"{str(path)!r} cannot be written: {error.strerror or error}.", hint=hint) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a text file, in place of one that is there; at no time is it half written.
+
+    Its folder is made. Half a surrogate pair, as a name may hold, is written as JSON's escape for it.
+
+    Raises:
+        StoreError: it cannot be written; a file that was there stays.
+    """
+    with writing_to(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.part")
+        part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        part.replace(path)
+
+
+def keys_used(folder: Path) -> frozenset[str]:
+    """Keys of the records that a run folder refers to, finished or not, and those of its blame.
+
+    A last line that a kill tore does not count.
+
+    Raises:
+        UsageError: the folder holds no run, or a line of it is none.
+        StoreError: a file of the run cannot be read.
+    """
+    if not (folder / DESCRIPTION).is_file():
+        raise UsageError(f"The folder {str(folder)!r} holds no run.", hint="Name the folder that `--out` named.")
+    keys = set[str]()
+    try:
+        for file in (folder / SAMPLES, folder / TRIALS):
+            if file.exists():
+                *whole, _ = file.read_text(encoding="utf-8").split("\n")
+                keys.update(key for line in whole for key in _keys_of(line, file))
+    except OSError as error:
+        raise StoreError(
+            f"The run folder {str(folder)!r} cannot be read: {error.strerror}.",
+            hint="Check the path and its permissions.",
+        ) from error
+    return frozenset(keys.union(records_of(folder).keys()))
+
+
+def _keys_of(line: str, file: Path) -> list[str]:
+    try:
+        links = cast("dict[str, Any]", json.loads(line)["links"])
+        return [str(key) for link in links.values() for key in link["calls"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(
+            f"A line of {str(file)!r} is no sample of a run.",
+            hint="Name a run that can be read; nothing is removed before all of them were.",
+        ) from error

@@ -1,26 +1,27 @@
-"""Holding a pack against its records: what they are read as, scores, figures, tables; and what a chain says today."""
+"""A pack held against its own records: replies, scores, figures and tables; and what its chains say today."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from askance import __version__
-from askance.errors import AskanceError
-from askance.evals.rerunning import Change, rerun
-from askance.evals.rescoring import rescored
-from askance.evals.run_folder import CALLS
+from askance.errors import AskanceError, UsageError
+from askance.evals import declared
+from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, rescored
+from askance.evals.catalog import packaged
+from askance.evals.layout import CALLS
+from askance.evals.tables import task_tables
 from askance.nodes.reply import READERS
 from askance.replay import verify
 
 if TYPE_CHECKING:
+    from askance.evals.analysis.pack import Pack
     from askance.evals.figures import Figure
-    from askance.evals.packs import Pack
-    from askance.evals.rerunning import Rerun
     from askance.evals.run import Answer, Run
     from askance.evals.tasks import Definition
 
@@ -29,7 +30,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class RunCheck:
     """What became of one run of a pack."""
 
     name: str
@@ -47,18 +48,18 @@ class Checked:
     why_unchecked: str = ""
     unrecorded: int = 0
     """Samples without an answer whose calls left no record, as a call that failed does."""
-    again: Mapping[Change, int] = field(default_factory=dict["Change", int])
+    again: Mapping[RerunOutcome, int] = field(default_factory=dict["RerunOutcome", int])
     """By what became of them: samples that were run again, where that was asked for."""
     changed: tuple[str, ...] = ()
     """The first few of those that are not the same, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class PackCheck:
     """What became of a pack."""
 
     digest: str
-    runs: tuple[Checked, ...]
+    runs: tuple[RunCheck, ...]
     tables: Mapping[str, str]
     """Text of each table, made anew from what the records are read as."""
     differing: tuple[str, ...]
@@ -85,13 +86,7 @@ class Report:
         return self.follows and not self.read_otherwise and not self.unchecked
 
 
-async def check(
-    pack: Pack,
-    *,
-    find: Callable[[Run], Definition],
-    tables: Callable[[Sequence[Run]], Mapping[str, str]],
-    again: bool = False,
-) -> Report:
+async def check_pack(pack: Pack, *, tasks: Mapping[str, Definition] | None = None, again: bool = False) -> PackCheck:
     """Reads the recorded replies again, scores what they are read as, and makes the tables anew.
 
     Every chain is run again over the run's own records with the prompts that the run has kept, so that an answer
@@ -100,26 +95,44 @@ async def check(
 
     Args:
         pack: opened, so that its digests are right already.
-        find: the definition of a run's task.
-        tables: text of the tables of some runs, by file name.
+        tasks: by name, tasks of one's own that the pack has runs of; no file is loaded that only the pack names.
         again: whether the chains are also run again with the prompts of today.
     """
-    runs = [await _checked(run, find, again=again) for run in pack.runs]
-    claimed, made = tables([own for own, _, _ in runs]), tables([read for _, read, _ in runs])
+    runs = [await _checked(run, tasks or {}, again=again) for run in pack.runs]
+    claimed, made = task_tables([own for own, _, _ in runs]), task_tables([read for _, read, _ in runs])
     names = sorted({*claimed, *pack.tables})
-    differing = tuple(name for name in names if claimed.get(name) != pack.tables.get(name))
-    return Report(digest=pack.digest, runs=tuple(checked for _, _, checked in runs), tables=made, differing=differing)
+    return PackCheck(
+        digest=pack.digest,
+        runs=tuple(checked for _, _, checked in runs),
+        tables=made,
+        differing=tuple(name for name in names if claimed.get(name) != pack.tables.get(name)),
+    )
 
 
-async def _checked(run: Run, find: Callable[[Run], Definition], *, again: bool) -> tuple[Run, Run, Checked]:
+def _definition(run: Run, own: Mapping[str, Definition]) -> Definition:
+    """The task of a run that a stranger may have made.
+
+    Raises:
+        UsageError: it is none of the package's, none of one's own, and the pack declares none.
+    """
+    declaration: Any = run.origin.get("declaration")
+    known = own.get(run.task) or packaged().get(run.task)
+    if known is None and declaration is not None:
+        return declared.from_form(declaration, name=run.task)
+    if known is None:
+        raise UsageError(f"The task {run.task!r} is not part of askance.", hint="Name its file: `--task my_task.py`.")
+    return known
+
+
+async def _checked(run: Run, tasks: Mapping[str, Definition], *, again: bool) -> tuple[Run, Run, RunCheck]:
     """The run with its own answers scored anew, with those that its records are read as, and what differs."""
     differences = list(_records(run))
-    results: Counter[Change] = Counter()
+    results: Counter[RerunOutcome] = Counter()
     changed: list[str] = []
     own = read = run
-    found = _Read(run.answers)
+    found = _Reading(run.answers)
     try:
-        definition = find(run)
+        definition = _definition(run, tasks)
     except AskanceError as error:
         found.unchecked, found.why = len(run.answers), _sentence(error)
     else:
@@ -138,7 +151,7 @@ async def _checked(run: Run, find: Callable[[Run], Definition], *, again: bool) 
             changed = await _run_again(run, definition, results)
     # A run that names no readers is held to those of today: otherwise to leave their name out would excuse anything.
     otherwise = tuple(found.words) if run.readers not in {READERS, None} else ()
-    checked = Checked(
+    checked = RunCheck(
         name=run.path.name,
         task=run.task,
         samples=len(run.answers),
@@ -156,11 +169,11 @@ async def _checked(run: Run, find: Callable[[Run], Definition], *, again: bool) 
 
 
 @dataclass
-class _Read:
+class _Reading:
     """What the records of a run are read as today."""
 
     answers: Sequence[Answer]
-    different: list[str] = field(default_factory=list[str])
+    different: Sequence[str] = ()
     """Ids of samples that are answered otherwise."""
     figures: list[str] = field(default_factory=list[str])
     """What differs in the figures for it."""
@@ -180,53 +193,37 @@ class _Read:
             yield from self.figures
 
 
-async def _read(run: Run, definition: Definition) -> _Read:
+async def _read(run: Run, definition: Definition) -> _Reading:
     """The answers of a run as its records are read today."""
-    found = _Read(run.answers)
+    count = len(run.answers)
     if definition.solver is None:
-        found.unchecked, found.why = len(run.answers), "the task makes its solver only with its data"
-        return found
-    fresh: list[Answer] = []
-    strange: list[str] = []
+        return _Reading(run.answers, unchecked=count, why="the task makes its solver only with its data")
     try:
-        async with aclosing(rerun(run, definition, own_prompts=True)) as again:
-            async for each in again:
-                fresh.append(each.was)
-                if each.change == "unrecorded":
-                    found.unrecorded += 1
-                elif each.change == "asked anew":
-                    strange.append(each.was.sample.id)
-                elif each.change == "different":
-                    found.different.append(each.was.sample.id)
-                    fresh[-1] = _with(each)
+        again = await read_again(run, definition)
     except AskanceError as error:
-        found.unchecked, found.why = len(run.answers), _sentence(error)
-        return found
-    found.answers = fresh
-    if strange and run.made_by == __version__ and run.readers in {READERS, None}:
-        found.different += strange
-    elif strange:
-        found.unchecked = len(strange)
+        return _Reading(run.answers, unchecked=count, why=_sentence(error))
+    different, asked_anew = again.ids.get("different", ()), again.ids.get("asked anew", ())
+    found = _Reading(again.answers, different, unrecorded=len(again.ids.get("unrecorded", ())))
+    if asked_anew and run.made_by == __version__ and run.readers in {READERS, None}:
+        found.different = [*different, *asked_anew]
+    elif asked_anew:
+        found.unchecked = len(asked_anew)
         found.why = (
             f"askance {__version__} asks otherwise than askance {run.made_by or '(of no version)'} did, such as about "
-            f"{_such_as(strange)}"
+            f"{_such_as(asked_anew)}"
         )
     return found
 
 
-def _with(each: Rerun) -> Answer:
-    return replace(each.was, prediction=replace(each.now, meta=each.was.prediction.meta))
-
-
-async def _run_again(run: Run, definition: Definition, results: Counter[Change]) -> list[str]:
+async def _run_again(run: Run, definition: Definition, results: Counter[RerunOutcome]) -> list[str]:
     """Runs the chain again with the prompts of today; the first few samples that are not the same, in words."""
     changed: list[str] = []
     try:
         async with aclosing(rerun(run, definition)) as again:
             async for each in again:
-                results[each.change] += 1
-                if each.change != "same" and len(changed) < SHOWN:
-                    changed.append(_said(each.was, each.change, each.now.reason))
+                results[each.outcome] += 1
+                if each.outcome != "same" and len(changed) < SHOWN:
+                    changed.append(_said(each.was, each.outcome, each.now.reason))
     except AskanceError as error:
         changed.append(f"it is not run again: {_sentence(error)}")
     return changed
@@ -314,6 +311,6 @@ def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def _said(was: Answer, change: Change, reason: str | None) -> str:
+def _said(was: Answer, change: RerunOutcome, reason: str | None) -> str:
     first = (reason or "").partition("\n")[0]
     return f"{was.sample.id!r}: {change}{f' ({first})' if first else ''}"

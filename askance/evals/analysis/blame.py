@@ -1,0 +1,529 @@
+"""Which link of a chain is to blame for wrong answers: each is replaced by itself, and what follows is asked again.
+
+All other links are given as they were, so that a chain asks only what lies downstream of the one that was replaced; and
+what is on record is not asked again.
+
+A link *flips* an answer where another value in its place, with all that follows from it asked anew, makes the answer
+right. It is *guilty* where it flips the answer of its own accord:
+
+- not where a link before it flips the answer as well, for then the mistake came from there;
+- not where dropping it took another link away whose own absence flips the answer: what cannot be told from that link
+  by dropping is laid at its door.
+
+The results are kept in the run's folder: `blame.jsonl` has a line a trial, `blame.json` what they come to, by what took
+the links' places.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import takewhile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
+
+from askance.chains import Planner
+from askance.chains.stream import in_order
+from askance.chat import key_of
+from askance.errors import OverBudget, UsageError
+from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
+from askance.evals.evaluation import stop_if_hopeless
+from askance.evals.figures import Figure, Scored, figure, mean
+from askance.evals.layout import BLAMES, TRIALS
+from askance.evals.plan import JudgePlan
+from askance.evals.predicting import models_of
+from askance.evals.solving import plain, solved
+from askance.evals.storage import amending, write_lines
+from askance.evals.values import Score
+from askance.models import run_sync, use_draw
+from askance.models.capabilities import endpoint_key
+from askance.models.counters import RunCounters, counts_form
+from askance.models.factory import model_from_form
+
+if TYPE_CHECKING:
+    from askance.chains import Link, Plan
+    from askance.chat import JsonObject
+    from askance.evals.run import Answer, Run
+    from askance.evals.tasks import Definition
+    from askance.evals.values import Prediction, Sample
+    from askance.models import Counters, Model
+
+NONE = "none"
+"""Stands for the wrong answers that no single link flips: several links misled together, or the choice did."""
+
+LEDGER = "blame-budget.db"
+"""The file that notes what trials spent of a budget."""
+
+FORMAT = 1
+"""Version of `blame.jsonl` and `blame.json`."""
+
+OnTrial: TypeAlias = Callable[[int, int], None]
+"""Is called after each trial with the number of those that are done, and of all."""
+
+# --- what trials come to ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkBlame:
+    """What came of replacing one link."""
+
+    link: str
+    """`none` stands for the answers that no single link flips."""
+    flips: Figure
+    """Share of the wrong answers that the link was tried on which it makes right."""
+    guilty: Figure
+    """Share of them for which it is to blame."""
+    change: Figure
+    """Mean change of the metric."""
+
+    def form(self) -> JsonObject:
+        """The same as JSON."""
+        figures = {"flips": self.flips, "guilty": self.guilty, "change": self.change}
+        return {"link": self.link, **{name: each.form() for name, each in figures.items()}}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> LinkBlame:
+        """What `form` gives.
+
+        Raises:
+            KeyError, TypeError, ValueError, AttributeError: it is no such form.
+        """
+        figures = {name: Figure.from_form(form[name]) for name in ("flips", "guilty", "change")}
+        return cls(link=str(form["link"]), **figures)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blame:
+    """Which links of a run's chain are to blame for its wrong answers."""
+
+    how: str
+    """What took the links' places: `dropped`, `truth`, or `run …`."""
+    words: str
+    """What was done to a link, for a sentence: `dropped`."""
+    metric: str
+    samples: int
+    """Answers of the run."""
+    unanswered: int
+    """Those that have no answer or no score: their outcome says why, and no link is tried."""
+    wrong: tuple[Answer, ...]
+    """Those that are worth less than a right answer."""
+    trials: tuple[Trial, ...]
+    above: Mapping[str, tuple[str, ...]]
+    """By link, those that it depends on."""
+    known: Mapping[str, Link[Any]]
+    """By name, the links of the chain in the order in which a picture travels."""
+    worth: Mapping[Place, tuple[float, float]] = field(default_factory=dict[Any, Any])
+    """By sample and epoch, what a wrong answer was worth, and what a right one is."""
+    unmoved: frozenset[Place] = frozenset()
+    """Wrong answers whose links all had already what would have taken their places, so that none is to blame."""
+    percent: bool = True
+    left: int = 0
+    """Trials that the budget had nothing left for."""
+    seed: int = 0
+    """Of the bootstraps."""
+    counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What models computed for the trials, all starts added up: by model, as a run has it in `run.json`."""
+
+    @classmethod
+    def of(cls, trials: Trials, made: Sequence[Trial], *, left: int, seed: int) -> Blame:
+        """What the trials of a run come to, as far as they were made."""
+        answers, worth = trials.run.answers, trials.worth
+        places = {link: place for place, link in enumerate(trials.chain.links)}
+        known = (each for each in made if place_of(each.answer) in worth)
+        return cls(
+            how=trials.replacement.name,
+            words=trials.replacement.words,
+            metric=trials.metric.name,
+            samples=len(answers),
+            unanswered=sum(answer.score is None for answer in answers),
+            wrong=trials.wrong,
+            trials=tuple(sorted(known, key=lambda each: (*place_of(each.answer), places[each.link]))),
+            above=trials.above,
+            known=trials.chain.links,
+            worth=worth,
+            unmoved=frozenset(trials.unmoved),
+            percent=trials.metric.percent,
+            left=left,
+            seed=seed,
+        )
+
+    @cached_property
+    def by_answer(self) -> Mapping[Place, Mapping[str, Trial]]:
+        """The trials of each wrong answer, by sample and epoch."""
+        found: dict[Place, dict[str, Trial]] = {place_of(answer): {} for answer in self.wrong}
+        for trial in self.trials:
+            found[place_of(trial.answer)][trial.link] = trial
+        return found
+
+    def flips(self, answer: Answer) -> tuple[str, ...]:
+        """The links that flip an answer."""
+        trials = self.by_answer.get(place_of(answer), {})
+        return tuple(link for link in self.known if link in trials and trials[link].flips)
+
+    def guilty(self, answer: Answer) -> tuple[str, ...]:
+        """The links that are to blame for an answer; several where each of them alone would have made it right."""
+        trials = self.by_answer.get(place_of(answer), {})
+        flips = self.flips(answer)
+        own = [link for link in flips if not any(each in flips for each in trials[link].gone)]
+        return tuple(link for link in own if not any(before in own for before in self.above.get(link, ())))
+
+    def short(self, link: str) -> str:
+        """The short name of a link, such as T_V; any other name as it is."""
+        return self.known[link].short if link in self.known else link
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links that were tried on at least one answer."""
+        tried = {trial.link for trial in self.trials}
+        return tuple(link for link in self.known if link in tried)
+
+    @cached_property
+    def sums(self) -> tuple[LinkBlame, ...]:
+        """What came of each link, and last what no link flips."""
+        tried = [answer for answer in self.wrong if self._tried(answer)]
+        return (*(self._sum(link) for link in self.links), *([self._unexplained(tried)] if tried else []))
+
+    def _tried(self, answer: Answer) -> bool:
+        place = place_of(answer)
+        return place in self.unmoved or bool(self.by_answer[place])
+
+    def _sum(self, link: str) -> LinkBlame:
+        rows: list[Scored] = []
+        for trial in self.trials:
+            if trial.link == link:
+                was, right = self.worth[place_of(trial.answer)]
+                now = None
+                if trial.worth is not None:
+                    now = _score(trial.flips, link in self.guilty(trial.answer), trial.worth - was)
+                rows.append(_row(trial.answer, now, right - was))
+        return self._figured(link, rows)
+
+    def _unexplained(self, answers: Sequence[Answer]) -> LinkBlame:
+        rows = [_row(answer, _score(not self.flips(answer), not self.guilty(answer), 0.0), 0.0) for answer in answers]
+        return self._figured(NONE, rows)
+
+    def _figured(self, link: str, rows: Sequence[Scored]) -> LinkBlame:
+        shares = [figure(mean(name), rows, seed=self.seed) for name in ("flips", "guilty")]
+        change = figure(mean("change", percent=self.percent), rows, seed=self.seed)
+        return LinkBlame(link=link, flips=shares[0], guilty=shares[1], change=change)
+
+    def form(self) -> JsonObject:
+        """The blame as JSON, each wrong answer with the links that flip it and those that are guilty."""
+        return {
+            "how": self.how,
+            "words": self.words,
+            "metric": self.metric,
+            "samples": self.samples,
+            "unanswered": self.unanswered,
+            "wrong": len(self.wrong),
+            "trials": len(self.trials),
+            "left": self.left,
+            "links": [each.form() for each in self.sums],
+            "answers": [self._answer_form(answer) for answer in self.wrong],
+        }
+
+    def _answer_form(self, answer: Answer) -> JsonObject:
+        place = place_of(answer)
+        trials = self.by_answer[place]
+        return {
+            "id": answer.sample.id,
+            "epoch": answer.epoch,
+            "worth": self.worth[place][0],
+            "tried": {link: trials[link].worth for link in self.known if link in trials},
+            "flips": list(self.flips(answer)),
+            "guilty": list(self.guilty(answer)),
+            **({"unmoved": True} if place in self.unmoved else {}),
+        }
+
+
+def _score(flips: bool, guilty: bool, change: float) -> Score:  # noqa: FBT001  # named where they are read
+    return Score(values={"flips": float(flips), "guilty": float(guilty), "change": change})
+
+
+def _row(answer: Answer, now: Score | None, most: float) -> Scored:
+    wrong, right = _score(False, False, 0.0), _score(True, True, most)  # noqa: FBT003
+    return Scored(cluster=answer.sample.cluster, score=now, if_wrong=wrong, if_right=right)
+
+
+# --- making them ---
+
+
+async def plan_blame(trials: Trials) -> Plan:
+    """What trials would ask of the chain's models and of the scoring's judges, and what that costs; nothing is asked.
+
+    Raises:
+        UsageError: the mode is `replay`.
+    """
+    planner = Planner(unit="trial")
+    judges, walk = JudgePlan(planner), planner.chain(trials.chain)
+    with judges.walking(trials.scoring) as count:
+        for trial in trials:
+            reading = await walk.read(trial.given, draw=trial.answer.epoch)
+            await count(trials.solver, reading, trial.answer.sample, epoch=trial.answer.epoch)
+    return judges.numbered(planner.plan())
+
+
+async def make_blame(
+    trials: Trials, *, out: Path | None = None, on_trial: OnTrial | None = None, seed: int = 0
+) -> Blame:
+    """Makes the trials that are not made yet, and says what all of them come to.
+
+    Args:
+        trials: of a run.
+        out: folder for the results; by default the run's.
+        on_trial: is called after every trial.
+        seed: of the bootstraps.
+
+    Raises:
+        UsageError: nobody can be asked, since a model is known from the run alone.
+        CallError: a model cannot be asked at all.
+        StoreError: another process is writing the run, or a file cannot be written.
+    """
+    if not trials.wrong:
+        return Blame.of(trials, [], left=0, seed=seed)
+    folder = out or trials.run.path
+    with _held(folder, own=out is None):
+        made = {line["key"]: line for line in trials.still_true(read_trials(folder))}
+        others = [line for line in read_trials(folder) if line["how"] != trials.replacement.name]
+        write_lines(folder / TRIALS, [*others, *made.values()])
+        todo = [trial for trial in trials if trial.key not in made]
+        if on_trial is not None:
+            on_trial(len(made), len(made) + len(todo))
+        async with _counting(trials, folder) as counters:
+            left = await _make(trials, todo, made, file=folder / TRIALS, on_trial=on_trial) if todo else 0
+            done = [await trials.made(line) for line in made.values()]
+        blame = replace(Blame.of(trials, done, left=left, seed=seed), counters=counters)
+        _save(folder, blame, trials.run)
+    return blame
+
+
+@asynccontextmanager
+async def _counting(trials: Trials, folder: Path) -> AsyncGenerator[dict[str, Any]]:
+    """Keeps what models and judges compute within it, however it ends, and gives it with what they did before."""
+    scoring, total = trials.scoring, dict[str, Any]()
+    judges = list(dict.fromkeys(judge.model for judge in scoring.judges))
+    counting = await RunCounters.begun([*models_of(trials.solver), *judges])
+    try:
+        yield total
+    finally:
+        for each in (*judges, *scoring.closing):
+            await each.aclose()
+        total |= _add_counts(folder, trials, counts=await counting.so_far())
+
+
+async def _make(
+    trials: Trials, todo: Sequence[PlannedTrial], made: dict[str, JsonObject], *, file: Path, on_trial: OnTrial | None
+) -> int:
+    """Makes trials and writes each down; returns how many the budget had nothing left for."""
+    solver, engine, run = trials.solver, trials.engine, trials.run
+    models, guard, done, reached = models_of(solver), engine.budget, 0, False
+    for model in models:
+        _ask_as_before(model, run)
+        await model.output_mode()
+
+    async def make(trial: PlannedTrial) -> tuple[PlannedTrial, Prediction]:
+        async def solve(sample: Sample) -> Prediction:
+            return solver.prediction(await solver.chain.ainvoke(trial.given), sample)
+
+        with use_draw(trial.answer.epoch):
+            return trial, plain(await solved(solve, trial.answer.sample))
+
+    affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
+    try:
+        with file.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
+            async with aclosing(in_order(make, affordable, room=lambda: engine.places)) as predictions:
+                async for trial, now in predictions:
+                    if any(link.get("error") == OverBudget.__name__ for link in now.links.values()):
+                        continue
+                    _stop_if_nobody(now)
+                    calls = now.meta.get("calls", 0)
+                    if not reached:
+                        stop_if_hopeless(now.links, calls=calls, reason=now.reason)
+                    reached |= now.answered and calls > 0
+                    made[trial.key] = trials.line(trial, now)
+                    _write_line(lines, made[trial.key])
+                    done += 1
+                    if on_trial is not None:
+                        on_trial(len(made), len(made) + len(todo) - done)
+    finally:
+        for model in models:
+            await model.aclose()
+    return len(todo) - done
+
+
+def _ask_as_before(model: Model, run: Run) -> None:
+    """Has a model asked in the form in which the run asked it, where the records do not say which that is."""
+    record = None if model.known is not None else run.records.get(endpoint_key(model.id))
+    if record is not None:
+        from_run = model_from_form({**model.form(), "declared": record.response}, model.engine).known
+        if from_run is not None:
+            model.engine.endpoints[endpoint_key(model.id)] = from_run
+
+
+def _stop_if_nobody(prediction: Prediction) -> None:
+    """Ends the trials where a model is known from the run alone.
+
+    Raises:
+        UsageError: it is.
+    """
+    for link in prediction.links.values():
+        if link.get("error") == UsageError.__name__:
+            raise UsageError(
+                str(link.get("reason") or prediction.reason),
+                hint="Name the model: `--vlm SPEC`, or `models=` in Python.",
+            )
+
+
+async def ablame(
+    run: Run,
+    definition: Definition,
+    *,
+    out: Path | None = None,
+    on_trial: OnTrial | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Blame:
+    """Which links of the chain of `run` are to blame for its wrong answers.
+
+    Args:
+        run: finished, with its scores.
+        definition: of its task.
+        out: folder for the results; by default the run's.
+        on_trial: is called after every trial.
+        seed: of the bootstraps.
+        options: those of `Trials`: the `engine`, and perhaps `models`, `replacement`, `links`, `metric`.
+
+    Raises:
+        UsageError: as `Trials` and `make_blame` say.
+        CallError: a model cannot be asked at all.
+        StoreError: another process is writing the run, or a file cannot be written.
+    """
+    return await make_blame(Trials(run, definition, **options), out=out, on_trial=on_trial, seed=seed)
+
+
+def blame(run: Run, definition: Definition, **options: Any) -> Blame:
+    """As `ablame`, from anywhere: scripts, threads, notebooks."""
+    return run_sync(ablame(run, definition, **options))
+
+
+# --- the files ---
+
+
+@contextmanager
+def _held(folder: Path, *, own: bool) -> Generator[None]:
+    """Holds the run's folder, or makes another one."""
+    if own:
+        with amending(folder):
+            yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    yield
+
+
+def read_trials(folder: Path) -> Iterator[JsonObject]:
+    """The lines of `blame.jsonl`, if it is there; one that a kill tore is none."""
+    if not (folder / TRIALS).exists():
+        return
+    for text in (folder / TRIALS).read_text(encoding="utf-8", errors="replace").split("\n"):
+        try:
+            line: Any = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(line, dict) and {"how", "key", "id", "epoch", "link", "outcome", "links"} <= line.keys():
+            yield cast("JsonObject", line)
+
+
+def _write_line(file: IO[str], line: Mapping[str, Any]) -> None:
+    """Adds a line, at once."""
+    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    file.flush()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBlames:
+    """What a folder holds of earlier blames, each part by what took the links' places."""
+
+    forms: Mapping[str, JsonObject] = field(default_factory=dict[str, Any])
+    """As `Blame.form` gives them."""
+    runs: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The mark of the run that each is of, by `mark_of`."""
+    counters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Any])
+    """What was computed for each: of which `run`, and by its `models`."""
+    readable: bool = True
+    """Whether this version can read the file, if there is one."""
+
+    @classmethod
+    def read(cls, folder: Path) -> StoredBlames:
+        """What the `blame.json` of a folder says; nothing where there is none."""
+        if not (folder / BLAMES).exists():
+            return cls()
+        try:
+            form: Any = json.loads((folder / BLAMES).read_text(encoding="utf-8"))
+            if form["format"] != FORMAT:
+                return cls(readable=False)
+            parts = (form["blames"], form.get("runs", {}), form.get("counters", {}))
+            forms, runs, counters = (dict(part) for part in parts)
+            return cls(forms=forms, runs=runs, counters=counters)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return cls(readable=False)
+
+    def write(self, folder: Path) -> None:
+        """Writes `blame.json`, whole or not at all."""
+        content = {
+            "format": FORMAT,
+            "blames": dict(self.forms),
+            "runs": dict(self.runs),
+            **({"counters": dict(self.counters)} if self.counters else {}),
+        }
+        part = folder / f"{BLAMES}.part"
+        text = json.dumps(content, ensure_ascii=False, indent=2)
+        part.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
+        part.replace(folder / BLAMES)
+
+    def counted(self, how: str, run: Run) -> Mapping[str, Any]:
+        """By model, what was computed for the blame of a run, all starts added up; nothing of what was for others."""
+        there = self.counters.get(how, {})
+        return there["models"] if there.get("run") == _configured(run) else {}
+
+    def with_counts(self, how: str, run: Run, *, models: Mapping[str, Any]) -> StoredBlames:
+        """The same with what was computed for the blame of a run."""
+        others = {each: counts for each, counts in self.counters.items() if each != how}
+        own = {how: {"run": _configured(run), "models": dict(models)}} if models else {}
+        return replace(self, counters={**others, **own})
+
+
+def mark_of(run: Run) -> str:
+    """What tells a run from others, and from itself once it is answered or scored otherwise."""
+    return key_of("blamed", {"run": dict(run.configuration), "answers": [_mark(answer) for answer in run.answers]})
+
+
+def _mark(answer: Answer) -> list[Any]:
+    sample, prediction = answer.sample, answer.prediction.form()
+    del prediction["meta"]
+    asked = [sample.id, answer.epoch, sample.image and sample.image.sha256, dict(sample.inputs), sample.target]
+    values = None if answer.score is None else {name: repr(float(each)) for name, each in answer.score.values.items()}
+    return [*asked, prediction, values]
+
+
+def _configured(run: Run) -> str:
+    """What tells a run from others however it is answered: what it computed counts with all of its starts."""
+    return key_of("run", dict(run.configuration))
+
+
+def _save(folder: Path, blame: Blame, run: Run) -> None:
+    """Writes what the trials of a run come to, beside what trials of another kind came to."""
+    there = StoredBlames.read(folder)
+    forms, runs = {**there.forms, blame.how: blame.form()}, {**there.runs, blame.how: mark_of(run)}
+    replace(there, forms=forms, runs=runs).with_counts(blame.how, run, models=blame.counters).write(folder)
+
+
+def _add_counts(folder: Path, trials: Trials, *, counts: Mapping[str, Counters]) -> JsonObject:
+    """Adds what models computed in this process to what earlier ones did for the same; returns all of it, by model."""
+    how, there = trials.replacement.name, StoredBlames.read(folder)
+    total = counts_form(counts, there.counted(how, trials.run))
+    if counts:
+        there.with_counts(how, trials.run, models=total).write(folder)
+    return total

@@ -1,0 +1,515 @@
+"""Grids: a file that names the runs behind one or more tables, row by row.
+
+```yaml
+models:
+  LLaVA: openai:llava-13b@http://localhost:8000/v1
+  GPT-4: openai:gpt-4o
+tables:
+  table-3:
+    title: Action-reason retrieval
+    task: pittads/arr-multi
+    columns: {"P@1": p@1, "P@3": p@3, "single": {task: pittads/arr-single, metric: accuracy}}
+    rows:
+      - {label: "LLaVA, I", vlm: LLaVA, context: I}
+      - {label: "GPT-4, T_V", vlm: LLaVA, llm: GPT-4, context: T_V}
+```
+
+A cell is a metric of the run that its row and its column ask for: the options of the grid, the table, the row and the
+column, each going before those in front of it. Cells that ask for the same are one run, in whatever tables they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from askance.chat import key_of
+from askance.documents import misfit_of
+from askance.errors import CallError, UsageError
+from askance.evals.evaluation import RunProgress, aevaluate, configuration_of, place_of
+from askance.evals.plan import Plannable, plan_runs
+from askance.evals.predicting import Turn
+from askance.evals.reference import Suite, reference_table
+from askance.evals.solving import ChainSolver
+from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
+from askance.evals.tasks import ROLES
+from askance.evals.yaml_files import read_yaml
+from askance.models import get_model
+
+if TYPE_CHECKING:
+    from askance.chains import Plan
+    from askance.evals.figures import Convention
+    from askance.evals.plan import Work
+    from askance.evals.run import Run
+    from askance.evals.tasks import Definition, Task
+    from askance.models import Config, Engine
+
+
+CHAT = (*ROLES, "judge")
+"""Options that are chat models."""
+
+NAMED = (*CHAT, "scorer", "embedder")
+"""Options whose values may be names of the grid's models."""
+
+
+class GridColumn(BaseModel):
+    """One column of a table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+    metric: str
+    task: str | None = None
+    """None is the row's, or else the table's."""
+    options: Mapping[str, Any] = {}
+    """Go before those of the row. In a text, `{name}` stands for what the row's `let` says."""
+
+
+class GridRow(BaseModel):
+    """One row of a table; what is no field here is an option of its task, with models by their names in the grid."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", coerce_numbers_to_str=True)
+
+    label: str
+    task: str | None = None
+    """None is the table's."""
+    published: tuple[str, ...] | None = None
+    """The row of the published table that stands beside it."""
+    let: Mapping[str, str] = {}
+    """What `{name}` stands for in the options of columns."""
+    columns: Mapping[str, GridColumn] = {}
+    """By their heads, those that are something else in this row."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Options of the task."""
+        return self.model_extra or {}
+
+
+class TableSpec(BaseModel):
+    """One table of a grid."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+    title: str
+    task: str | None = None
+    columns: Annotated[Mapping[str, GridColumn], Field(min_length=1)]
+    """By their heads; published figures stand under the same heads. A text is a metric."""
+    rows: Annotated[tuple[GridRow, ...], Field(min_length=1)]
+    options: Mapping[str, Any] = {}
+    """Of all rows."""
+    published: str | None = None
+    """The published table that it stands beside, such as `pittads/3`."""
+    notes: tuple[str, ...] = ()
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _metrics(cls, columns: Any) -> Any:
+        if not isinstance(columns, dict):
+            return columns
+        named = cast("dict[str, Any]", columns)
+        return {head: {"metric": column} if isinstance(column, str) else column for head, column in named.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellSpec:
+    """One cell of a grid: a metric of the run of a task with options."""
+
+    table: str
+    row: int
+    """Place of the row in its table, from 0."""
+    head: str
+    """Of the column."""
+    label: str
+    """Of the row."""
+    metric: str
+    task: str
+    """Empty where nobody names one."""
+    options: Mapping[str, Any]
+    """Models by their names in the grid."""
+
+    @property
+    def asked(self) -> str:
+        """Equal for cells that one run is behind."""
+        return key_of("grid", {"task": self.task, "options": dict(self.options)})
+
+
+class Grid(BaseModel):
+    """What a grid file says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+    summary: str = ""
+    models: Mapping[str, str | None] = {}
+    """Specs by the names that rows use; null is to be filled in by whoever runs it."""
+    options: Mapping[str, Any] = {}
+    """Of all rows; those of a table go before them."""
+    tables: Annotated[Mapping[str, TableSpec], Field(min_length=1)]
+
+    def only(self, names: Sequence[str]) -> Grid:
+        """This grid with some of its tables.
+
+        Raises:
+            UsageError: it has no table of a name.
+        """
+        unknown = [name for name in names if name not in self.tables]
+        if unknown:
+            raise UsageError(f"The grid has no table {unknown[0]!r}.", hint=f"It has {', '.join(self.tables)}.")
+        return self.model_copy(update={"tables": {name: self.tables[name] for name in names}})
+
+    def with_models(self, models: Mapping[str, str]) -> Grid:
+        """This grid with specs for its models.
+
+        Raises:
+            UsageError: it has no model of a name.
+        """
+        unknown = [name for name in models if name not in self.models]
+        if unknown:
+            named = ", ".join(self.models) or "none; name it under `models` in the file"
+            raise UsageError(f"The grid has no model {unknown[0]!r}.", hint=f"It has {named}.")
+        return self.model_copy(update={"models": {**self.models, **models}})
+
+    @property
+    def cells(self) -> Iterator[CellSpec]:
+        """Every cell, table by table and row by row."""
+        for name, table in self.tables.items():
+            for number, row in enumerate(table.rows):
+                for head, general in table.columns.items():
+                    column = row.columns.get(head, general)
+                    yield CellSpec(
+                        table=name,
+                        row=number,
+                        head=head,
+                        label=row.label,
+                        metric=column.metric,
+                        task=column.task or row.task or table.task or "",
+                        options={**self.options, **table.options, **row.options, **_filled(column.options, row)},
+                    )
+
+    def with_specs(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """`options` with the specs of models in place of their names.
+
+        Raises:
+            UsageError: nothing stands for a model.
+        """
+        return {name: self._spec(value) if name in NAMED else value for name, value in options.items()}
+
+    def _spec(self, name: Any) -> Any:
+        if not isinstance(name, str) or (name not in self.models and ":" in name):
+            return name
+        spec = self.models.get(name)
+        if spec is None:
+            raise UsageError(
+                f"Nothing stands for the model {name!r} of the grid.",
+                hint=f"Set it under `models` in the file, or with `--model {name}=openai:…`.",
+            )
+        return spec
+
+
+def _filled(options: Mapping[str, Any], row: GridRow) -> dict[str, Any]:
+    """`options` with what the row lets names in braces be."""
+    filled = dict(options)
+    for name, value in options.items():
+        for own, text in row.let.items() if isinstance(value, str) else ():
+            filled[name] = filled[name].replace(f"{{{own}}}", text)
+    return filled
+
+
+def read_grid(name: str | Path) -> Grid:
+    """The grid in a file, or one that ships, by the name of its suite.
+
+    Raises:
+        UsageError: it cannot be read, or says what no grid says; the message names the place.
+    """
+    path = grid_file(name)
+    form = read_yaml(path, what="a grid")
+    try:
+        return Grid.model_validate(form)
+    except ValidationError as error:
+        raise UsageError(
+            f"The grid {str(path)!r} cannot be used: {misfit_of(error)}.",
+            hint=f"A grid takes {', '.join(map(repr, Grid.model_fields))}.",
+        ) from error
+
+
+Published = Callable[[str, tuple[str, ...], str], float | None]
+"""From a published table, a row and a column of it to the figure there; None where it has none."""
+
+
+def grid_file(name: str | Path) -> Path:
+    """The file of a grid that ships, by the name of its suite; any other name is that of a file."""
+    packaged = Path(__file__).parents[1] / name / "grid.yaml"
+    return packaged if str(name).isidentifier() and packaged.is_file() else Path(name)
+
+
+# --- running it ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellRun:
+    """The run behind one or more cells."""
+
+    run: Run | None = None
+    reason: str = ""
+    """Why there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridRun:
+    """A grid that was run."""
+
+    grid: Grid
+    found: Mapping[str, CellRun] = field(default_factory=dict[str, CellRun])
+    """By what cells ask for (`CellSpec.asked`)."""
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs, each once."""
+        return [found.run for found in self.found.values() if found.run is not None]
+
+    def runs_of(self, table: str) -> list[Run]:
+        """The runs behind one table, each once."""
+        found = (self.found[cell.asked].run for cell in self.grid.cells if cell.table == table)
+        return [*{run.path: run for run in found if run is not None}.values()]
+
+    @property
+    def whole(self) -> bool:
+        """Whether there is a finished run behind every cell."""
+        return all(found.run and found.run.finished and not found.run.left for found in self.found.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridPosition:
+    """The run of a grid that is under way."""
+
+    cell: CellSpec
+    """The first one that the run is behind."""
+    number: int
+    """Of the run, counted from 1."""
+    runs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridPlan:
+    """What a grid would ask and cost."""
+
+    plan: Plan
+    runs: int
+    left_out: tuple[str, ...]
+    """Rows that are not in it, and why."""
+
+
+OnGridProgress = Callable[[GridPosition, RunProgress], None]
+"""Is called after every sample with the run that is under way and how far it is."""
+
+
+class GridRunner:
+    """Runs what a grid asks for, one run after the other; within a run, samples go side by side.
+
+    Args:
+        grid: with its models filled in.
+        out: folder for the runs; those that are in it are finished or taken over.
+        engine: of all runs, so that calls which they share are made once.
+        find: the definition of a task, by name.
+        options: of all tasks that take them, such as `data` and `limit`; they go before the grid's.
+        config: the settings file; None is the project's.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        *,
+        out: Path,
+        engine: Engine,
+        find: Callable[[str], Definition],
+        options: Mapping[str, Any] | None = None,
+        config: Config | None = None,
+    ) -> None:
+        self._grid = grid
+        self._config = config
+        self._out = out
+        self._engine = engine
+        self._find = find
+        self._options = {name: value for name, value in (options or {}).items() if value is not None}
+        self.models: dict[str, Any] = {}
+        """By spec: models, made when they are first needed, and whatever else is to stand for a spec."""
+
+    @cached_property
+    def wanted(self) -> Mapping[str, CellSpec]:
+        """The runs that are asked for, each by the first cell that it is behind."""
+        cells: dict[str, CellSpec] = {}
+        for cell in self._grid.cells:
+            cells.setdefault(cell.asked, cell)
+        return cells
+
+    async def run(
+        self, *, convention: Convention = "wrong", seed: int = 0, on_progress: OnGridProgress | None = None
+    ) -> GridRun:
+        """Makes every run; one that cannot be made says why and stops no other.
+
+        Raises:
+            StoreError: records or folders cannot be read or written.
+        """
+        found: dict[str, CellRun] = {}
+        for number, (asked, cell) in enumerate(self.wanted.items(), start=1):
+            position = GridPosition(cell=cell, number=number, runs=len(self.wanted))
+            try:
+                task = self.task(cell)
+                run = await aevaluate(
+                    task,
+                    out=self._out / place_of(configuration_of(task, epochs=1)).name,
+                    engine=self._engine,
+                    convention=convention,
+                    seed=seed,
+                    on_progress=None if on_progress is None else partial(on_progress, position),
+                )
+                found[asked] = CellRun(run=run)
+            except (UsageError, CallError) as error:
+                found[asked] = CellRun(reason=str(error))
+        return GridRun(grid=self._grid, found=found)
+
+    async def plan(self) -> GridPlan:
+        """What all runs would ask and cost, without asking anybody; a call that several make counts once.
+
+        Raises:
+            UsageError: the mode is `replay`, which asks nothing.
+        """
+        reasons: dict[str, str] = {}
+        work: list[Work] = []
+        for asked, cell in self.wanted.items():
+            try:
+                task = self.task(cell)
+            except UsageError as error:
+                reasons[asked] = str(error)
+                continue
+            if isinstance(task.solver, (ChainSolver, Plannable)):
+                work.append((task, [Turn(sample=sample, epoch=0) for sample in task.samples]))
+            else:
+                reasons[asked] = "nobody can tell what a solver will ask that is no chain"
+        found = await plan_runs(work, self._engine)
+        left_out = _by_reason((self.wanted[asked].label, reason) for asked, reason in reasons.items())
+        return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=left_out)
+
+    def task(self, cell: CellSpec) -> Task:
+        """The task behind a cell.
+
+        Raises:
+            UsageError: there is no such task, it lacks something, or a model of it is not set.
+        """
+        if not cell.task:
+            raise UsageError(f"Nothing says which task the row {cell.label!r} is of.", hint="Give its table a `task`.")
+        definition = self._find(cell.task)
+        general = {name: value for name, value in self._options.items() if name in definition.takes}
+        options = {**self._grid.with_specs(cell.options), **general}
+        for name in NAMED:
+            if isinstance(options.get(name), str):
+                options[name] = self._named(options[name], as_model=name in CHAT)
+        if "engine" in definition.takes:
+            options["engine"] = self._engine
+        return definition(**options)
+
+    def _named(self, spec: str, *, as_model: bool) -> Any:
+        """What stands for a spec; scorers and embedders are made by their tasks."""
+        if spec not in self.models and as_model:
+            self.models[spec] = get_model(spec, engine=self._engine, config=self._config)
+        return self.models.get(spec, spec)
+
+
+def published_figure(table: str, row: tuple[str, ...], column: str) -> float | None:
+    """A figure of a published table, which is named by suite and number: `pittads/3`.
+
+    Raises:
+        UsageError: there is no such suite or table.
+    """
+    name, _, number = table.partition("/")
+    suite: Suite | None = next((each for each in get_args(Suite) if each == name), None)
+    if suite is None or not number.isdecimal():
+        raise UsageError(f"No published table is called {table!r}.", hint="Write suite and number, such as pittads/3.")
+    found = reference_table(suite, int(number))
+    return found.value(*row, column=column) if column in found.columns else None
+
+
+def grid_tables(result: GridRun, *, published: Published = published_figure) -> dict[str, Table]:
+    """The tables of a grid, by name: our figures, and in columns of their own the published ones.
+
+    Raises:
+        UsageError: the grid names a published table that there is not.
+    """
+    return {name: _table(name, spec, result, published=published) for name, spec in result.grid.tables.items()}
+
+
+def write_tables(result: GridRun, folder: Path) -> dict[str, Table]:
+    """Writes each table in all forms, and beside it all metrics of its runs as CSV; returns the tables by name.
+
+    Raises:
+        UsageError: the grid names a published table that there is not.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = grid_tables(result)
+    for name, table in tables.items():
+        for form, suffix in SUFFIXES.items():
+            (folder / f"{name}.{suffix}").write_text(rendered(table, form), encoding="utf-8")
+        whole = rendered(table_of_runs(result.runs_of(name)), "csv")
+        (folder / f"{name}-all.csv").write_text(whole, encoding="utf-8")
+    return tables
+
+
+SUFFIXES: Mapping[Format, str] = {"markdown": "md", "csv": "csv", "latex": "tex"}
+"""Forms that tables are written in, and the suffixes of their files."""
+
+
+def _table(name: str, spec: TableSpec, result: GridRun, *, published: Published) -> Table:
+    cells = [cell for cell in result.grid.cells if cell.table == name]
+    found = [result.found[cell.asked] for cell in cells]
+    beside = [f"{head} †" for head in spec.columns] if spec.published is not None else []
+    rows: list[tuple[Cell, ...]] = []
+    for number, row in enumerate(spec.rows):
+        own = [cell for cell in cells if cell.row == number]
+        theirs = _published(row, spec, published) if beside else ()
+        rows.append((row.label, *_counts(own, result), *(_figure(cell, result) for cell in own), *theirs))
+    reasons = _by_reason((cell.label, each.reason) for cell, each in zip(cells, found, strict=True) if not each.run)
+    marked = ("Columns marked † are published figures, not ours.",) if beside else ()
+    return Table(
+        title=spec.title,
+        columns=("", "samples", "answered", *spec.columns, *beside),
+        rows=tuple(rows),
+        notes=(*spec.notes, *marked, *reasons, *notes_of(result.runs_of(name))),
+    )
+
+
+def _by_reason(left_out: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Why rows are empty, each reason once, with the rows that it holds for."""
+    labels: dict[str, dict[str, None]] = {}
+    for label, reason in left_out:
+        labels.setdefault(reason, {})[label] = None
+    return tuple(f"{'; '.join(rows)}: {reason}" for reason, rows in labels.items())
+
+
+def _figure(cell: CellSpec, result: GridRun) -> Cell:
+    run = result.found[cell.asked].run
+    return None if run is None else next((each for each in run.figures if each.metric == cell.metric), None)
+
+
+def _counts(cells: list[CellSpec], result: GridRun) -> tuple[Cell, Cell]:
+    """Samples and answers of a row: one number, or those of each of its runs."""
+    runs = {found.run.path: found.run for cell in cells if (found := result.found[cell.asked]).run is not None}
+    outcomes: list[Mapping[str, int]] = [run.totals.get("outcomes", {}) for run in runs.values()]
+    return _once([sum(each.values()) for each in outcomes]), _once([each.get("answered", 0) for each in outcomes])
+
+
+def _once(counts: list[int]) -> Cell:
+    if len(set(counts)) == 1:
+        return counts[0]
+    return " / ".join(map(str, counts)) or None
+
+
+def _published(row: GridRow, spec: TableSpec, published: Published) -> Iterator[Cell]:
+    for head in spec.columns:
+        if spec.published is None or row.published is None:
+            yield None
+        else:
+            yield published(spec.published, row.published, head)

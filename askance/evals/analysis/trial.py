@@ -1,0 +1,447 @@
+"""The trials of a blame: a wrong answer each, with one link replaced and given all that does not follow from it.
+
+A link is dropped, or taken from another run, or from what is true of the sample.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from askance.agents import Verbalizations
+from askance.chains import DESCRIPTION, NARRATION, OBJECTS, SCENE_TEXT, STATEMENT, UNUSUAL, Link, concatenate
+from askance.chains.line import said_in
+from askance.chat import key_of
+from askance.errors import UsageError
+from askance.evals.layout import PROMPTS
+from askance.evals.scoring import bounds_of, scored
+from askance.evals.solving import ChainSolver
+from askance.evals.values import Prediction
+from askance.models.factory import model_from_form
+from askance.nodes import Result, skipped
+from askance.prompts import overlay_prompts
+
+if TYPE_CHECKING:
+    from askance.chains import Chain
+    from askance.chat import Json, JsonObject
+    from askance.evals.figures import Metric
+    from askance.evals.run import Answer, Run
+    from askance.evals.tasks import Definition, Scoring
+    from askance.evals.values import Sample, Score
+    from askance.models import Engine, Model
+
+# --- what takes the place of a link ---
+
+LinkResults: TypeAlias = "dict[str, Result[Any]]"
+"""Links by name, as a chain takes them."""
+Truth: TypeAlias = "Callable[[Sample], Mapping[str, Any]]"
+"""From a sample to what is true of it, by link."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """What takes the place of links."""
+
+    name: str
+    """`dropped`, `truth`, or `run` with the beginning of the other run's hash: results are kept under it."""
+    words: str
+    """What was done to a link, for a sentence: `dropped`."""
+    put: Callable[[Answer, Link[Any]], Result[Any] | None]
+    """What takes the place of an answer's link; None where there is nothing to put there."""
+
+
+def links_of(answer: Answer, links: Iterable[Link[Any]]) -> LinkResults:
+    """Links of an answer as a chain takes them: those with a value are `given`, the others keep their outcome.
+
+    Raises:
+        UsageError: a link has a value that no chain could take.
+    """
+    with _reading(answer.sample):
+        prediction = answer.prediction
+        values = {**answer.sample.inputs, **said_in({**prediction.trace, "links": prediction.links})}
+        found = ((link, _result(link, prediction.links.get(link.name), values.get(link.name))) for link in links)
+        return {link.name: result for link, result in found if result is not None}
+
+
+@contextmanager
+def _reading(sample: Sample) -> Generator[None]:
+    """Raises an error that names the sample where a value of a link cannot be read."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"The links of the sample {sample.id!r} cannot be read: {type(error).__name__}: {error}.",
+            hint="Take the run from a copy, or mend what is said to be true of the sample.",
+        ) from error
+
+
+def _result(link: Link[Any], form: Mapping[str, Any] | None, value: Json) -> Result[Any] | None:
+    if form is None:
+        return None
+    if form["outcome"] != "answered":
+        # Where there is an answer in the end, nothing that was skipped was needed.
+        absent = form["outcome"] == "skipped"
+        return Result(outcome=form["outcome"], reason=form.get("reason"), error=form.get("error"), absent=absent)
+    return None if value is None else link.result(value)
+
+
+def link_form(link: Link[Any], result: Result[Any]) -> Json:
+    """The value of a link as JSON, without what follows from it; None where there is none."""
+    form = None if result.value is None else link.write(result.value)
+    if link.name != STATEMENT.name or not isinstance(form, dict):
+        return form
+    return {name: each for name, each in form.items() if name != "text"}
+
+
+def dropping(chain: Chain) -> Replacement:
+    """Nothing takes the place of a link.
+
+    T_V is the exception, since most chains cannot do without: the verbalizations that it was made of take its place,
+    one after the other.
+    """
+    tools = (OBJECTS, SCENE_TEXT, NARRATION, UNUSUAL)
+    needs = next((step.needs for step in chain.steps if step.link.name == DESCRIPTION.name), tools)
+
+    def put(answer: Answer, link: Link[Any]) -> Result[Any] | None:
+        there = links_of(answer, [link, *needs])
+        if link.name not in there or not there[link.name].answered:
+            return None
+        if link.name != DESCRIPTION.name:
+            return skipped("it was dropped", absent=True)
+        values: dict[str, Any] = {each.name: there[each.name].value for each in needs if each.name in there}
+        if all(value is None for value in values.values()):
+            return None
+        texts = {name: None if values.get(name) is None else str(values[name]) for name in ("narration", "unusual")}
+        parts = Verbalizations(objects=values.get("objects"), scene_text=values.get("scene_text"), **texts)
+        return link.result(concatenate(parts))
+
+    return Replacement(name="dropped", words="dropped", put=put)
+
+
+def from_run(other: Run) -> Replacement:
+    """The same link of another run takes its place, for the same sample and, as far as is known, the same picture."""
+    answers = {place_of(answer): answer for answer in other.answers}
+
+    def put(answer: Answer, link: Link[Any]) -> Result[Any] | None:
+        sample = answer.sample
+        there = answers.get((sample.id, answer.epoch)) or answers.get((sample.id, 0))
+        if there is None:
+            return None
+        digest, found = _digest(there.sample), links_of(there, [link]).get(link.name)
+        same = digest is None or _digest(sample) in {None, digest}
+        return found if same and found is not None and found.answered else None
+
+    name = f"run {key_of('run', dict(other.configuration))[:12]}"
+    return Replacement(name=name, words=f"taken from {other.path.name}", put=put)
+
+
+def from_truth(truth: Truth | Path | None = None) -> Replacement:
+    """What is true of the sample takes the place of a link.
+
+    Args:
+        truth: says what is true; or a file that does, of JSON lines with an `id` of a sample or a group, and links by
+            name. By default the sample itself says so, in its `target` or `tags`, under a link's name.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    true_of = _read_truth(truth) if isinstance(truth, Path) else truth or _own_truth
+
+    def put(answer: Answer, link: Link[Any]) -> Result[Any] | None:
+        value = true_of(answer.sample).get(link.name)
+        with _reading(answer.sample):
+            return None if value is None else link.result(value)
+
+    return Replacement(name="truth", words="replaced by the truth", put=put)
+
+
+def _own_truth(sample: Sample) -> Mapping[str, Any]:
+    whole: Any = sample.target
+    return {**sample.tags, **(cast("dict[str, Any]", whole) if isinstance(whole, dict) else {})}
+
+
+def _read_truth(file: Path) -> Truth:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"The file {str(file)!r} cannot be read: {error}.", hint="Give a readable file of UTF-8 text."
+        ) from error
+    found: dict[str, Mapping[str, Any]] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            form: Any = json.loads(line)
+            found[str(form["id"])] = {link: value for link, value in form.items() if link != "id"}
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"Line {number} of {str(file)!r} says nothing of a sample.",
+                hint='Write one object a line: {"id": "…", "statement": "…"}.',
+            ) from error
+    return lambda sample: found.get(sample.id) or found.get(sample.cluster) or {}
+
+
+def _digest(sample: Sample) -> str | None:
+    return None if sample.image is None else sample.image.sha256
+
+
+# --- the trials ---
+
+Place: TypeAlias = tuple[str, int]
+"""Id and epoch of a sample."""
+
+_NEAR = 1e-9
+"""Two values of a metric that differ by no more are equal."""
+
+
+def place_of(answer: Answer) -> Place:
+    """Which sample and epoch an answer belongs to."""
+    return answer.sample.id, answer.epoch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTrial:
+    """A trial that can be made: one wrong answer, and what takes the place of one of its links."""
+
+    answer: Answer
+    link: Link[Any]
+    put: Result[Any]
+    given: Mapping[str, Any]
+    """The chain's input: the sample, and every link that does not lie downstream."""
+    key: str
+    """Tells it from any other, also of an earlier run of the same folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One wrong answer, asked for again with one link replaced."""
+
+    answer: Answer
+    """As it was."""
+    link: str
+    put: Json
+    """What took the link's place, as JSON; None where the link was dropped."""
+    now: Prediction
+    worth: float | None
+    """The metric of the new answer; None where there is none."""
+    flips: bool
+    """Whether the new answer is right."""
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """Other links that had a value and lost it with this one."""
+        before, after = self.answer.prediction.links, self.now.links
+        return tuple(
+            link
+            for link in before
+            if link != self.link and _answered(before[link]) and link in after and not _answered(after[link])
+        )
+
+
+def _answered(form: Mapping[str, Any]) -> bool:
+    return form["outcome"] == "answered"
+
+
+class Trials:
+    """The trials that a run gives rise to: what each is given, and what its answer is worth.
+
+    Args:
+        run: finished, with its scores.
+        definition: of its task.
+        engine: by which models are asked, and where answers are on record.
+        models: by role, the models to ask: those of the run, and `judge` where its scoring has one. A role that is not
+            named gets the model that the run describes, whose recorded answers can be had and whom nobody can ask.
+        replacement: what takes the place of links; by default nothing does.
+        links: those that are tried, by name or short name; None is all.
+        metric: what tells right from wrong; by default the one that stands for the task.
+
+    Raises:
+        UsageError: the run cannot be run without its data, its solver is no chain, it is not scored, it has no metric
+            or link of that name.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        definition: Definition,
+        *,
+        engine: Engine,
+        models: Mapping[str, Model] | None = None,
+        replacement: Replacement | None = None,
+        links: Collection[str] | None = None,
+        metric: str | None = None,
+    ) -> None:
+        models = models or {}
+        options: Mapping[str, Any] = run.configuration["options"]
+        self.run = run
+        self.engine = engine
+        self.solver = _solver(run, definition, engine=engine, models=models)
+        self.chain = self.solver.chain
+        judge = {JUDGE: models[JUDGE]} if JUDGE in models else {}
+        self.scoring = definition.scored(engine, {**options, **judge})
+        self.metric = _metric(self.scoring, metric)
+        self.replacement = replacement or dropping(self.chain)
+        self.above = self.chain.above
+        """By link, those that it depends on."""
+        self._links = _links(self.chain, links)
+        self._solver_form = self.solver.form()
+        self._answers = {place_of(answer): answer for answer in run.answers}
+        _check_scored(run)
+        self.worth = dict(self._worths())
+        """By sample and epoch of every wrong answer: what it is worth, and what a right one is."""
+        self.wrong = tuple(each for each in run.answers if place_of(each) in self.worth)
+
+    def _worths(self) -> Iterator[tuple[Place, tuple[float, float]]]:
+        for answer in self.run.answers:
+            was, right = self._worth(answer.score), self._worth(bounds_of(answer.sample, self.scoring)[1])
+            if was is not None and right is not None and self._short(was, right):
+                yield place_of(answer), (was, right)
+
+    def _worth(self, score: Score | None) -> float | None:
+        return None if score is None or not self.metric.covers(score) else self.metric.of([score])
+
+    def _short(self, value: float, right: float) -> bool:
+        return (right - value if self.metric.better == "higher" else value - right) > _NEAR
+
+    def __iter__(self) -> Iterator[PlannedTrial]:
+        """The trials that can be made, of the links that are wanted."""
+        found = (self._planned(answer, link) for answer in self.wrong for link in self._links)
+        return (trial for trial in found if trial is not None)
+
+    @property
+    def unmoved(self) -> Iterator[Place]:
+        """Wrong answers without a trial: their links have already what would take their place."""
+        for answer in self.wrong:
+            put = [link for link in self._links if self.replacement.put(answer, link) is not None]
+            if put and all(self._planned(answer, link) is None for link in put):
+                yield place_of(answer)
+
+    def _planned(self, answer: Answer, link: Link[Any]) -> PlannedTrial | None:
+        """The trial of one link; None where nothing takes its place, or what stands there already."""
+        put, there = self.replacement.put(answer, link), links_of(answer, self.chain.links.values())
+        was = there.get(link.name)
+        if put is None or (was is not None and (put.outcome, put.value) == (was.outcome, was.value)):
+            return None
+        kept = {each: result for each, result in there.items() if link.name not in self.above.get(each, ())}
+        kept.pop(self.chain.target.name, None)
+        return PlannedTrial(
+            answer=answer,
+            link=link,
+            put=put,
+            given={**self.solver.given(answer.sample), **kept, link.name: put},
+            key=self._key(answer, link, put),
+        )
+
+    def _key(self, answer: Answer, link: Link[Any], put: Result[Any]) -> str:
+        was = answer.prediction.form()
+        del was["meta"]
+        form = {"sample": answer.sample.form(), "epoch": answer.epoch, "was": was, "link": link.name}
+        return key_of("blame", {**form, "put": link_form(link, put), "solver": self._solver_form})
+
+    def still_true(self, lines: Iterable[JsonObject]) -> Iterator[JsonObject]:
+        """Of the lines of an earlier blame those that are answered, and about the run as it is."""
+        for line in lines:
+            answer = self._answers.get((line["id"], line["epoch"]))
+            if line["how"] == self.replacement.name and line["outcome"] == "answered" and answer is not None:
+                link = self.chain.links.get(line["link"])
+                planned = None if link is None else self._planned(answer, link)
+                if planned is not None and planned.key == line["key"]:
+                    yield line
+
+    def line(self, trial: PlannedTrial, now: Prediction) -> JsonObject:
+        """The line of `blame.jsonl` for a trial and its new answer."""
+        return {
+            "how": self.replacement.name,
+            "id": trial.answer.sample.id,
+            "epoch": trial.answer.epoch,
+            "link": trial.link.name,
+            "put": link_form(trial.link, trial.put),
+            "key": trial.key,
+            **now.form(),
+        }
+
+    async def made(self, line: Mapping[str, Any]) -> Trial:
+        """The trial that a line of `blame.jsonl` tells of, with its answer scored."""
+        was = self._answers[line["id"], line["epoch"]]
+        now = await scored(replace(was, prediction=Prediction.from_form(line), score=None), self.scoring)
+        worth, right = self._worth(now.score), self._worth(bounds_of(was.sample, self.scoring)[1])
+        return Trial(
+            answer=was,
+            link=line["link"],
+            put=line["put"],
+            now=now.prediction,
+            worth=worth,
+            flips=worth is not None and right is not None and not self._short(worth, right),
+        )
+
+
+JUDGE = "judge"
+"""The option of a task that is the model which judges its answers."""
+
+
+def model_forms(run: Run) -> Mapping[str, Mapping[str, Any]]:
+    """The models of a run as it describes them, by role; its judge among them, if it has one."""
+    judge: Any = run.configuration["options"].get(JUDGE)
+    return {**run.configuration["models"], **({JUDGE: judge} if isinstance(judge, Mapping) else {})}
+
+
+def _solver(run: Run, definition: Definition, *, engine: Engine, models: Mapping[str, Model]) -> ChainSolver:
+    """The run's solver, with the prompts that it was asked with.
+
+    Raises:
+        UsageError: it is made only with its data, or is no chain; or the run has no model in a role.
+    """
+    roles: Mapping[str, Any] = run.configuration["models"]
+    known = model_forms(run)
+    unknown = [role for role in models if role not in known]
+    if unknown:
+        raise UsageError(f"The run {str(run.path)!r} has no {unknown[0]!r}.", hint=f"It has {', '.join(known)}.")
+    made = {role: models.get(role) or model_from_form(form, engine) for role, form in roles.items()}
+    kept = run.path / PROMPTS
+    with overlay_prompts(kept) if kept.is_dir() else nullcontext():
+        solver = definition.solved_by(made, {**run.configuration["options"], "engine": engine})
+    if not isinstance(solver, ChainSolver):
+        raise UsageError(
+            f"The task {run.task!r} is answered by no chain, so that there are no links to blame.",
+            hint="Only runs of a chain can be blamed.",
+        )
+    return solver
+
+
+def _metric(scoring: Scoring, name: str | None) -> Metric:
+    known = {metric.name: metric for metric in scoring.metrics if metric.better != "neither"}
+    found = known.get(name or scoring.metrics[0].name)
+    if found is None:
+        raise UsageError(
+            f"No metric {name or scoring.metrics[0].name!r} tells right from wrong.", hint=f"Use {', '.join(known)}."
+        )
+    return found
+
+
+def _links(chain: Chain, wanted: Collection[str] | None) -> tuple[Link[Any], ...]:
+    """The links before the answer that are tried."""
+    upstream, name = chain.above.get(chain.target.name, ()), chain.get_name()
+    there = [link for link in chain.links.values() if link.name in upstream]
+    unknown = {*(wanted or ())} - {name for link in there for name in (link.name, link.short)}
+    if unknown:
+        known = f"It has {', '.join(link.name for link in there)}." if there else "It has none."
+        raise UsageError(f"The chain {name!r} has no link {min(unknown)!r} before its answer.", hint=known)
+    if not there:
+        raise UsageError(
+            f"The chain {name!r} answers in one step, so that there are no links to blame.",
+            hint="Blame a run whose chain verbalizes first.",
+        )
+    return tuple(link for link in there if wanted is None or {link.name, link.short} & {*wanted})
+
+
+def _check_scored(run: Run) -> None:
+    if any(answer.prediction.answered for answer in run.answers) and not any(answer.score for answer in run.answers):
+        raise UsageError(
+            f"The run {str(run.path)!r} has no scores yet.",
+            hint="The same command finishes it; or `askance eval score`.",
+        )

@@ -1,0 +1,335 @@
+"""What lies in a run's folder: the names of its files, what stands in them, and how they are read.
+
+Somebody may have edited a folder, or made it up. So sizes have limits here, and a file that does not have its form is
+told of by file, line and place. The forms are typed dictionaries that pydantic checks; it takes a hundredth of the time
+of a JSON Schema, and a run has a line for each sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, NotRequired, cast
+
+from pydantic import Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from askance.chat import JsonObject, Outcome  # noqa: TC001  # pydantic reads the annotations
+from askance.documents import UnreadableDocument, misfit_of, parse_json
+from askance.errors import UsageError
+
+FORMAT = 1
+"""Version of the folder's layout."""
+
+DESCRIPTION, SAMPLES, SCORES, CALLS = "run.json", "samples.jsonl", "scores.jsonl", "calls.jsonl"
+TRIALS, BLAMES = "blame.jsonl", "blame.json"
+"""The trials of blames, a line each, and what they come to."""
+PROMPTS = "prompts"
+"""Folder of the prompt files that a run was asked with."""
+SEAL = ".seal"
+"""The seal of the file of records, by which this machine knows it again."""
+LOCK = ".lock"
+"""The file that a process which writes the run holds locked."""
+BATCHES, LEDGER = "batches", "budget.db"
+"""What is under way in batches, and what was spent of a budget."""
+COUNTERS = "counters"
+"""Entry of `run.json`: what models computed and spared, by name."""
+READ_BY = "readers"
+"""Entry of `run.json`: the version of the readers that read its replies."""
+
+LARGEST_DESCRIPTION = 64 << 20
+"""Most bytes of a `run.json`."""
+LONGEST_LINE = 64 << 20
+"""Most bytes of a line of a run's files."""
+
+_MEND = "Take the file from a copy, or run the evaluation again with another `--out`."
+
+# --- what stands in them ---
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class _ModelForm(TypedDict):
+    id: JsonObject
+    sampling: NotRequired[JsonObject | None]
+
+
+class _SolverForm(TypedDict):
+    models: NotRequired[dict[str, _ModelForm]]
+    prompts: NotRequired[dict[str, str]]
+
+
+class _SamplesForm(TypedDict):
+    count: NotRequired[Count]
+    digest: NotRequired[str]
+
+
+class ConfigurationForm(TypedDict):
+    """What decides the answers of an evaluation; there may be more."""
+
+    task: str
+    options: JsonObject
+    models: dict[str, _ModelForm]
+    solver: _SolverForm
+    epochs: Count
+    samples: NotRequired[_SamplesForm]
+
+
+class _IntervalForm(TypedDict):
+    low: float
+    high: float
+    level: float
+    method: str
+    undefined: NotRequired[Count]
+
+
+class _FigureForm(TypedDict):
+    metric: str
+    value: float | None
+    interval: _IntervalForm | None
+    convention: Literal["wrong", "answered"]
+    samples: Count
+    clusters: Count
+    answered: Count
+    among_answered: float | None
+    if_wrong: float | None
+    if_right: float | None
+    percent: NotRequired[bool]
+
+
+class _TotalsForm(TypedDict):
+    samples: NotRequired[Count]
+    outcomes: NotRequired[dict[str, Count]]
+    records: NotRequired[Count]
+
+
+class _OriginForm(TypedDict):
+    task: NotRequired[str]
+
+
+class RunForm(TypedDict):
+    """`run.json` of an evaluation."""
+
+    configuration: ConfigurationForm
+    askance: NotRequired[str]
+    prices: NotRequired[str]
+    readers: NotRequired[Count]
+    hash: NotRequired[str]
+    started: NotRequired[str]
+    finished: NotRequired[str]
+    figures: NotRequired[list[_FigureForm]]
+    notes: NotRequired[list[str]]
+    data_notes: NotRequired[list[str]]
+    totals: NotRequired[_TotalsForm]
+    left: NotRequired[Count]
+    seed: NotRequired[int]
+    counters: NotRequired[dict[str, JsonObject]]
+    label: NotRequired[str]
+    origin: NotRequired[_OriginForm]
+
+
+class PictureRunForm(TypedDict):
+    """`run.json` of a run over single pictures."""
+
+    configuration: JsonObject
+    finished: NotRequired[str]
+    left: NotRequired[Count]
+
+
+class _LinkForm(TypedDict):
+    outcome: str
+    calls: list[str]
+    reason: NotRequired[str | None]
+    error: NotRequired[str | None]
+
+
+class _TryForm(TypedDict):
+    at: float
+    seconds: float
+    error: NotRequired[str | None]
+
+
+class _MetaForm(TypedDict):
+    calls: NotRequired[Count]
+    replayed: NotRequired[Count]
+    shared: NotRequired[Count]
+    failed: NotRequired[dict[str, str]]
+    seconds: NotRequired[float]
+    tokens: NotRequired[dict[str, Count]]
+    cost: NotRequired[float | None]
+    tries: NotRequired[dict[str, list[_TryForm]]]
+
+
+class _PictureForm(TypedDict):
+    name: str
+    sha256: str | None
+
+
+class _SampleForm(TypedDict):
+    id: str
+    group: str
+    image: _PictureForm | None
+    inputs: JsonObject
+    target: Any
+    tags: JsonObject
+
+
+class _TraceForm(TypedDict):
+    verbalization: NotRequired[JsonObject | None]
+    statement: NotRequired[JsonObject | None]
+
+
+class SampleLine(TypedDict):
+    """A line of `samples.jsonl`."""
+
+    id: str
+    epoch: Count
+    sample: _SampleForm
+    outcome: Outcome
+    links: dict[str, _LinkForm]
+    reason: str | None
+    value: Any
+    trace: _TraceForm
+    meta: NotRequired[_MetaForm]
+
+
+class PictureLine(TypedDict):
+    """A line of `samples.jsonl` where single pictures were asked about."""
+
+    image: str
+    outcome: Outcome
+    links: dict[str, _LinkForm]
+    reason: NotRequired[str | None]
+    meta: NotRequired[_MetaForm]
+
+
+class ScoreLine(TypedDict):
+    """A line of `scores.jsonl`."""
+
+    id: str
+    epoch: Count
+    values: dict[str, float]
+    notes: JsonObject
+    calls: list[str]
+
+
+# --- reading ---
+
+
+def fault(form: Any, shape: type) -> str | None:
+    """What is wrong with a value in a few words, as `totals.samples is -1: …`; None where nothing is.
+
+    Args:
+        form: as JSON has it.
+        shape: one of the typed dictionaries here; what they do not name may stand beside.
+    """
+    try:
+        _adapter(shape).validate_python(form, strict=True)
+    except ValidationError as error:
+        return misfit_of(error)
+    return None
+
+
+@cache
+def _adapter(shape: type) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)
+
+
+def lines_of(file: Path, shape: type) -> Iterator[JsonObject]:
+    """The whole lines of a file, each of which has its form.
+
+    Raises:
+        UsageError: one does not.
+    """
+    if not file.exists():
+        return
+    with file.open("rb") as lines:
+        number = 0
+        while (line := lines.readline(LONGEST_LINE)).endswith(b"\n"):
+            number += 1
+            yield read_line(line[:-1], shape, where=f"Line {number} of {str(file)!r}")
+    if len(line) == LONGEST_LINE:  # a shorter one was torn by a kill
+        raise UsageError(f"Line {number + 1} of {str(file)!r} is longer than {LONGEST_LINE >> 20} MB.", hint=_MEND)
+
+
+def read_line(line: bytes, shape: type, *, where: str) -> JsonObject:
+    """What a line of a run's files says.
+
+    Raises:
+        UsageError: it is no such line.
+    """
+    try:
+        form: Any = parse_json(line, finite=False)
+    except UnreadableDocument as error:
+        raise UsageError(f"{where} {error}.", hint=_MEND) from error
+    if (wrong := fault(form, shape)) is not None:
+        raise UsageError(f"{where} is no line of a run: {wrong}.", hint=_MEND)
+    return form
+
+
+def described(folder: Path, *, pictures: bool = False) -> JsonObject:
+    """What the `run.json` of an evaluation says.
+
+    Args:
+        folder: of the run.
+        pictures: whether a run over single pictures is taken as well.
+
+    Raises:
+        UsageError: there is none, it does not have its form, it is none of an evaluation, or of another version.
+    """
+    file = folder / DESCRIPTION
+    if not file.is_file():
+        raise _nothing(folder, pictures=pictures)
+    check_files(folder)
+    try:
+        if file.stat().st_size > LARGEST_DESCRIPTION:
+            raise UnreadableDocument(f"is larger than {LARGEST_DESCRIPTION >> 20} MB")
+        form: Any = parse_json(file.read_bytes(), finite=False)
+    except UnreadableDocument as error:
+        raise UsageError(f"{str(file)!r} describes no run: it {error}.", hint=_MEND) from error
+    if not isinstance(form, dict):
+        raise UsageError(f"{str(file)!r} describes no run: it is no map.", hint=_MEND)
+    there = cast("JsonObject", form)
+    _check_version(folder, there)
+    configuration = there.get("configuration")
+    of_pictures = isinstance(configuration, dict) and "task" not in configuration
+    if of_pictures and not pictures:
+        raise _nothing(folder, pictures=pictures)
+    evaluation = isinstance(configuration, dict) and not of_pictures
+    shape = RunForm if evaluation or not pictures else PictureRunForm
+    if (wrong := fault(there, shape)) is not None:
+        raise UsageError(f"{str(file)!r} describes no run: {wrong}.", hint=_MEND)
+    return there
+
+
+def _nothing(folder: Path, *, pictures: bool) -> UsageError:
+    what = "run" if pictures else "evaluation"
+    way = "Name the folder that `--out` named." if pictures else "Name a folder that `askance eval run` has made."
+    return UsageError(f"The folder {str(folder)!r} holds no {what}.", hint=way)
+
+
+def _check_version(folder: Path, form: JsonObject) -> None:
+    found = form.get("format")
+    if type(found) is not int:
+        raise UsageError(f"{str(folder / DESCRIPTION)!r} describes no run: it has no format.", hint=_MEND)
+    if found != FORMAT:
+        made_by = form.get("askance")
+        version = f"askance {made_by}" if isinstance(made_by, str) else "the version of askance that made it"
+        age = "an older" if found < FORMAT else "a newer"
+        raise UsageError(
+            f"The run {str(folder)!r} has the format {found}, of {age} version, and this is askance for format "
+            f"{FORMAT}.",
+            hint=f"Open it with {version}, or run the evaluation again.",
+        )
+
+
+def check_files(path: Path) -> None:
+    """A run consists of files and folders: to open anything else, such as a pipe, might never end.
+
+    Raises:
+        UsageError: the folder holds something else.
+    """
+    for file in path.iterdir() if path.is_dir() else ():
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise UsageError(f"{str(file)!r} is no regular file.", hint="Remove it, or give another folder.")
