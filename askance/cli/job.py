@@ -18,7 +18,7 @@ from askance.cli.inputs import find_pictures, read_options
 from askance.cli.output import Status, print_plan, say_budget
 from askance.errors import ConfigError, UsageError
 from askance.evals.layout import BATCHES, LEDGER
-from askance.evals.picture_run import PictureRun, Pictures, inputs_of, open_folder, samples_form
+from askance.evals.picture_run import PictureOptions, PictureRun, inputs_of, open_folder, samples_form
 from askance.evals.predicting import Batching
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run_job(job: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
         pictures = find_pictures(job.images)
         options = [*read_options(job.options, pictures)] if job.options is not None else [None] * len(pictures)
         chain = build(job, work)
-        samples: Pictures = dict(zip(pictures, options, strict=True))
+        samples: PictureOptions = dict(zip(pictures, options, strict=True))
         if calls.plan:
             return asyncio.run(_plan(job, chain, work.engine, samples))
         configuration = _configuration(job, chain, samples)
@@ -110,7 +110,7 @@ def run_job(job: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
         return SOME if show.unanswered or run.left else OK
 
 
-async def _plan(job: RunOptions, chain: Chain, engine: Engine, samples: Pictures) -> int:
+async def _plan(job: RunOptions, chain: Chain, engine: Engine, samples: PictureOptions) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     planned = await plan(chain, inputs_of(samples))
     print_plan(planned, engine, as_json=job.as_json)
@@ -239,7 +239,7 @@ def _instead(name: str) -> str:
     return f"run {' or '.join(takers)}"
 
 
-def _configuration(job: RunOptions, chain: Chain, samples: Pictures) -> JsonObject:
+def _configuration(job: RunOptions, chain: Chain, samples: PictureOptions) -> JsonObject:
     """Everything that decides the lines of a run folder."""
     models = dict.fromkeys(node.model for node in chain.nodes)
     return {

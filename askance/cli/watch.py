@@ -16,10 +16,7 @@ from askance.cli.options import AsJson
 from askance.cli.process import Process
 
 if TYPE_CHECKING:
-    from askance.evals.analysis.watch import Look, Watcher
-
-QUIET = 60
-"""Seconds without a line after which it is said that nothing comes."""
+    from askance.evals.analysis.watch import RunStatus, Watcher
 
 
 def watch(
@@ -39,15 +36,15 @@ def watch(
     from askance.evals.analysis.watch import Watcher
 
     if once:
-        _say(Watcher(folder, task=task).look(), as_json=as_json)
+        _say(Watcher(folder, task=task).status(), as_json=as_json)
         return
     try:
         _wait_for(folder, every=every)
-        look = _follow(Watcher(folder, task=task), every=every)
+        status = _follow(Watcher(folder, task=task), every=every)
     except KeyboardInterrupt:
         return  # to stop watching is no failure
-    _say(look, as_json=as_json)
-    if not look.finished and _left(look):
+    _say(status, as_json=as_json)
+    if not status.finished and status.abandoned:
         raise typer.Exit(SOME)
 
 
@@ -66,87 +63,84 @@ def _inside(folder: Path) -> list[Path]:
     return [*folder.iterdir()] if folder.is_dir() else []
 
 
-def _follow(watcher: Watcher, *, every: float) -> Look:
+def _follow(watcher: Watcher, *, every: float) -> RunStatus:
     """Looks until the run is finished, or until nobody wants to see more; in a pipe, until nobody writes any more."""
     import time
 
-    look = watcher.look()
+    status = watcher.status()
     if not sys.stdout.isatty():
-        while not look.finished and not _left(look):
+        while not status.finished and not status.abandoned:
             time.sleep(every)
-            look = watcher.look()
-        return look
+            status = watcher.status()
+        return status
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
     try:
         with Live(console=Console(), auto_refresh=False, transient=True) as live:
-            while not look.finished:
-                live.update(Text("\n".join(lines_of(look)), no_wrap=True, overflow="ellipsis"), refresh=True)
+            while not status.finished:
+                live.update(Text("\n".join(lines_of(status)), no_wrap=True, overflow="ellipsis"), refresh=True)
                 time.sleep(every)
-                look = watcher.look()
+                status = watcher.status()
     except KeyboardInterrupt:
         pass
-    return look
+    return status
 
 
-def _left(look: Look) -> bool:
-    """Whether it seems that nobody writes the run any more, though it is not finished."""
-    return look.held is False and look.quiet > QUIET
-
-
-def _say(look: Look, *, as_json: bool) -> None:
+def _say(status: RunStatus, *, as_json: bool) -> None:
     import json
 
-    print(json.dumps(look.form()) if as_json else "\n".join(lines_of(look)))
+    print(json.dumps(status.form()) if as_json else "\n".join(lines_of(status)))
 
 
-def lines_of(look: Look) -> Iterator[str]:
-    """A look in words."""
+def lines_of(status: RunStatus) -> Iterator[str]:
+    """Where a run stands, in words."""
     from askance.evals.tables import shown_figure
     from askance.terminal import printable
 
-    of = "" if look.total is None else f" of {look.total:,}"
-    outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in look.outcomes.items())
-    yield printable(f"{look.task}: {look.done:,}{of} samples{f': {outcomes}' if outcomes else ''}.")
-    if look.figure is not None:
-        yield printable(f"{look.figure.metric} {shown_figure(look.figure)}")
-    yield " · ".join(_spent(look))
-    yield _state(look)
-    for slow in look.slow:
+    of = "" if status.total is None else f" of {status.total:,}"
+    outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in status.outcomes.items())
+    yield printable(f"{status.task}: {status.done:,}{of} samples{f': {outcomes}' if outcomes else ''}.")
+    if status.figure is not None:
+        yield printable(f"{status.figure.metric} {shown_figure(status.figure)}")
+    yield " · ".join(_spent(status))
+    yield _state(status)
+    for slow in status.slow:
         error = f", {_line(slow.error)}" if slow.error else ""
         link = f", {slow.link}" if slow.link else ""
         yield printable(f"slow: {slow.seconds:.1f} s, {slow.sample}{link}{error}")
-    for error in look.errors:
+    for error in status.errors:
         yield printable(f"{error.outcome}: {error.sample}{f', {_line(error.reason)}' if error.reason else ''}")
 
 
-def _spent(look: Look) -> Iterator[str]:
+def _spent(status: RunStatus) -> Iterator[str]:
     from askance.models.budget import shown_dollars
 
-    yield f"{many(look.calls, 'call')} made"
-    yield f"{look.replayed:,} replayed"
-    if look.failed:
-        yield f"{many(look.failed, 'try', 'tries')} failed"
-    if look.tokens:
-        yield many(look.tokens, "token")
-    if look.cost or look.calls:
-        more = f" and what {many(look.unpriced, 'sample')} cost" if look.unpriced else ""
-        yield f"{shown_dollars(look.cost)}{more}" if look.cost else "cost not known" if more else shown_dollars(0.0)
+    yield f"{many(status.calls, 'call')} made"
+    yield f"{status.replayed:,} replayed"
+    if status.failed:
+        yield f"{many(status.failed, 'try', 'tries')} failed"
+    if status.tokens:
+        yield many(status.tokens, "token")
+    if status.cost or status.calls:
+        more = f" and what {many(status.unpriced, 'sample')} cost" if status.unpriced else ""
+        yield f"{shown_dollars(status.cost)}{more}" if status.cost else "cost not known" if more else shown_dollars(0.0)
 
 
-def _state(look: Look) -> str:
-    if look.finished:
-        left = f", {look.left:,} left by the budget" if look.left else ""
-        return f"Finished {look.finished}{left}."
-    parts = [] if look.per_minute is None else [f"{look.per_minute:,.1f} samples a minute"]
-    minutes = look.minutes_left
+def _state(status: RunStatus) -> str:
+    from askance.evals.analysis.watch import QUIET
+
+    if status.finished:
+        left = f", {status.left:,} left by the budget" if status.left else ""
+        return f"Finished {status.finished}{left}."
+    parts = [] if status.per_minute is None else [f"{status.per_minute:,.1f} samples a minute"]
+    minutes = status.minutes_left
     if minutes is not None:
         parts.append(f"about {60 * minutes:.0f} s left" if minutes < 2 else f"about {minutes:.0f} min left")
-    if look.quiet > QUIET:
-        parts.append(f"nothing written for {look.quiet / 60:.0f} min")
-    if _left(look):
+    if status.quiet > QUIET:
+        parts.append(f"nothing written for {status.quiet / 60:.0f} min")
+    if status.abandoned:
         parts.append("nobody seems to write it any more, and the command that began it goes on with it")
     return f"Not finished{': ' if parts else ''}{', '.join(parts)}."
 

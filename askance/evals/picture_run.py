@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from askance.evals.predicting import Batching
     from askance.models import Counters, Model
 
-Pictures: TypeAlias = Mapping[Path, Sequence[str] | None]
+PictureOptions: TypeAlias = Mapping[Path, Sequence[str] | None]
 """Options to choose from, by picture; None where the chain takes none."""
 
 OnLine: TypeAlias = Callable[[Path, Mapping[str, Any]], None]
@@ -64,13 +64,13 @@ class PictureRun:
         self.outcomes: Counter[str] = Counter()
         """How many pictures ended in which outcome."""
         self.left: dict[Path, Sequence[str] | None] = {}
-        """Pictures that the budget had nothing left for, with their options."""
+        """PictureOptions that the budget had nothing left for, with their options."""
         self.counters: Mapping[str, Counters] = {}
         """What models on this machine computed, by name."""
         self._batches = batches
         self._on_line = on_line
 
-    async def read(self, pictures: Pictures) -> None:
+    async def read(self, pictures: PictureOptions) -> None:
         """Reads every picture; lets go of the models and the folder, however it ends.
 
         Raises:
@@ -104,7 +104,7 @@ class PictureRun:
         if self._on_line is not None:
             self._on_line(path, line)
 
-    async def _lines(self, pictures: Pictures) -> AsyncGenerator[tuple[Path, Mapping[str, Any]], None]:
+    async def _lines(self, pictures: PictureOptions) -> AsyncGenerator[tuple[Path, Mapping[str, Any]], None]:
         """Every picture with its line, in order: those that the folder has, and those read now.
 
         When the budget is used up no more pictures are begun; those that could not be ended are left.
@@ -130,7 +130,7 @@ class PictureRun:
                     reached = reached or calls > 0
                 yield path, line
 
-    def _readings(self, pictures: Pictures) -> AsyncGenerator[Reading, None]:
+    def _readings(self, pictures: PictureOptions) -> AsyncGenerator[Reading, None]:
         inputs = inputs_of(pictures)
         if self._batches is not None:
             folder = self._batches.folder
@@ -140,7 +140,7 @@ class PictureRun:
 
 
 async def aread_pictures(
-    chain: Chain, pictures: Pictures, *, out: Path | None = None, on_line: OnLine | None = None
+    chain: Chain, pictures: PictureOptions, *, out: Path | None = None, on_line: OnLine | None = None
 ) -> PictureRun:
     """Reads every picture by `chain`.
 
@@ -162,7 +162,7 @@ async def aread_pictures(
 
 
 def read_pictures(
-    chain: Chain, pictures: Pictures, *, out: Path | None = None, on_line: OnLine | None = None
+    chain: Chain, pictures: PictureOptions, *, out: Path | None = None, on_line: OnLine | None = None
 ) -> PictureRun:
     """As `aread_pictures`, from anywhere: scripts, threads, notebooks."""
     return run_sync(aread_pictures(chain, pictures, out=out, on_line=on_line))
@@ -178,18 +178,18 @@ def open_folder(path: Path, configuration: JsonObject) -> RunFolder:
     return RunFolder(path, configuration, keeps=_same_picture)
 
 
-def configuration_of(chain: Chain, pictures: Pictures) -> JsonObject:
+def configuration_of(chain: Chain, pictures: PictureOptions) -> JsonObject:
     """Everything that decides the lines of a run."""
     return {**ChainSolver(chain).form(), "samples": samples_form(pictures)}
 
 
-def samples_form(pictures: Pictures) -> JsonObject:
-    """Pictures and their options as the configuration of a run has them."""
+def samples_form(pictures: PictureOptions) -> JsonObject:
+    """PictureOptions and their options as the configuration of a run has them."""
     return {path.as_posix(): list(options) if options else None for path, options in pictures.items()}
 
 
-def inputs_of(pictures: Pictures) -> Iterator[Given]:
-    """Pictures and their options as a chain takes them."""
+def inputs_of(pictures: PictureOptions) -> Iterator[Given]:
+    """PictureOptions and their options as a chain takes them."""
     items = pictures.items()
     return ({"image": path, "name": path.as_posix(), "options": options} for path, options in items)
 

@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
 WINDOW = 60.0
 """Seconds over which the rate is taken."""
+QUIET = 60.0
+"""Seconds without a line after which nothing seems to come."""
 SHOWN = 3
-"""Slow calls and samples without an answer that are kept."""
+"""SlowCall calls and samples without an answer that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slow:
+class SlowCall:
     """One try at a call."""
 
     sample: str
@@ -53,7 +55,7 @@ class Unanswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class RunStatus:
     """Where a run stands."""
 
     task: str
@@ -82,10 +84,15 @@ class Look:
     """Dollars, as far as they are known."""
     unpriced: int = 0
     """Samples whose cost is not known."""
-    slow: tuple[Slow, ...] = ()
+    slow: tuple[SlowCall, ...] = ()
     """The slowest tries."""
     errors: tuple[Unanswered, ...] = ()
     """The last samples without an answer."""
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether it seems that nobody writes the run any more, though it is not finished."""
+        return not self.finished and self.held is False and self.quiet > QUIET
 
     @property
     def minutes_left(self) -> float | None:
@@ -95,7 +102,7 @@ class Look:
         return max(0, self.total - self.done) / self.per_minute
 
     def form(self) -> JsonObject:
-        """The look as JSON."""
+        """The same as JSON."""
         form: JsonObject = asdict(self)
         return {**form, "outcomes": dict(self.outcomes), "minutes_left": self.minutes_left}
 
@@ -108,7 +115,7 @@ class _Sums:
     outcomes: Counter[str] = field(default_factory=Counter[str])
     spent: Counter[str] = field(default_factory=Counter[str])
     cost: float = 0.0
-    slow: list[Slow] = field(default_factory=list[Slow])
+    slow: list[SlowCall] = field(default_factory=list[SlowCall])
     errors: deque[Unanswered] = field(default_factory=lambda: deque[Unanswered](maxlen=SHOWN))
     ends: deque[float] = field(default_factory=deque[float])
     """When samples of the last minute ended, as their calls tell."""
@@ -116,7 +123,7 @@ class _Sums:
 
 
 class Watcher:
-    """Follows a run's folder; each `look` reads what has been written since.
+    """Follows a run's folder; each `status` reads what has been written since.
 
     Args:
         path: of a run, finished or not.
@@ -140,7 +147,7 @@ class Watcher:
         self._seen: deque[tuple[float, int]] = deque()
         """When somebody looked in the last minute, and how many samples there were."""
 
-    def look(self) -> Look:
+    def status(self) -> RunStatus:
         """Where the run stands now.
 
         Raises:
@@ -154,7 +161,7 @@ class Watcher:
             run_sync(self._score([line for line in new if "sample" in line], self._scoring))
         sums, total = self._sums, self._total(form)
         finished = form.get("finished") if self._settled() else None
-        return Look(
+        return RunStatus(
             task=str(form["configuration"].get("task", form["configuration"].get("chain", "run"))),
             done=sums.done,
             total=total,
@@ -242,7 +249,7 @@ class Watcher:
         sums = self._sums
         found = [(link_of.get(key, ""), one) for key, several in tries.items() for one in several]
         sums.spent["failed"] += sum(one.get("error") is not None for _, one in found)
-        slow = [Slow(sample=name, seconds=one["seconds"], error=one.get("error"), link=link) for link, one in found]
+        slow = [SlowCall(sample=name, seconds=one["seconds"], error=one.get("error"), link=link) for link, one in found]
         sums.slow = nlargest(SHOWN, [*sums.slow, *slow], key=lambda one: one.seconds)
         if found:
             sums.ends.append(max(float(one["at"]) + float(one["seconds"]) for _, one in found))

@@ -12,7 +12,7 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals import Run, Sample, evaluate
-from askance.evals.analysis.watch import Look, Slow, Unanswered, Watcher
+from askance.evals.analysis.watch import RunStatus, SlowCall, Unanswered, Watcher
 from tests.evals.numbers import NON_ANSWERS, run_of
 from tests.evals.odd import chooser, odd, write_pictures
 
@@ -34,7 +34,7 @@ def unfinished(run: Run, lines: int, *, torn: str = "") -> Path:
 
 
 def test_a_finished_run_is_told_as_its_folder_tells_it(run: Run) -> None:
-    look = Watcher(run.path).look()
+    look = Watcher(run.path).status()
 
     assert (look.task, look.done, look.total, look.outcomes, look.finished) == (
         "tests/odd",
@@ -47,7 +47,7 @@ def test_a_finished_run_is_told_as_its_folder_tells_it(run: Run) -> None:
 
 
 def test_of_a_run_under_way_the_score_is_of_the_samples_so_far(run: Run) -> None:
-    look = Watcher(unfinished(run, 2)).look()
+    look = Watcher(unfinished(run, 2)).status()
 
     assert (look.done, look.total, look.finished) == (2, 6, None)
     assert look.figure is not None
@@ -57,21 +57,21 @@ def test_of_a_run_under_way_the_score_is_of_the_samples_so_far(run: Run) -> None
 def test_a_torn_line_is_waited_for(run: Run) -> None:
     whole = (run.path / "samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     watcher = Watcher(unfinished(run, 2, torn=whole[2][:50]))
-    first = watcher.look()
+    first = watcher.status()
     with (run.path / "samples.jsonl").open("a", encoding="utf-8") as file:
         file.write(whole[2][50:] + whole[3])
 
-    assert (first.done, watcher.look().done, watcher.look().done) == (2, 4, 4)
+    assert (first.done, watcher.status().done, watcher.status().done) == (2, 4, 4)
 
 
 def test_a_file_that_is_begun_anew_is_read_anew(run: Run) -> None:
     watcher = Watcher(run.path)
-    watcher.look()
+    watcher.status()
     whole = (run.path / "samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (run.path / "part").write_text("".join(whole[:5]), encoding="utf-8")
     (run.path / "part").replace(run.path / "samples.jsonl")
 
-    assert (watcher.look().done, watcher.look().finished) == (5, None)
+    assert (watcher.status().done, watcher.status().finished) == (5, None)
 
 
 def test_samples_without_an_answer_are_listed_last_first(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_samples_without_an_answer_are_listed_last_first(tmp_path: Path) -> None
             raise kinds[int(sample.id)]("no " + sample.id)
         return True
 
-    look = Watcher(run_of(solve, count=8, out=tmp_path / "run").path).look()
+    look = Watcher(run_of(solve, count=8, out=tmp_path / "run").path).status()
 
     assert look.errors[0] == Unanswered(sample="05", outcome="skipped", reason="no 05")
     assert [each.sample for each in look.errors] == ["05", "04", "03"]
@@ -103,13 +103,13 @@ def test_what_lines_say_of_their_calls_is_summed(run: Run) -> None:
     lines[1]["meta"]["tries"]["f"] = [{"at": 1000.0, "seconds": 0.5 + tries, "error": "gone"} for tries in (0, 4)]
     (run.path / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
-    look = Watcher(run.path).look()
+    look = Watcher(run.path).status()
 
     assert (look.calls, look.replayed, look.failed, look.tokens, look.cost, look.unpriced) == (12, 6, 3, 90, 1.25, 1)
     assert look.slow == (
-        Slow(sample=lines[5]["id"], seconds=6.0, error="late", link="answers"),
-        Slow(sample=lines[4]["id"], seconds=5.0, error=None, link="answers"),
-        Slow(sample=lines[1]["id"], seconds=4.5, error="gone", link="narration"),
+        SlowCall(sample=lines[5]["id"], seconds=6.0, error="late", link="answers"),
+        SlowCall(sample=lines[4]["id"], seconds=5.0, error=None, link="answers"),
+        SlowCall(sample=lines[1]["id"], seconds=4.5, error="gone", link="narration"),
     )
     assert look.per_minute == 20.0
 
@@ -119,17 +119,17 @@ def test_where_no_call_tells_the_rate_it_is_what_came_between_looks(run: Run) ->
     lines = [json.dumps({**json.loads(line), "meta": {}}) + "\n" for line in whole]
     folder = unfinished(run, 0, torn="".join(lines[:2]))
     watcher = Watcher(folder)
-    first = watcher.look()
+    first = watcher.status()
     time.sleep(0.1)
     with (folder / "samples.jsonl").open("a", encoding="utf-8") as file:
         file.write("".join(lines[2:5]))
 
     assert first.per_minute is None
-    assert 0 < (watcher.look().per_minute or 0) < 60 * 3 / 0.1
+    assert 0 < (watcher.status().per_minute or 0) < 60 * 3 / 0.1
 
 
 def test_the_end_is_foretold_by_the_rate() -> None:
-    look = Look(
+    look = RunStatus(
         task="t",
         done=4,
         total=10,
@@ -152,7 +152,7 @@ def test_a_run_may_be_watched_from_its_first_moment_to_its_end(tmp_path: Path) -
             assert process.poll() is None
             time.sleep(0.01)
         watcher, seen = Watcher(place), [0]
-        while not (look := watcher.look()).finished:
+        while not (look := watcher.status()).finished:
             seen.append(look.done)
             time.sleep(0.02)
 
@@ -168,7 +168,7 @@ def test_a_folder_that_holds_no_run_is_refused(tmp_path: Path) -> None:
 def test_nothing_in_the_folder_changes(run: Run) -> None:
     before = {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in run.path.iterdir()}
 
-    Watcher(run.path).look()
+    Watcher(run.path).status()
 
     assert {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in run.path.iterdir()} == before
 
@@ -179,4 +179,4 @@ def test_a_task_that_is_not_found_has_no_score_yet(run: Run) -> None:
     form["origin"] = {}
     (run.path / "run.json").write_text(json.dumps(form), encoding="utf-8")
 
-    assert (Watcher(run.path).look().figure, Watcher(run.path).look().done) == (None, 6)
+    assert (Watcher(run.path).status().figure, Watcher(run.path).status().done) == (None, 6)
