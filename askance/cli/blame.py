@@ -36,7 +36,6 @@ def blame(
     ] = None,
     llm: Annotated[str | None, typer.Option(help="The model that reads words, likewise.")] = None,
     combiner: Annotated[str | None, typer.Option(help="The model that makes T_V, where it is another one.")] = None,
-    judge: Annotated[str | None, typer.Option(help="The model that judges answers, likewise.")] = None,
     local: Local = False,
     yes: Yes = False,
     images: Annotated[
@@ -64,7 +63,7 @@ def blame(
         truth_from=truth_from,
         links=link or [],
         metric=metric,
-        models={"vlm": vlm, "llm": llm, "combiner": combiner, "judge": judge},
+        models={"vlm": vlm, "llm": llm, "combiner": combiner},
         images=images or [],
         out=out,
         seed=seed,
