@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from askance.chains import Reading, verbalize
-from askance.evals import ChainSolver, Sample, Task, right_or_wrong, task
+from askance.evals import ChainSolver, Sample, Scorer, Task, right_or_wrong
 from askance.images import Image
 from askance.models import ModelLike
 
@@ -23,17 +23,28 @@ def odd(reading: Reading, _: Sample) -> bool:
     return not said.lower().startswith("nothing")
 
 
-def solver(vlm: ModelLike) -> ChainSolver:
-    """What answers a sample; from this alone a run can be read again without its data."""
-    return ChainSolver(verbalize(vlm, context="UH"), value=odd)
-
-
-@task("odd-or-not", scoring=right_or_wrong(), solver=solver)
-def odd_or_not(data: Path, *, vlm: ModelLike) -> Task:
+class OddOrNot(Task):
     """Whether a picture has anything odd about it."""
-    rows = [json.loads(line) for line in data.read_text(encoding="utf-8").splitlines()]
-    samples = [
-        Sample(id=row["id"], image=Image.from_path(data.parent / row["image"]), target=row["tags"]["odd"])
-        for row in rows
-    ]
-    return Task(samples=samples, solver=solver(vlm))
+
+    name = "odd-or-not"
+
+    data: Path
+    """File with a line of JSON for each picture."""
+    vlm: ModelLike
+    """Sees the picture."""
+
+    def samples(self) -> list[Sample]:
+        """What is asked, and what is true of it."""
+        rows = [json.loads(line) for line in self.data.read_text(encoding="utf-8").splitlines()]
+        return [
+            Sample(id=row["id"], image=Image.from_path(self.data.parent / row["image"]), target=row["tags"]["odd"])
+            for row in rows
+        ]
+
+    def solver(self) -> ChainSolver:
+        """What answers; it needs no data, so that a run can be read again without them."""
+        return ChainSolver(verbalize(self.vlm, context="UH"), value=odd)
+
+    def scorer(self) -> Scorer:
+        """How answers are scored."""
+        return right_or_wrong()

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from askance.demo import FOLDER, TABLE
-from askance.evals import Run, Task, aevaluate
+from askance.evals import Evaluation, Run, Task, aevaluate
 from askance.evals.analysis.pack import write_pack
 from askance.evals.controls import controlled
-from askance.evals.pittads.tasks import arr_baseline, arr_multi, mac
+from askance.evals.pittads import ArrBaseline, ArrMulti, Mac
 from askance.evals.tables import task_tables
 from askance.models import Engine, Model, get_model
 from askance.replay import MemoryStore
@@ -63,19 +63,19 @@ def _annotations(row: Mapping[str, Any], key: str) -> Iterator[tuple[str, ...]]:
         yield key, "Regular_Object", "", "", "[]"
 
 
-def tasks(data: Path, model: Model) -> dict[str, Task]:
+def tasks(data: Path, model: Model) -> dict[str, Task | Evaluation]:
     """What is run, by the name of its folder."""
-    chain = arr_multi(data=data, vlm=model, context="T_V+s_IN")
-    looking = arr_multi(data=data, vlm=model, context="I")
-    labels = mac(data=data, vlm=model, context="I")
+    chain = ArrMulti(data=data, vlm=model, context="T_V+s_IN")
+    looking = ArrMulti(data=data, vlm=model, context="I")
+    labels = Mac(data=data, vlm=model, context="I")
     return {
         "arr-multi-chain": chain,
         "arr-multi-image": looking,
         "arr-multi-swapped": controlled(looking, "swapped-image", seed=0),
-        "arr-multi-blind": arr_multi(data=data, llm=model, context="text-only"),
+        "arr-multi-blind": ArrMulti(data=data, llm=model, context="text-only"),
         "mac-image": labels,
         "mac-swapped": controlled(labels, "swapped-image", seed=0),
-        "arr-random": arr_baseline(data=data, baseline="random"),
+        "arr-random": ArrBaseline(data=data, baseline="random"),
     }
 
 

@@ -200,13 +200,3 @@ def _defaults(thing: Any) -> dict[str, Any]:
     """Defaults of the keywords of a function, or of what makes an object of a class."""
     function = thing.__init__ if isinstance(thing, type) else thing
     return getattr(function, "__kwdefaults__", None) or {}
-
-
-@pytest.fixture
-def own_definitions() -> Iterator[None]:
-    """A task that a test defines anew, as it does by loading its file, is what it was before."""
-    from askance.evals import tasks
-
-    before = tasks.defined()
-    yield
-    tasks._defined.update(before)  # pyright: ignore[reportPrivateUsage]

@@ -131,7 +131,7 @@ def sections(report: DataReport) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _counts(report: DataReport) -> Iterator[Row]:
-    from askance.evals.pittads import FULL_SET, SMALL_SET
+    from askance.evals.suite import FULL_SET, SMALL_SET
 
     if report.sets:
         yield (

@@ -50,11 +50,22 @@ ConventionOption = Annotated[
 
 
 @app.command("list")
-def list_tasks(as_json: AsJson = False) -> None:
-    """List the tasks that ship."""
-    from askance.cli.figures import print_tasks
+def list_tasks(
+    context_: typer.Context,
+    task: Annotated[
+        str | None, typer.Argument(help="A task, by name or file: its options, their types, defaults and meanings.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the tasks that are installed, or the options of one."""
+    if task is None or not task.partition("@")[0].lower().endswith(".py"):
+        Process.of(context_).without_langchain()
+    from askance.cli.figures import print_options, print_tasks
 
-    print_tasks(as_json=as_json)
+    if task is None:
+        print_tasks(as_json=as_json)
+    else:
+        print_options(task, as_json=as_json)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -18,25 +17,27 @@ from askance.cli.output import say_budget, table_of
 from askance.cli.progress import Progress, calls_state
 from askance.errors import UsageError
 from askance.evals.catalog import find_task
-from askance.evals.choosing import limited, read_ids, with_ids
 from askance.evals.controls import controlled
 from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
 from askance.evals.plan import plan_run
 from askance.evals.predicting import Batching, Turn
+from askance.evals.suite.selection import read_names
 from askance.evals.tables import shown_figure
-from askance.evals.tasks import ROLES
+from askance.evals.task import ROLES, WORKSPACE, kinds_of
 from askance.prompts import overlay_prompts
 from askance.workspace import Role
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from askance.chains import Plan
     from askance.cli.eval import EvaluationOptions
     from askance.cli.options import Calls
     from askance.cli.tally import Tally
     from askance.cli.workspace import CommandWorkspace
-    from askance.evals import Run, Task
+    from askance.evals import Evaluation, Run
     from askance.evals.evaluation import RunProgress as Done
-    from askance.evals.tasks import Definition
+    from askance.evals.task import Task
     from askance.models import Engine
     from askance.workspace import Workspace
 
@@ -45,14 +46,14 @@ _GENERAL = ("limit", "ids", "control")
 
 
 def options_of(
-    asked: EvaluationOptions, definition: Definition, work: Workspace
+    asked: EvaluationOptions, definition: type[Task], work: Workspace
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options for the task's function, and those that are left to be seen to.
 
     Raises:
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
-    takes = definition.takes
+    takes = definition.takes()
     options = asked.for_task
     options |= _own(asked, takes)
     general = {name: value for name in _GENERAL if (value := getattr(asked, name)) is not None}
@@ -63,20 +64,18 @@ def options_of(
         if role not in options and role in takes and _wanted(takes[role], asked) and (name := work.named(role)):
             options[role] = name
     options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
-    if "prompts" in takes:
-        options["prompts"] = work.library
-    if "engine" in takes:
-        options["engine"] = work.engine
+    shared = dict(zip(WORKSPACE, (work.engine, work.library), strict=True))
+    options |= {name: value for name, value in shared.items() if name in definition.model_fields}
     return options, {name: value for name, value in general.items() if name not in takes}
 
 
-def _wanted(parameter: inspect.Parameter, asked: EvaluationOptions) -> bool:
+def _wanted(option: FieldInfo, asked: EvaluationOptions) -> bool:
     """Whether the settings file's model goes in: where there must be one, or where none is named at all."""
     named = any(role in asked.for_task for role in ROLES)
-    return parameter.default is parameter.empty or not named
+    return option.is_required() or not named
 
 
-def _own(asked: EvaluationOptions, takes: Mapping[str, inspect.Parameter]) -> Mapping[str, Any]:
+def _own(asked: EvaluationOptions, takes: Mapping[str, FieldInfo]) -> Mapping[str, Any]:
     """The options of the task that `-T` names."""
     found: dict[str, Any] = {}
     for text in asked.option or ():
@@ -84,16 +83,13 @@ def _own(asked: EvaluationOptions, takes: Mapping[str, inspect.Parameter]) -> Ma
         name = name.strip().replace("-", "_")
         if not equals or not name:
             raise UsageError(f"{text!r} is no option of a task.", hint="Write `-T name=value`.")
-        found[name] = _value(value, str(takes[name].annotation) if name in takes else "")
+        found[name] = _value(value, kinds_of(takes[name]) if name in takes else ())
     return found
 
 
-def _value(text: str, annotation: str) -> Any:
-    """What a text stands for where something of the kind `annotation` is taken: JSON, or else the text itself."""
-    kinds = {part.strip() for part in annotation.split("|")}
-    if kinds & {"Path"}:
-        return Path(text)
-    if kinds & {"str"} and not kinds & {"int", "float", "bool"}:
+def _value(text: str, kinds: Collection[Any]) -> Any:
+    """What a text stands for where one of `kinds` is taken: JSON, or else the text itself."""
+    if Path in kinds or (str in kinds and not {int, float, bool} & {*kinds}):
         return text
     try:
         return json.loads(text)
@@ -192,7 +188,7 @@ def evaluate_by(asked: EvaluationOptions, calls: Calls) -> int:
 class _Evaluating:
     """A run under way, and what is said of it."""
 
-    def __init__(self, asked: EvaluationOptions, task: Task, work: CommandWorkspace) -> None:
+    def __init__(self, asked: EvaluationOptions, task: Evaluation, work: CommandWorkspace) -> None:
         self._asked = asked
         self._task = task
         self._engine = work.engine
@@ -256,27 +252,27 @@ class _Evaluating:
         )
 
 
-def _task(asked: EvaluationOptions, definition: Definition, work: Workspace) -> Task:
+def _task(asked: EvaluationOptions, definition: type[Task], work: Workspace) -> Evaluation:
     """The task with the samples that are asked for; what it takes itself is its own affair."""
     options, rest = options_of(asked, definition, work)
     with overlay_prompts(*work.library.overlays):
-        task = definition(**options)
+        task = definition(**options).evaluation()
     if asked.label is not None:
         task = replace(task, label=asked.label)
     if "ids" in rest:
-        task = with_ids(task, read_ids(rest["ids"]))
+        task = task.with_ids(read_names(rest["ids"]))
     if "limit" in rest:
-        task = limited(task, rest["limit"])
+        task = task.limited(rest["limit"])
     if "control" in rest:
         task = controlled(task, rest["control"], seed=asked.seed or 0)
     return task
 
 
-def _turns(asked: EvaluationOptions, task: Task) -> list[Turn]:
+def _turns(asked: EvaluationOptions, task: Evaluation) -> list[Turn]:
     return [Turn(sample=sample, epoch=epoch) for epoch in range(asked.epochs) for sample in task.samples]
 
 
-async def _plan(asked: EvaluationOptions, task: Task, engine: Engine) -> int:
+async def _plan(asked: EvaluationOptions, task: Evaluation, engine: Engine) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     from askance.cli.output import print_plan
 

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 from askance.amounts import many
 from askance.cli.exits import OK
 from askance.evals.analysis.rescore import rescore
-from askance.evals.catalog import definition_of, packaged
+from askance.evals.catalog import find_task, packaged, task_of
 from askance.evals.run import Run
 from askance.evals.tables import NONE, conventions_of, shown_value
+from askance.evals.task import type_in_words
 from askance.models import Counters
 from askance.terminal import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pydantic.fields import FieldInfo
 
     from askance.evals import Figure
     from askance.evals.analysis.rescore import RescoreResult
@@ -30,14 +33,50 @@ def print_tasks(*, as_json: bool) -> None:
     """Prints the packaged tasks, with what each takes."""
     tasks = packaged()
     if as_json:
-        forms = [{"name": each.name, "summary": each.summary, "takes": [*each.takes]} for each in tasks.values()]
+        forms = [{"name": each.name, "summary": each.summary(), "takes": [*each.takes()]} for each in tasks.values()]
         print(json.dumps(forms))
         return
     width = max((len(name) for name in tasks), default=0)
     for name, definition in tasks.items():
-        print(f"{name:<{width}}  {definition.summary}")
-        print(f"{'':<{width}}  takes {', '.join(definition.takes)}")
+        print(f"{name:<{width}}  {definition.summary()}")
+        print(f"{'':<{width}}  takes {', '.join(definition.takes())}")
     print("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.")
+
+
+def print_options(name: str, *, as_json: bool) -> None:
+    """Prints what a task takes: each option with its type, its default and what it means.
+
+    Raises:
+        UsageError: there is no such task.
+    """
+    task = find_task(name)
+    if as_json:
+        options = [
+            {
+                "name": option,
+                "takes": type_in_words(each),
+                "needed": each.is_required(),
+                "default": None if each.is_required() else each.default,
+                "meaning": _meaning(each),
+            }
+            for option, each in task.takes().items()
+        ]
+        print(json.dumps({"name": task.name, "summary": task.summary(), "options": options}, default=str))
+        return
+    print(printable(f"{task.name}  {task.summary()}\n"))
+    for option, each in task.takes().items():
+        default = "" if each.default is None else f", default {_shown(each.default)}"
+        told = f"{type_in_words(each)}{', needed' if each.is_required() else default}"
+        print(printable(f"  {option}  ({told})\n      {_meaning(each)}"))
+    print("\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own.")
+
+
+def _meaning(option: FieldInfo) -> str:
+    return " ".join((option.description or "").split())
+
+
+def _shown(default: Any) -> str:
+    return default if isinstance(default, str) else json.dumps(default, default=str)
 
 
 def figures_text(run: Run) -> str:
@@ -96,7 +135,7 @@ def run_form(run: Run) -> dict[str, Any]:
 def score_again(folder: Path, *, reread: bool, task: str | None, convention: Any, as_json: bool) -> int:
     """Scores a run anew and prints it; returns the exit code."""
     run = Run.open(folder)
-    found = asyncio.run(rescore(run, definition_of(run, task), reread=reread, convention=convention))
+    found = asyncio.run(rescore(run, task_of(run, task), reread=reread, convention=convention))
     if as_json:
         form = {**run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
         print(json.dumps(form))

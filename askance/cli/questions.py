@@ -18,7 +18,7 @@ from askance.evals.evaluation import LEDGER
 from askance.evals.negatives.validation import KEY, PAGE, TABLE
 from askance.evals.tables import Table, markdown
 from askance.evals.whoops import Whoops
-from askance.evals.whoops.making import DROPPED, GATES, KEPT, QuestionMaker, amake, planned, write_validation
+from askance.evals.whoops.questions import DROPPED, GATES, KEPT, QuestionMaker, amake, planned, write_validation
 from askance.terminal import printable
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.cli.data import QuestionOptions
     from askance.cli.options import Calls
-    from askance.evals.whoops import Entry
-    from askance.evals.whoops.making import Made
+    from askance.evals.whoops import WeirdImage
+    from askance.evals.whoops.questions import QuestionSet
     from askance.models import Model
     from askance.workspace import Workspace
 
@@ -83,13 +83,13 @@ def _maker(asked: QuestionOptions, work: Workspace) -> QuestionMaker:
     )
 
 
-def _sheet(out: Path, asked: QuestionOptions, made: Made, entries: Sequence[Entry]) -> str:
+def _sheet(out: Path, asked: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage]) -> str:
     """Writes the sheet for people; what there is to say of it.
 
     Raises:
         UsageError: no question is left to check.
     """
-    by_id: Mapping[str, Entry] = {entry.id: entry for entry in entries}
+    by_id: Mapping[str, WeirdImage] = {entry.id: entry for entry in entries}
     sheet = write_validation(
         out, made.kept, images=lambda key: by_id[key].load(), count=asked.sheet_images, seed=asked.seed
     )
@@ -100,7 +100,7 @@ def _sheet(out: Path, asked: QuestionOptions, made: Made, entries: Sequence[Entr
     )
 
 
-def made_form(made: Made) -> JsonObject:
+def made_form(made: QuestionSet) -> JsonObject:
     """What came of the making, as JSON."""
     return {
         "folder": str(made.folder),
@@ -115,7 +115,7 @@ def made_form(made: Made) -> JsonObject:
     }
 
 
-def _told(made: Made) -> Iterator[str]:
+def _told(made: QuestionSet) -> Iterator[str]:
     """The counts at each gate, and why pairs were dropped there."""
     before, rows = made.candidates, list[tuple[str, int, int, str]]()
     for gate in GATES:
@@ -131,11 +131,11 @@ def _told(made: Made) -> Iterator[str]:
     )
 
 
-def _with_any(made: Made) -> int:
+def _with_any(made: QuestionSet) -> int:
     return sum(bool(pairs) for pairs in made.kept.values())
 
 
-def _end(made: Made) -> str:
+def _end(made: QuestionSet) -> str:
     found = f"{made.done:,} of {made.captions:,} captions: {many(made.candidates, 'answer')} found."
     without = ", ".join(f"{n:,} {outcome}" for outcome, n in made.reasons.items() if outcome != "answered")
     if without:

@@ -19,7 +19,7 @@ from askance.cli.progress import Progress, calls_state
 from askance.errors import UsageError
 from askance.evals.analysis.blame import LEDGER, make_blame, plan_blame
 from askance.evals.analysis.trial import JUDGE, Trials, from_run, from_truth, model_forms
-from askance.evals.catalog import definition_of
+from askance.evals.catalog import task_of
 from askance.evals.run import Run
 from askance.evals.tables import NONE, shown_value
 from askance.images import Image
@@ -125,7 +125,7 @@ def blame_by(asked: BlameOptions, calls: ModelCalls) -> int:
             run = run.with_images(map(Image.from_path, find_pictures(asked.images)))
         trials = Trials(
             run,
-            definition_of(run, asked.task),
+            task_of(run, asked.task),
             engine=work.engine,
             models=dict(_models(asked, run, work)),
             replacement=replacement,

@@ -9,34 +9,34 @@ if TYPE_CHECKING:
     from askance.evals.analysis.blame import Blame, ablame, blame
     from askance.evals.analysis.compare import MetricComparison, RunsComparison, compare
     from askance.evals.analysis.rescore import RescoreResult, rescore
-    from askance.evals.catalog import definition_of, find_task
+    from askance.evals.catalog import find_task, task_of
     from askance.evals.evaluation import RunProgress, aevaluate, evaluate
     from askance.evals.exports import export
     from askance.evals.figures import Convention, Figure, Metric, mean
     from askance.evals.predicting import Batching
     from askance.evals.run import Answer, Run
-    from askance.evals.scorings import right_or_wrong
+    from askance.evals.scorer import Scorer, right_or_wrong
     from askance.evals.solving import ChainSolver
     from askance.evals.storage import RunFolder, keys_used
     from askance.evals.tables import Table, rendered, table_of_runs
-    from askance.evals.tasks import Definition, Scoring, Task, task
+    from askance.evals.task import Evaluation, Task
     from askance.evals.values import Prediction, Sample, Score
 
 _HOMES = {
     "analysis.blame": ("Blame", "ablame", "blame"),
     "analysis.compare": ("MetricComparison", "RunsComparison", "compare"),
     "analysis.rescore": ("RescoreResult", "rescore"),
-    "catalog": ("definition_of", "find_task"),
+    "catalog": ("find_task", "task_of"),
     "evaluation": ("RunProgress", "aevaluate", "evaluate"),
     "exports": ("export",),
     "figures": ("Convention", "Figure", "Metric", "mean"),
     "predicting": ("Batching",),
     "run": ("Answer", "Run"),
-    "scorings": ("right_or_wrong",),
+    "scorer": ("Scorer", "right_or_wrong"),
     "solving": ("ChainSolver",),
     "storage": ("RunFolder", "RunProgress", "keys_used"),
     "tables": ("Table", "rendered", "table_of_runs"),
-    "tasks": ("Definition", "Scoring", "Task", "task"),
+    "task": ("Evaluation", "Task"),
     "values": ("Prediction", "Sample", "Score"),
 }
 """Names by the modules that have them, which load when one of their names is asked for."""
@@ -47,7 +47,7 @@ __all__ = [
     "Blame",
     "ChainSolver",
     "Convention",
-    "Definition",
+    "Evaluation",
     "Figure",
     "Metric",
     "MetricComparison",
@@ -59,14 +59,13 @@ __all__ = [
     "RunsComparison",
     "Sample",
     "Score",
-    "Scoring",
+    "Scorer",
     "Table",
     "Task",
     "ablame",
     "aevaluate",
     "blame",
     "compare",
-    "definition_of",
     "evaluate",
     "export",
     "find_task",
@@ -76,7 +75,7 @@ __all__ = [
     "rescore",
     "right_or_wrong",
     "table_of_runs",
-    "task",
+    "task_of",
 ]
 
 

@@ -21,7 +21,7 @@ from askance.models.scope import scope
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.tasks import Scoring
+    from askance.evals.scorer import Scorer
     from askance.evals.values import Sample
 
 COUNT = 3
@@ -133,7 +133,7 @@ def chance(options: int, true: int, *, count: int = COUNT) -> dict[str, float]:
     return figures
 
 
-def expected_score(sample: Sample, scoring: Scoring, *, count: int = COUNT) -> Score:
+def expected_score(sample: Sample, scoring: Scorer, *, count: int = COUNT) -> Score:
     """What a random answer to `sample` is worth on average, exactly: the mean over every answer that there could be.
 
     Of a value that only some answers have, it is the mean over those.
@@ -171,7 +171,7 @@ def _scored(score: Callable[[Sample, Any], Any], sample: Sample, value: list[int
 
 def expected_figures(
     samples: Sequence[Sample],
-    scoring: Scoring,
+    scoring: Scorer,
     *,
     count: int = COUNT,
     alike: Callable[[Sample], Hashable] | None = None,
@@ -202,7 +202,7 @@ def expected_figures(
     return tuple(figure(metric, rows, seed=seed) for metric in metrics)
 
 
-def _row(sample: Sample, score: Score, scoring: Scoring) -> Scored:
+def _row(sample: Sample, score: Score, scoring: Scorer) -> Scored:
     return Scored(
         cluster=sample.cluster,
         score=score,

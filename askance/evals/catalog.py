@@ -1,64 +1,82 @@
-"""Finding tasks: those of the package by name, those of others by the file that they stand in."""
+"""Finding tasks: those of suites by name, those of others by the file that they stand in."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
 from hashlib import sha256
-from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
-from askance.evals import declared
-from askance.evals.tasks import Definition, defined
+from askance.evals.task import Task, defined, suites
+from askance.evals.yaml_task import YamlTask, read_task, task_from_form
 
 if TYPE_CHECKING:
     from askance.evals.run import Run
 
-SUITES: Mapping[str, str] = {"pittads": "askance.evals.pittads.tasks", "whoops": "askance.evals.whoops.tasks"}
-"""Where the packaged tasks are defined, by the first part of their names."""
-
-PYTHON, DECLARED = frozenset({".py"}), frozenset({".yaml", ".yml"})
+PYTHON, YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
 """Suffixes of files that tasks stand in."""
 
 
-def packaged() -> dict[str, Definition]:
-    """The tasks of the package, by name; no model and no data are loaded for it."""
-    for module in SUITES.values():
-        import_module(module)
-    return {name: definition for name, definition in defined().items() if name.partition("/")[0] in SUITES}
-
-
-def find_task(name: str) -> Definition:
-    """The definition of a task.
-
-    Args:
-        name: that of a packaged task, such as `pittads/mac`; a Python file, with `@NAME` behind it where it defines
-            several tasks; or a YAML file.
+def packaged() -> dict[str, type[Task]]:
+    """The tasks of all suites that are installed, by name; no model and no data are loaded for it.
 
     Raises:
-        UsageError: there is no such task, or the file defines none.
+        UsageError: a suite cannot be loaded.
+    """
+    return {name: task for suite in suites() for name, task in tasks_of_suite(suite).items()}
+
+
+@cache
+def tasks_of_suite(suite: str) -> Mapping[str, type[Task]]:
+    """The tasks of a suite, by name: those among the public names of its module that begin with that of the suite.
+
+    Raises:
+        UsageError: it cannot be loaded.
+    """
+    entry = suites()[suite]
+    try:
+        module = entry.load()
+        names: list[str] = getattr(module, "__all__", [*vars(module)])
+        tasks = _tasks_among({name: getattr(module, name) for name in names})
+    except Exception as error:
+        raise UsageError(
+            f"The suite {suite!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}.",
+            hint="Install its package again, or uninstall it.",
+        ) from error
+    return {name: task for name, task in sorted(tasks.items()) if name.startswith(f"{suite}/")}
+
+
+def find_task(name: str) -> type[Task]:
+    """The class of a task; with its options it is made a task: `find_task("pittads/mac")(data=…, vlm=…)`.
+
+    Args:
+        name: that of a suite's task, such as `pittads/mac`; a Python file, with `@NAME` behind it where it has several
+            tasks; or a YAML file.
+
+    Raises:
+        UsageError: there is no such task, or the file has none.
     """
     file, _, which = name.partition("@")
     suffix = Path(file).suffix.lower()
     if suffix in PYTHON:
         return _in_python(Path(file), which)
-    if suffix in DECLARED and not which:
-        return declared.read_task(Path(file))
-    if name.partition("/")[0] in SUITES:
-        import_module(SUITES[name.partition("/")[0]])
-    found = defined().get(name)
+    if suffix in YAML and not which:
+        return read_task(Path(file))
+    suite = name.partition("/")[0]
+    found = tasks_of_suite(suite).get(name) if suite in suites() else defined().get(name)
     if found is None:
         raise _unknown(name)
     return found
 
 
-def definition_of(run: Run, task: str | None = None) -> Definition:
-    """The definition of a run's task.
+def task_of(run: Run, task: str | None = None) -> type[Task]:
+    """The class of a run's task.
 
     Args:
         run: finished or not.
@@ -69,8 +87,8 @@ def definition_of(run: Run, task: str | None = None) -> Definition:
     """
     place = str(task or run.origin.get("task") or run.task)
     known = defined().get(run.task)
-    if task is None and known is not None and known.origin.get("task") == run.origin.get("task"):
-        return known  # it has been defined in this process already
+    if task is None and known is not None and known.origin() == run.origin and not issubclass(known, YamlTask):
+        return known  # this process has loaded it already
     try:
         if task is None:
             _check_place(place, run)
@@ -78,7 +96,7 @@ def definition_of(run: Run, task: str | None = None) -> Definition:
     except UsageError as error:
         declaration: Any = run.origin.get("declaration")
         if task is None and declaration is not None:
-            return declared.from_form(declaration, name=run.task)
+            return task_from_form(declaration, name=run.task)
         raise UsageError(
             f"The task of the run {str(run.path)!r} is not found: {error.message}",
             hint="Say where it is: `--task FILE`." if "task" in run.origin else error.hint,
@@ -102,28 +120,32 @@ def _check_place(place: str, run: Run) -> None:
         )
 
 
-def _in_python(path: Path, which: str) -> Definition:
-    """The task that a Python file defines; the file is run, as any Python that somebody names is."""
-    there = dict(_defined_in(path))
+def _in_python(path: Path, which: str) -> type[Task]:
+    """The task in a Python file; the file is run, as any Python that somebody names is."""
+    module = _loaded(path)
+    there = {name: task for name, task in _tasks_among(vars(module)).items() if task.__module__ == module.__name__}
     if not there:
         raise UsageError(
-            f"The file {str(path)!r} defines no task.", hint="Put `@task(name)` of `askance.evals` over a function."
+            f"The file {str(path)!r} has no task.", hint="Write a class of `askance.evals.Task` that has a `name`."
+        )
+    taken = next((name for name in there if name.partition("/")[0] in suites()), None)
+    if taken is not None:
+        raise UsageError(
+            f"The task {taken!r} of the file {str(path)!r} has a name of a suite's.", hint="Give it another name."
         )
     if not which and len(there) == 1:
         return next(iter(there.values()))
     names = ", ".join(repr(f"{path}@{name}") for name in there)
     if not which:
-        raise UsageError(f"The file {str(path)!r} defines {len(there)} tasks.", hint=f"Name one: {names}.")
+        raise UsageError(f"The file {str(path)!r} has {len(there)} tasks.", hint=f"Name one: {names}.")
     if which not in there:
-        raise UsageError(f"The file {str(path)!r} defines no task {which!r}.", hint=f"It has {names}.")
+        raise UsageError(f"The file {str(path)!r} has no task {which!r}.", hint=f"It has {names}.")
     return there[which]
 
 
-def _defined_in(path: Path) -> Iterator[tuple[str, Definition]]:
-    contents: Mapping[str, object] = vars(_loaded(path))
-    for value in contents.values():
-        if isinstance(value, Definition) and Path(value.make.__code__.co_filename).resolve() == path.resolve():
-            yield value.name, value
+def _tasks_among(contents: Mapping[str, object]) -> dict[str, type[Task]]:
+    tasks = (value for value in contents.values() if isinstance(value, type) and issubclass(value, Task))
+    return {task.name: task for task in tasks if task.name}
 
 
 def _loaded(path: Path) -> ModuleType:
@@ -134,7 +156,7 @@ def _loaded(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"The file {str(path)!r} cannot be loaded as Python.", hint="Give the file the ending `.py`.")
     module = module_from_spec(spec)
-    sys.modules[name] = module  # so that its dataclasses and pickles find it
+    sys.modules[name] = module  # so that its classes and pickles find it
     try:
         spec.loader.exec_module(module)
     except UsageError:

@@ -15,9 +15,10 @@ from askance.chains import STATEMENT
 from askance.chains.state import BY_NAME
 from askance.errors import BadImage, UsageError
 from askance.evals.solving import ChainSolver
+from askance.evals.task import Evaluation
 
 if TYPE_CHECKING:
-    from askance.evals.tasks import Task
+    from askance.evals.task import Task
     from askance.evals.values import Sample
     from askance.images import Image
 
@@ -27,7 +28,7 @@ CONTROLS: tuple[Control, ...] = get_args(Control)
 SWAPPED_NOTE = "Control: each sample is shown another sample's picture, and what was given of its own is dropped"
 
 
-def controlled(task: Task, control: str, *, seed: int = 0) -> Task:
+def controlled(task: Task | Evaluation, control: str, *, seed: int = 0) -> Evaluation:
     """`task` under a control.
 
     Raises:
@@ -36,10 +37,10 @@ def controlled(task: Task, control: str, *, seed: int = 0) -> Task:
     make = _CONTROLS.get(control)
     if make is None:
         raise UsageError(f"There is no control {control!r}.", hint=f"There is {', '.join(CONTROLS)}.")
-    return make(task, seed)
+    return make(Evaluation.of(task), seed)
 
 
-def swapped_images(task: Task, *, seed: int = 0) -> Task:
+def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
     """`task` with every sample's picture exchanged for that of another sample.
 
     No sample keeps its own picture, nor one of equal bytes, and samples of one picture get one picture. Ids, targets,
@@ -47,12 +48,13 @@ def swapped_images(task: Task, *, seed: int = 0) -> Task:
     and are dropped.
 
     Args:
-        task: ready to be run.
+        task: of samples with pictures.
         seed: which picture goes where.
 
     Raises:
         UsageError: a sample has no picture, all have the same one, or the chain would not ask for what is dropped.
     """
+    task = Evaluation.of(task)
     lacking = [sample.id for sample in task.samples if sample.image is None]
     if lacking:
         raise UsageError(
@@ -85,7 +87,7 @@ def next_of(names: Sequence[str], *, seed: int) -> Mapping[str, str]:
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
-def _check_links(task: Task) -> None:
+def _check_links(task: Evaluation) -> None:
     """Raises where a link that is given is not asked for when it is dropped; a statement may be missing."""
     if not isinstance(task.solver, ChainSolver):
         return
@@ -113,6 +115,6 @@ def _digest(sample: Sample) -> str:
         return f"of {sample.cluster}"
 
 
-_CONTROLS: Mapping[str, Callable[[Task, int], Task]] = {
+_CONTROLS: Mapping[str, Callable[[Evaluation, int], Evaluation]] = {
     "swapped-image": lambda task, seed: swapped_images(task, seed=seed),
 }

@@ -20,10 +20,10 @@ from askance.errors import FATAL, OverBudget, UsageError
 from askance.evals.layout import PROMPTS, SCORES
 from askance.evals.predicting import Batching, Turn, in_batches, models_of, online
 from askance.evals.run import Answer, Run, answer_of, line_of_answer, name_of_line
-from askance.evals.scoring import figures_of, scored, unscored_note, write_scores
+from askance.evals.scorer import Scorer, figures_of, scored, unscored_note, write_scores
 from askance.evals.solving import form_of
 from askance.evals.storage import RunFolder
-from askance.evals.tasks import Scoring
+from askance.evals.task import Evaluation
 from askance.models import Engine, run_sync
 from askance.models.capabilities import endpoint_key
 from askance.models.counters import RunCounters
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Convention, Figure
     from askance.evals.predicting import Stream
-    from askance.evals.tasks import Task
+    from askance.evals.task import Task
     from askance.evals.values import Prediction, Sample
     from askance.models import Model
 
@@ -68,7 +68,7 @@ OnProgress = Callable[[RunProgress], None]
 
 
 async def aevaluate(
-    task: Task,
+    task: Task | Evaluation,
     *,
     out: str | Path | None = None,
     engine: Engine | None = None,
@@ -81,7 +81,7 @@ async def aevaluate(
     """Runs `task` and scores it; a run that was interrupted is gone on with.
 
     Args:
-        task: made by a definition (`definition(data=…, vlm=…)`), or by hand.
+        task: with its options; or what `Task.evaluation` made of one.
         out: folder of the run; by default one in `runs/`, named by task and configuration.
         engine: whose records and budget the run uses; by default that of the solver, or of its models.
         epochs: how often each sample is answered; the answers are kept apart.
@@ -95,12 +95,13 @@ async def aevaluate(
         CallError: a model cannot be asked at all, or the first sample failed in a way that all others would.
         StoreError: records or folder cannot be read or written.
     """
+    task = Evaluation.of(task)
     _check(task)
     configuration = configuration_of(task, epochs=epochs)
     models = models_of(task.solver)
     own: Engine | None = getattr(task.solver, "engine", None)
     engine = engine or own or (models[0].engine if models else default_engine())
-    scoring = scoring_of(task, engine)
+    scoring = scorer_of(task, engine)
     models = list(dict.fromkeys([*models, *(judge.model for judge in scoring.judges)]))
     turns = [Turn(sample=sample, epoch=epoch) for sample in task.samples for epoch in range(epochs)]
     folder = RunFolder(
@@ -143,15 +144,9 @@ async def aevaluate(
     return Run.open(folder.path)
 
 
-def scoring_of(task: Task, engine: Engine) -> Scoring:
-    """How the answers to a task are scored in a run with this engine.
-
-    Raises:
-        UsageError: nothing says so.
-    """
-    if task.scoring is None:
-        raise UsageError(f"Nothing says how answers to the task {task.name!r} are scored.", hint="Give it a `scoring`.")
-    return task.scoring if isinstance(task.scoring, Scoring) else task.scoring(engine)
+def scorer_of(task: Evaluation, engine: Engine) -> Scorer:
+    """How the answers to a task are scored in a run with this engine."""
+    return task.scorer if isinstance(task.scorer, Scorer) else task.scorer(engine)
 
 
 def _also(answers: Sequence[Answer], models: Sequence[Model]) -> list[str]:
@@ -160,7 +155,7 @@ def _also(answers: Sequence[Answer], models: Sequence[Model]) -> list[str]:
     return [*scores, *(endpoint_key(model.id) for model in models)]
 
 
-def evaluate(task: Task, **options: Any) -> Run:
+def evaluate(task: Task | Evaluation, **options: Any) -> Run:
     """As `aevaluate`, from anywhere: scripts, threads, notebooks."""
     return run_sync(aevaluate(task, **options))
 
@@ -169,7 +164,7 @@ class _Evaluation:
     """One run under way: the answers as they come, their scores, and what is told of them."""
 
     def __init__(
-        self, scoring: Scoring, folder: RunFolder, *, convention: Convention, on_progress: OnProgress | None
+        self, scoring: Scorer, folder: RunFolder, *, convention: Convention, on_progress: OnProgress | None
     ) -> None:
         self._scoring = scoring
         self._folder = folder
@@ -266,7 +261,7 @@ def _unaffordable(prediction: Prediction) -> bool:
     return any(link.get("error") == OverBudget.__name__ for link in prediction.links.values())
 
 
-def configuration_of(task: Task, *, epochs: int) -> JsonObject:
+def configuration_of(task: Evaluation, *, epochs: int) -> JsonObject:
     """Everything that decides the answers, as JSON: the run's hash is that of this.
 
     The order of the samples is no part of it.
@@ -312,7 +307,7 @@ def place_of(configuration: Mapping[str, Any]) -> Path:
     return RUNS / f"{name}-{key_of('run', dict(configuration))[:12]}"
 
 
-def _check(task: Task) -> None:
+def _check(task: Evaluation) -> None:
     if not task.samples:
         raise UsageError(f"The task {task.name!r} has no samples.", hint="Check the data, `ids` and `limit`.")
     counts = Counter(sample.id for sample in task.samples)

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_check
 from askance.chains import Planner
 from askance.chat import key_of
 from askance.errors import UsageError
-from askance.evals.evaluation import scoring_of
+from askance.evals.evaluation import scorer_of
 from askance.evals.run import Answer
-from askance.evals.scoring import scored
+from askance.evals.scorer import scored
 from askance.evals.solving import ChainSolver, solved
+from askance.evals.task import Evaluation
 from askance.models.scope import Pending
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Plan, Reading
     from askance.evals.predicting import Turn
-    from askance.evals.tasks import Scoring, Task
+    from askance.evals.scorer import Scorer
+    from askance.evals.task import Task
     from askance.evals.values import Prediction, Sample
     from askance.models import Engine
     from askance.nodes import Node
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 JUDGE: Final = "judge"
 """What the line of a judge is called in a plan; several are numbered."""
 
-Work: TypeAlias = "tuple[Task, Sequence[Turn]]"
+Work: TypeAlias = "tuple[Evaluation, Sequence[Turn]]"
 """A task, and those of its samples that are to be answered."""
 
 
@@ -53,7 +55,7 @@ class Plannable(Protocol):
         ...
 
 
-async def plan_run(task: Task, turns: Sequence[Turn], engine: Engine) -> Plan:
+async def plan_run(task: Task | Evaluation, turns: Sequence[Turn], engine: Engine) -> Plan:
     """What `turns` would ask of the solver's models and of the scoring's judges; nothing is asked.
 
     Args:
@@ -64,7 +66,7 @@ async def plan_run(task: Task, turns: Sequence[Turn], engine: Engine) -> Plan:
     Raises:
         UsageError: the solver is no chain, so that nobody can tell what it will ask; or the mode is `replay`.
     """
-    return await plan_runs([(task, turns)], engine)
+    return await plan_runs([(Evaluation.of(task), turns)], engine)
 
 
 async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
@@ -84,7 +86,7 @@ async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
         if not isinstance(solver, (ChainSolver, Plannable)):
             raise UsageError("Nobody can tell what a solver will ask that is no chain.", hint="Leave `--plan` out.")
         walk = planner.chain(solver.chain)
-        with judges.walking(scoring_of(task, engine)) as count:
+        with judges.walking(scorer_of(task, engine)) as count:
             for turn in turns:
                 reading = await walk.read(solver.given(turn.sample), draw=turn.epoch)
                 if isinstance(solver, Plannable):
@@ -114,7 +116,7 @@ class JudgePlan:
         self._judges: dict[str, None] = {}
 
     @contextmanager
-    def walking(self, scoring: Scoring) -> Generator[CountJudged]:
+    def walking(self, scoring: Scorer) -> Generator[CountJudged]:
         """Within it the planner is walking and hears the judges of `scoring`.
 
         Raises:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         ScriptedEmbedder,
         get_embedder,
     )
-    from askance.models.encoders.scorer import RecordedScorer, Scorer, ScorerLike, ScriptedScorer, get_scorer
+    from askance.models.encoders.scorer import PictureScorer, RecordedScorer, ScorerLike, ScriptedScorer, get_scorer
     from askance.models.encoders.search import Hit, best_texts, nearest_texts
     from askance.models.encoders.vectors import cosine
     from askance.models.langchain.chat_model import as_langchain
@@ -48,9 +48,9 @@ _LAZY = {
     "LangChainModel": "askance.models.langchain.model:LangChainModel",
     "Ledger": "askance.models.ledger:Ledger",
     "OpenAIModel": "askance.models.openai.model:OpenAIModel",
+    "PictureScorer": "askance.models.encoders.scorer:PictureScorer",
     "RecordedEmbedder": "askance.models.encoders.embedder:RecordedEmbedder",
     "RecordedScorer": "askance.models.encoders.scorer:RecordedScorer",
-    "Scorer": "askance.models.encoders.scorer:Scorer",
     "ScorerLike": "askance.models.encoders.scorer:ScorerLike",
     "ScriptedEmbedder": "askance.models.encoders.embedder:ScriptedEmbedder",
     "SqliteLedger": "askance.models.ledger:SqliteLedger",
@@ -85,11 +85,11 @@ __all__ = [
     "ModelSettings",
     "OpenAIModel",
     "OutputMode",
+    "PictureScorer",
     "Price",
     "RecordedEmbedder",
     "RecordedScorer",
     "RetryPolicy",
-    "Scorer",
     "ScorerLike",
     "ScriptedEmbedder",
     "ScriptedModel",

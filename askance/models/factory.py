@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from askance.chat import ModelId, Sampling
 from askance.errors import ConfigError, UsageError
@@ -21,7 +21,10 @@ from askance.models.spec import BUILT_IN, DECLARED, EXAMPLES, nearest
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-ModelLike: TypeAlias = "str | Model | ChatModel | BaseChatModel"
+if TYPE_CHECKING:
+    ModelLike: TypeAlias = "str | Model | ChatModel | BaseChatModel"
+else:
+    ModelLike = Annotated[Any, "a model"]  # a field of a task may have this type, and pydantic reads it
 """A spec, a name from the settings file, a model, any `ChatModel`, or a chat model of LangChain."""
 
 _LANGCHAIN = "askance.models.langchain.model"

@@ -11,14 +11,25 @@ import pytest
 from tests.cli.command import Command, Workplace
 
 OWN = """\
-from askance.evals import Sample, Task, right_or_wrong, task
+from pydantic import Field
+from askance.evals import Sample, Task, right_or_wrong
 
-@task("own/guess", scoring=right_or_wrong())
-def guess(right: int, count: int = 20) -> Task:
-    samples = [Sample(id=f"{each:02}", target=True) for each in range(count)]
-    return Task(
-        samples=samples, solver=lambda sample: int(sample.id) < right, options={"right": right}, label=f"{right} right"
-    )
+class Guess(Task):
+    name = "own/guess"
+    right: int
+    count: int = Field(20, exclude=True)
+
+    def samples(self):
+        return [Sample(id=f"{each:02}", target=True) for each in range(self.count)]
+
+    def solver(self):
+        return lambda sample: int(sample.id) < self.right
+
+    def scorer(self):
+        return right_or_wrong()
+
+    def label(self):
+        return f"{self.right} right"
 """
 
 

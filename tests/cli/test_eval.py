@@ -204,12 +204,22 @@ def test_data_elsewhere_and_a_label(askance: Command, vlm: str) -> None:
 
 OWN = """\
 from langchain_core.runnables import RunnableLambda
-from askance.evals import Sample, Task, right_or_wrong, task
+from askance.evals import Sample, Task, right_or_wrong
 
-@task("own/parity", scoring=right_or_wrong())
-def parity(count: int = 4, odd: bool = False, word: str = "") -> Task:
-    samples = [Sample(id=f"{word}{each}", target=each % 2 == 1) for each in range(count)]
-    return Task(samples=samples, solver=RunnableLambda(lambda sample: odd), options={"odd": odd})
+class Parity(Task):
+    name = "own/parity"
+    count: int = 4
+    odd: bool = False
+    word: str = ""
+
+    def samples(self):
+        return [Sample(id=f"{self.word}{each}", target=each % 2 == 1) for each in range(self.count)]
+
+    def solver(self):
+        return RunnableLambda(lambda sample: self.odd)
+
+    def scorer(self):
+        return right_or_wrong()
 """
 
 
@@ -335,7 +345,7 @@ REFUSED = {
     "alien option": (
         ["posters.yaml", "--vlm", "openai:m@http://127.0.0.1:1/v1", "-T", "colour=red"],
         2,
-        "askance: The task 'posters' takes no 'colour'.\n  → It takes data, vlm, llm, context, prompts.",
+        "askance: The task 'posters' takes no 'colour'.\n  → It takes data, vlm, llm, context.",
     ),
     "no option": (["posters.yaml", "-T", "colour"], 2, "askance: 'colour' is no option of a task."),
     "unknown ids": (
@@ -346,7 +356,7 @@ REFUSED = {
     "no context": (
         ["posters.yaml", "--vlm", "openai:m@http://127.0.0.1:1/v1", "--context", "T_W"],
         2,
-        "askance: There is no context 'T_W'.",
+        "askance: The option 'context' of the task 'posters' cannot be 'T_W'.\n  → It takes one of `T_V`, ",
     ),
     "batch and replay": (["posters.yaml", "--batch", "--replay"], 2, "askance: `--batch` reads its answers from the"),
     "live": (["posters.yaml", "--mode", "live"], 2, "askance: `--mode live` leaves answers on record as they are"),
@@ -395,6 +405,14 @@ def test_tasks_are_listed(askance: Command) -> None:
 
     assert "pittads/mac " in done.out
     assert {"name", "summary", "takes"} == json.loads(forms.out)[0].keys()
+
+
+def test_the_options_of_a_task_are_listed_with_type_default_and_meaning(askance: Command) -> None:
+    done, unknown = askance("eval", "list", "pittads/aor"), askance("eval", "list", "pittads/aar")
+
+    assert "\n  data  (a path, needed)\n      Folder of the data set.\n" in done.out
+    assert "\n  per  (one of `image`, `relation`, default image)\n      Whether each image is a sample, or " in done.out
+    assert (unknown.code, unknown.err.splitlines()[0]) == (2, "askance: There is no task 'pittads/aar'.")
 
 
 def test_a_run_is_scored_again(askance: Command, vlm: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from askance.evals import evaluate
 from tests.cli.command import Command
-from tests.evals.odd import chooser, odd, write_pictures
+from tests.evals.odd import Odd, chooser, write_pictures
 from tests.faults.run import room
 
 
@@ -16,7 +16,7 @@ from tests.faults.run import room
 def runs(own_place: Path) -> None:
     pictures = write_pictures(own_place / "pictures")
     for name, right in (("a", 1), ("b", 2)):
-        evaluate(odd(data=pictures, vlm=chooser(right)), out=name)
+        evaluate(Odd(data=pictures, vlm=chooser(right)), out=name)
 
 
 WRITTEN = {
@@ -45,11 +45,15 @@ def test_what_cannot_be_written_is_named(arguments: list[str], name: str, askanc
 def test_a_run_that_finds_no_room_goes_on_later(askance: Command) -> None:
     """What was answered is on the disk, and the same command makes the rest."""
     Path("own.py").write_text(
-        "from askance.evals import Sample, Task, right_or_wrong, task\n"
-        "@task('own/long', scoring=right_or_wrong())\n"
-        "def long() -> Task:\n"
-        "    samples = [Sample(id=str(each), target=True) for each in range(20)]\n"
-        "    return Task(samples=samples, solver=lambda sample: 'x' * 200)\n",
+        "from askance.evals import Sample, Task, right_or_wrong\n"
+        "class Long(Task):\n"
+        "    name = 'own/long'\n"
+        "    def samples(self):\n"
+        "        return [Sample(id=str(each), target=True) for each in range(20)]\n"
+        "    def solver(self):\n"
+        "        return lambda sample: 'x' * 200\n"
+        "    def scorer(self):\n"
+        "        return right_or_wrong()\n",
         encoding="utf-8",
     )
     with room(3000):

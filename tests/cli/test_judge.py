@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from askance.agents import judge_equivalence
-from askance.evals import Sample, Task, evaluate
+from askance.evals import Evaluation, Sample, evaluate
 from askance.evals.judging import judged_scoring, read_card
 from askance.models import Engine, get_model
 from askance.replay import Store
@@ -165,11 +165,11 @@ def test_a_runs_rate_is_corrected(askance: Command, endpoint: FakeEndpoint, labe
         judge = judge_equivalence(get_model(spec(endpoint), engine=engine), form="short")
         samples = [Sample(id=f"s{number}", target="Fishes live under water.") for number in range(4)]
         said = {"s0": "Water, and fishes, which live.", "s1": "It is bare."}
-        task = Task(
+        task = Evaluation(
             name="explain",
             samples=samples,
             solver=lambda sample: said.get(sample.id, "Fishes live in water."),
-            scoring=judged_scoring(judge),
+            scorer=judged_scoring(judge),
         )
         evaluate(task, out="run", engine=engine)
 

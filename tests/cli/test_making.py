@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.command import Command, link_of
 from tests.evals.whoops import files
-from tests.evals.whoops.test_making import CANDIDATES, CAPTIONS, GUESSED, QUESTIONS, READ, same
+from tests.evals.whoops.test_questions import CANDIDATES, CAPTIONS, GUESSED, QUESTIONS, READ, same
 from tests.servers import FakeEndpoint, Seen, default_text
 
 MAKE = ("data", "make-questions", "whoops", "weird", "-o", "made", "--llm")

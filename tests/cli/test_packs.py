@@ -20,10 +20,8 @@ from askance.evals import evaluate
 from askance.models import ScriptedModel, get_model
 from askance.nodes.reply import READERS
 from tests.cli.command import ROOT, Command
-from tests.evals.odd import chooser, engine, odd, write_pictures
+from tests.evals.odd import Odd, chooser, engine, write_pictures
 from tests.scripted import ENFORCED
-
-pytestmark = pytest.mark.usefixtures("own_definitions")
 
 TASK = f"{ROOT / 'tests' / 'evals' / 'odd.py'}@tests/odd"
 RUN = "run-b"
@@ -37,7 +35,7 @@ Form = dict[str, Any]
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a task of the tests, with one right answer in three."""
     folder = tmp_path_factory.mktemp("runs")
-    return evaluate(odd(data=write_pictures(folder / "pictures"), vlm=chooser(2)), out=folder / RUN).path
+    return evaluate(Odd(data=write_pictures(folder / "pictures"), vlm=chooser(2)), out=folder / RUN).path
 
 
 @pytest.fixture
@@ -223,7 +221,7 @@ def test_a_call_that_failed_has_no_record_and_is_said(tmp_path: Path, askance: C
         return json.dumps({"answers": [2]})
 
     vlm = get_model(ScriptedModel(fails_once, identity="fails-once", capabilities=ENFORCED), engine=engine())
-    evaluate(odd(data=write_pictures(tmp_path / "pictures"), vlm=vlm), out=RUN)
+    evaluate(Odd(data=write_pictures(tmp_path / "pictures"), vlm=vlm), out=RUN)
     askance("pack", RUN)
 
     done = replay("runs.pack")

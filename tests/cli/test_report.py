@@ -14,16 +14,27 @@ from tests.evals.report.runs import Parsed
 OWN = """\
 from pathlib import Path
 
-from askance.evals import Sample, Task, right_or_wrong, task
+from pydantic import Field
+from askance.evals import Sample, Task, right_or_wrong
 from askance.images import Image
 
-@task("own/guess", scoring=right_or_wrong())
-def guess(right: int, count: int = 8) -> Task:
-    pictures = [Image.from_path(path) for path in sorted(Path("pictures").iterdir())]
-    samples = [Sample(id=f"{each:02}", target=True, image=pictures[each % 2]) for each in range(count)]
-    return Task(
-        samples=samples, solver=lambda sample: int(sample.id) < right, options={"right": right}, label=f"{right} right"
-    )
+class Guess(Task):
+    name = "own/guess"
+    right: int
+    count: int = Field(8, exclude=True)
+
+    def samples(self):
+        pictures = [Image.from_path(path) for path in sorted(Path("pictures").iterdir())]
+        return [Sample(id=f"{each:02}", target=True, image=pictures[each % 2]) for each in range(self.count)]
+
+    def solver(self):
+        return lambda sample: int(sample.id) < self.right
+
+    def scorer(self):
+        return right_or_wrong()
+
+    def label(self):
+        return f"{self.right} right"
 """
 
 

@@ -8,10 +8,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from askance.chains import action_reason
 from askance.chat import ChatRequest, ImagePart
-from askance.evals import ChainSolver, Run, Sample, Task, evaluate, task
-from askance.evals.declared_scoring import scoring_of
+from askance.evals import ChainSolver, Run, Sample, Scorer, Task, evaluate
+from askance.evals.yaml_scorer import scorer_of
 from askance.images import Image
 from askance.models import Model, ModelLike, ScriptedModel
 from askance.replay import Records
@@ -44,24 +46,31 @@ def truth(number: str) -> Mapping[str, Any]:
     }
 
 
-def solver(vlm: ModelLike) -> ChainSolver:
-    return ChainSolver(action_reason(vlm, mode="single"))
-
-
-@task("tests/guilty", scoring=scoring_of("choice", labels=(), count=1, metrics=()), solver=solver)
-def guilty(data: Path, *, vlm: ModelLike, count: int = 4) -> Task:
+class Guilty(Task):
     """Which of two texts is about the picture."""
-    samples = [
-        Sample(
-            id=f"{number:02}",
-            image=Image.from_path(data / f"{number:02}.png"),
-            inputs={"options": OPTIONS},
-            target=[1],
-            tags=truth(f"{number:02}"),
-        )
-        for number in range(count)
-    ]
-    return Task(samples=samples, solver=solver(vlm))
+
+    name = "tests/guilty"
+    data: Path
+    vlm: ModelLike
+    count: int = Field(default=4, exclude=True)
+
+    def samples(self) -> list[Sample]:
+        return [
+            Sample(
+                id=f"{number:02}",
+                image=Image.from_path(self.data / f"{number:02}.png"),
+                inputs={"options": OPTIONS},
+                target=[1],
+                tags=truth(f"{number:02}"),
+            )
+            for number in range(self.count)
+        ]
+
+    def solver(self) -> ChainSolver:
+        return ChainSolver(action_reason(self.vlm, mode="single"))
+
+    def scorer(self) -> Scorer:
+        return scorer_of("choice", labels=(), count=1, metrics=())
 
 
 def liar(
@@ -114,4 +123,4 @@ def wrong_statement(text: str) -> bool:
 
 def run_of(folder: Path, link: str | None, *, out: str, **model: Any) -> Run:
     pictures = write_pictures(folder, count=4)
-    return evaluate(guilty(data=pictures, vlm=liar(pictures, link, **model)), out=out)
+    return evaluate(Guilty(data=pictures, vlm=liar(pictures, link, **model)), out=out)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from askance.errors import Filtered, InvalidOutput, ModelError, Refused, Skipped, Truncated
-from askance.evals import Run, Sample, Task, evaluate, right_or_wrong
+from askance.evals import Evaluation, Run, Sample, evaluate, right_or_wrong
 from askance.evals.solving import Solver
 
 NON_ANSWERS: dict[str, type[Exception]] = {
@@ -48,8 +48,8 @@ class RunCounters:
         return {"solver": "counting"}
 
 
-def task_of(solver: Solver = always_odd, *, count: int = 6, **more: Any) -> Task:
-    return Task(samples=samples(count), solver=solver, name="numbers", scoring=right_or_wrong(), **more)
+def task_of(solver: Solver = always_odd, *, count: int = 6, **more: Any) -> Evaluation:
+    return Evaluation(samples=samples(count), solver=solver, name="numbers", scorer=right_or_wrong(), **more)
 
 
 def run_of(solver: Solver = always_odd, *, count: int = 6, out: str | Path = "run", **options: Any) -> Run:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from askance.chains import end_to_end
-from askance.evals import ChainSolver, Sample, Score, Scoring, Task, mean, task
+from askance.evals import ChainSolver, Sample, Score, Scorer, Task, mean
 from askance.images import Image
 from askance.models import Capabilities, Engine, Model, ModelLike, ScriptedModel, get_model
 from askance.replay import MemoryStore
@@ -20,7 +20,7 @@ def score(sample: Sample, value: Any) -> Score:
     return Score(values={"accuracy": float(value[:1] == [sample.target])}, notes={"chose": value})
 
 
-SCORING = Scoring(
+SCORING = Scorer(
     score=score,
     metrics=(mean("accuracy"),),
     if_wrong=lambda _: Score(values={"accuracy": 0.0}),
@@ -29,23 +29,43 @@ SCORING = Scoring(
 )
 
 
-def solver(vlm: ModelLike) -> ChainSolver:
-    return ChainSolver(end_to_end(vlm))
-
-
-@task("tests/odd", scoring=SCORING, solver=solver)
-def odd(data: Path, *, vlm: ModelLike, count: int = 6) -> Task:
+class Odd(Task):
     """Which of three texts is about the picture."""
-    samples = [
-        Sample(
-            id=f"{number:02}.png",
-            image=Image.from_path(data / f"{number:02}.png"),
-            inputs={"options": list(OPTIONS)},
-            target=1 + number % 3,
-        )
-        for number in range(count)
-    ]
-    return Task(samples=samples, solver=solver(vlm), options={"count": count})
+
+    name = "tests/odd"
+    data: Path
+    """Folder of pictures."""
+    vlm: ModelLike
+    """Sees the picture."""
+    count: int = 6
+    """How many there are."""
+
+    def samples(self) -> list[Sample]:
+        return [
+            Sample(
+                id=f"{number:02}.png",
+                image=Image.from_path(self.data / f"{number:02}.png"),
+                inputs={"options": list(OPTIONS)},
+                target=1 + number % 3,
+            )
+            for number in range(self.count)
+        ]
+
+    def solver(self) -> ChainSolver:
+        return ChainSolver(end_to_end(self.vlm))
+
+    def scorer(self) -> Scorer:
+        return SCORING
+
+
+def scored_by(task: type[Task], by: Scorer) -> type[Task]:
+    """A task that is `task` but for how its answers are scored."""
+
+    class Other(task):
+        def scorer(self) -> Scorer:
+            return by
+
+    return Other
 
 
 def write_pictures(folder: Path, count: int = 6) -> Path:

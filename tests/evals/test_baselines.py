@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from askance.errors import UsageError
-from askance.evals import Metric, Sample, Score, Scoring, Task, aevaluate, mean
+from askance.evals import Evaluation, Metric, Sample, Score, Scorer, aevaluate, mean
 from askance.evals.baselines import (
     LongestOption,
     MajoritySolver,
@@ -35,7 +35,7 @@ def score(sample: Sample, value: Any) -> Score:
     return Score(values={**values, **({"place": value.index(1)} if 1 in value else {})})
 
 
-SCORING = Scoring(
+SCORING = Scorer(
     score=score,
     metrics=(mean("p@1"), mean("acc@1"), Metric(name="most", columns=("p@1",), statistic=lambda matrix: matrix.max())),
     if_wrong=lambda _: Score(values={"p@1": 0.0, "acc@1": 0.0}),
@@ -103,7 +103,7 @@ def test_alike_samples_are_worked_out_once() -> None:
         scored.append(sample.id)
         return score(sample, value)
 
-    scoring = Scoring(score=counted, metrics=SCORING.metrics, if_wrong=SCORING.if_wrong, if_right=SCORING.if_right)
+    scoring = Scorer(score=counted, metrics=SCORING.metrics, if_wrong=SCORING.if_wrong, if_right=SCORING.if_right)
     figures = expected_figures([sample("one"), sample("two")], scoring, count=1, alike=lambda _: "same")
 
     assert scored == ["one"] * 5
@@ -114,7 +114,7 @@ async def test_random_answers_come_near_their_expectation(tmp_path: Path) -> Non
     samples = [sample(f"sample {number}", [1, 3]) for number in range(400)]
     solver = RandomSolver(count=3, seed=7)
 
-    run = await aevaluate(Task(name="t", samples=samples, solver=solver, scoring=SCORING), out=tmp_path / "run")
+    run = await aevaluate(Evaluation(name="t", samples=samples, solver=solver, scorer=SCORING), out=tmp_path / "run")
 
     interval = run.figure("p@1").interval
     assert interval is not None
@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "scores that ask": (
         lambda: expected_score(
             sample(),
-            Scoring(score=_asks, metrics=(), if_wrong=SCORING.if_wrong, if_right=SCORING.if_right),
+            Scorer(score=_asks, metrics=(), if_wrong=SCORING.if_wrong, if_right=SCORING.if_right),
         ),
         "An answer whose score asks somebody has no exact expectation.",
     ),

@@ -7,20 +7,34 @@ from pathlib import Path
 import pytest
 
 from askance.errors import UsageError
-from askance.evals import Run, definition_of, evaluate, find_task
+from askance.evals import Run, evaluate, find_task, task_of
 from askance.evals.catalog import packaged
 
 ONE = '''\
-from askance.evals import Sample, Task, right_or_wrong, task
+from askance.evals import Sample, Task, right_or_wrong
 
 def solve(sample):
     return True
 
-@task("own/{name}", scoring=right_or_wrong())
-def {name}(count: int = 2) -> Task:
+class {kind}(Task):
     """Whether it is so."""
-    return Task(samples=[Sample(id=str(each), target=True) for each in range(count)], solver=solve)
+
+    name = "own/{name}"
+    count: int = 2
+
+    def samples(self):
+        return [Sample(id=str(each), target=True) for each in range(self.count)]
+
+    def solver(self):
+        return solve
+
+    def scorer(self):
+        return right_or_wrong()
 '''
+
+
+def one(name: str) -> str:
+    return ONE.format(name=name, kind=name.title())
 
 
 def write(name: str, text: str) -> str:
@@ -34,35 +48,35 @@ def test_the_packaged_tasks_say_what_they_are() -> None:
 
     assert {"pittads/aor", "pittads/arr-multi", "pittads/arr-single", "pittads/asr", "pittads/mac"} <= tasks.keys()
     assert [
-        name for name, definition in tasks.items() if not definition.summary or "data" not in definition.takes
+        name for name, definition in tasks.items() if not definition.summary() or "data" not in definition.takes()
     ] == []
     assert find_task("pittads/mac") is tasks["pittads/mac"]
 
 
 def test_a_task_is_found_in_its_python_file() -> None:
-    write("one.py", ONE.format(name="alone"))
+    write("one.py", one("alone"))
 
     definition = find_task("one.py")
 
-    assert (definition.name, definition.summary) == ("own/alone", "Whether it is so.")
-    assert definition.origin == {"task": "one.py@own/alone"}
-    assert [find_task("one.py@own/alone").name, len(definition(count=3).samples)] == ["own/alone", 3]
+    assert (definition.name, definition.summary()) == ("own/alone", "Whether it is so.")
+    assert definition.origin() == {"task": "one.py@own/alone"}
+    assert [find_task("one.py@own/alone").name, len(definition(count=3).samples())] == ["own/alone", 3]
 
 
 def test_of_several_tasks_one_is_named() -> None:
-    text = ONE.format(name="first") + ONE.format(name="second").partition("\n")[2]
+    text = one("first") + one("second").partition("\n")[2]
     write("two.py", text)
 
     assert find_task("two.py@own/second").name == "own/second"
-    with pytest.raises(UsageError, match=r"defines 2 tasks\. Name one: 'two\.py@own/first', 'two\.py@own/second'"):
+    with pytest.raises(UsageError, match=r"has 2 tasks\. Name one: 'two\.py@own/first', 'two\.py@own/second'"):
         find_task("two.py")
 
 
 def test_what_a_file_takes_from_another_is_not_its_own() -> None:
-    write("lib.py", ONE.format(name="lent"))
+    write("lib.py", one("lent"))
     write("borrower.py", "from askance.evals import find_task\nlent = find_task('lib.py')\n")
 
-    with pytest.raises(UsageError, match=r"The file 'borrower\.py' defines no task\."):
+    with pytest.raises(UsageError, match=r"The file 'borrower\.py' has no task\."):
         find_task("borrower.py")
 
 
@@ -70,7 +84,7 @@ WRONG = {
     "near": ("pittads/mcc", r"There is no task 'pittads/mcc'\. Near it: pittads/mac"),
     "far": ("captions", r"There is no task 'captions'\. .*A task of your own is named by its file"),
     "no file": ("gone.py", r"There is no file 'gone\.py'"),
-    "no such task": ("one.py@other", r"defines no task 'other'\. It has 'one\.py@own/one'"),
+    "no such task": ("one.py@other", r"has no task 'other'\. It has 'one\.py@own/one'"),
     "no python": ("broken.py", r"The file 'broken\.py' cannot be loaded: SyntaxError"),
     "raises": ("raises.py", r"The file 'raises\.py' cannot be loaded: ZeroDivisionError: division by zero"),
     "no yaml": ("gone.yaml", r"'gone\.yaml' cannot be read: No such file"),
@@ -79,7 +93,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("name", "message"), WRONG.values(), ids=WRONG)
 def test_what_is_not_found_is_told(name: str, message: str) -> None:
-    write("one.py", ONE.format(name="one"))
+    write("one.py", one("one"))
     write("broken.py", "def")
     write("raises.py", "1 / 0")
 
@@ -88,11 +102,11 @@ def test_what_is_not_found_is_told(name: str, message: str) -> None:
 
 
 def test_files_may_use_one_name_but_not_that_of_a_packaged_task() -> None:
-    here, there = (find_task(write(name, ONE.format(name="twin"))) for name in ("here.py", "there.py"))
+    here, there = (find_task(write(name, one("twin"))) for name in ("here.py", "there.py"))
 
-    assert [here.origin["task"], there.origin["task"]] == ["here.py@own/twin", "there.py@own/twin"]
-    with pytest.raises(UsageError, match="There is a task 'pittads/mac' already"):
-        find_task(write("bold.py", ONE.format(name="mac").replace("own/", "pittads/")))
+    assert [here.origin()["task"], there.origin()["task"]] == ["here.py@own/twin", "there.py@own/twin"]
+    with pytest.raises(UsageError, match="has a name of a suite's"):
+        find_task(write("bold.py", one("mac").replace("own/", "pittads/")))
 
 
 # --- the tasks of runs ---
@@ -100,12 +114,12 @@ def test_files_may_use_one_name_but_not_that_of_a_packaged_task() -> None:
 
 @pytest.fixture
 def run() -> Run:
-    return evaluate(find_task(write("mine.py", ONE.format(name="mine")))(), out="run")
+    return evaluate(find_task(write("mine.py", one("mine")))(), out="run")
 
 
 def test_a_run_says_where_its_task_is(run: Run) -> None:
     assert run.origin == {"task": "mine.py@own/mine"}
-    assert definition_of(run).name == "own/mine"
+    assert task_of(run).name == "own/mine"
 
 
 def elsewhere(run: Run, place: str) -> Run:
@@ -115,20 +129,20 @@ def elsewhere(run: Run, place: str) -> Run:
 
 def test_a_task_that_has_moved_is_named_anew(run: Run) -> None:
     with pytest.raises(UsageError, match=r"of the run 'run' is not found: There is no file 'gone\.py'.*--task"):
-        definition_of(elsewhere(run, "gone.py@own/else"))
+        task_of(elsewhere(run, "gone.py@own/else"))
 
-    assert definition_of(elsewhere(run, "gone.py@own/else"), "mine.py").name == "own/mine"
+    assert task_of(elsewhere(run, "gone.py@own/else"), "mine.py").name == "own/mine"
 
 
 def test_python_that_a_run_brings_along_is_not_run(run: Run) -> None:
     marker = Path("was-run").resolve()
     evil = write("run/evil.py", f"open({str(marker)!r}, 'w')\n")
     with pytest.raises(UsageError, match="is Python that only the run names, and it is not run unasked"):
-        definition_of(elsewhere(run, f"{evil}@own/else"))
+        task_of(elsewhere(run, f"{evil}@own/else"))
     assert not marker.exists()
 
 
 def test_a_packaged_task_needs_no_place() -> None:
     run = Run(path=Path("run"), configuration={"task": "pittads/mac"})
 
-    assert definition_of(run) is packaged()["pittads/mac"]
+    assert task_of(run) is packaged()["pittads/mac"]

@@ -10,22 +10,23 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.errors import UsageError
-from askance.evals import Sample, Task, evaluate
+from askance.evals import Evaluation, Sample, evaluate
 from askance.evals.controls import SWAPPED_NOTE, controlled, next_of, swapped_images
-from askance.evals.pittads.tasks import arr_multi
+from askance.evals.pittads import ArrMulti
 from askance.images import Image
-from tests.evals.odd import odd, write_pictures
+from tests.evals.odd import Odd, write_pictures
 from tests.evals.pittads.files import key_of, write_csv
 from tests.evals.pittads.worlds import model, picture_of, requests_of, world
 from tests.scripted import name_of, scripted
 
 
-def digests(task: Task) -> list[str]:
+def digests(task: Evaluation) -> list[str]:
     return [sample.image.sha256 for sample in task.samples if sample.image is not None]
 
 
-def task_of(folder: Path, **options: Any) -> Task:
-    return arr_multi(**{"data": world(folder, true=(3,) * 5), "vlm": model(), "context": "I", **options})
+def task_of(folder: Path, **options: Any) -> Evaluation:
+    asked: dict[str, Any] = {"data": world(folder, true=(3,) * 5), "vlm": model(), "context": "I", **options}
+    return ArrMulti(**asked).evaluation()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -70,7 +71,7 @@ def test_both_orders_of_an_ad_are_shown_one_picture(tmp_path: Path) -> None:
 
 
 def test_equal_pictures_are_one_picture(tmp_path: Path) -> None:
-    task = odd(data=write_pictures(tmp_path, 3), vlm=scripted(), count=3)
+    task = Odd(data=write_pictures(tmp_path, 3), vlm=scripted(), count=3).evaluation()
     one, two, three = task.samples
     twin = replace(three, image=Image.from_bytes((tmp_path / "00.png").read_bytes(), name="twin.png"))
 
@@ -84,7 +85,7 @@ def test_given_links_are_dropped_and_asked_of_the_other_picture(tmp_path: Path) 
     said = [[key_of(11), "A bottle."]]
     write_csv(tmp_path / "said" / "IN_LLAVA_description_ARR.csv", said, ("ID", "description"))
     vlm = requests_of(asked, choose_action_reasons={"answers": [1]})
-    task = arr_multi(data=data, vlm=vlm, context="IN", descriptions=tmp_path / "said")
+    task = ArrMulti(data=data, vlm=vlm, context="IN", descriptions=tmp_path / "said").evaluation()
 
     evaluate(swapped_images(task), out=tmp_path / "run")
     pictures = [picture_of(request) for request in asked if name_of(request) == "narration"]
@@ -104,7 +105,7 @@ def test_what_is_given_throughout_cannot_be_swapped(tmp_path: Path) -> None:
     data = world(tmp_path, true=(3, 3))
     said = [[key_of(11), "A bottle."], [key_of(12), "A jar."]]
     write_csv(tmp_path / "said" / "IN_LLAVA_description_ARR.csv", said, ("ID", "description"))
-    task = arr_multi(data=data, vlm=model(), context="IN", descriptions=tmp_path / "said")
+    task = ArrMulti(data=data, vlm=model(), context="IN", descriptions=tmp_path / "said").evaluation()
 
     with pytest.raises(UsageError, match="cannot be swapped: 'narration' is given with every sample"):
         swapped_images(task)

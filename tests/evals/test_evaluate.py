@@ -20,13 +20,13 @@ from askance.chains import end_to_end
 from askance.chat import ChatRequest, key_of
 from askance.errors import AuthError, OverBudget, Refused, StoreError, UsageError
 from askance.evals import (
+    Evaluation,
     Prediction,
     Run,
     RunProgress,
     Sample,
     Score,
-    Scoring,
-    Task,
+    Scorer,
     aevaluate,
     evaluate,
     mean,
@@ -39,7 +39,7 @@ from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore
 from tests.evals import numbers
 from tests.evals.numbers import NON_ANSWERS, RunCounters, always_odd, run_of, samples, scores, stable, task_of
-from tests.evals.odd import chooser, odd, write_pictures
+from tests.evals.odd import Odd, chooser, write_pictures
 from tests.scripted import ENFORCED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,19 +91,19 @@ def test_samples_that_share_a_picture_are_one_piece_of_evidence(tmp_path: Path) 
     one, other = map(Image.from_path, sorted(write_pictures(tmp_path / "pictures", count=2).glob("*.png")))
     images = {"a": one, "b": Image.from_bytes(one.data), "c": other, "d": one}
     made = [Sample(id=name, image=image, group="own" if name == "d" else "") for name, image in images.items()]
-    task = Task(samples=made, solver=predicted, scoring=numbers.right_or_wrong(), name="tests/shared")
+    task = Evaluation(samples=made, solver=predicted, scorer=numbers.right_or_wrong(), name="tests/shared")
 
     assert [sample.cluster for sample in task.samples] == [one.sha256, one.sha256, "c", "own"]
     assert evaluate(task, out=tmp_path / "run").figures[0].clusters == 3
 
 
 def test_a_chain_reads_the_picture_of_a_sample_beside_its_inputs(tmp_path: Path) -> None:
-    definition = odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2))
+    task = Odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2))
     chain = end_to_end(chooser(2))
 
     runs = [
-        evaluate(definition, out="one"),
-        evaluate(Task(samples=definition.samples, solver=chain, scoring=definition.scoring), out="two"),
+        evaluate(task, out="one"),
+        evaluate(Evaluation(samples=task.samples(), solver=chain, scorer=task.scorer()), out="two"),
     ]
 
     assert [stable("one")[0]["value"], stable("two")[0]["value"]] == [[2], [2]]
@@ -112,12 +112,12 @@ def test_a_chain_reads_the_picture_of_a_sample_beside_its_inputs(tmp_path: Path)
 
 def test_what_a_reading_was_after_is_the_answer(tmp_path: Path) -> None:
     chain = end_to_end(chooser(3))
-    (sample, *_) = odd(data=write_pictures(tmp_path / "pictures", 1), vlm=chooser(3), count=1).samples
+    (sample, *_) = Odd(data=write_pictures(tmp_path / "pictures", 1), vlm=chooser(3), count=1).samples()
 
     def solve(each: Sample) -> object:
         return chain({"image": each.image, "options": each.inputs["options"]})
 
-    run = evaluate(Task(samples=[sample], solver=solve, scoring=task_of().scoring), out="run")
+    run = evaluate(Evaluation(samples=[sample], solver=solve, scorer=task_of().scorer), out="run")
 
     (answer,) = run.answers
     assert (answer.prediction.value, list(answer.prediction.links)) == ([3], ["answers"])
@@ -208,13 +208,13 @@ def test_a_judge_without_a_verdict_leaves_an_answer_unscored() -> None:
             raise Refused("The judge declined.")
         return Score(values={"accuracy": 1.0})
 
-    wrong = Scoring(
+    wrong = Scorer(
         score=judged,
         metrics=(mean("accuracy"),),
         if_wrong=lambda _: Score(values={"accuracy": 0.0}),
         if_right=lambda _: Score(values={"accuracy": 1.0}),
     )
-    run = evaluate(Task(samples=samples(4), solver=always_odd, scoring=wrong), out="run")
+    run = evaluate(Evaluation(samples=samples(4), solver=always_odd, scorer=wrong), out="run")
 
     figure = run.figure("accuracy")
     assert (figure.answered, figure.value, figure.if_right) == (3, 0.75, 1.0)
@@ -227,9 +227,9 @@ def test_a_scoring_with_a_fault_ends_the_run_and_loses_no_answer() -> None:
     def broken(sample: Sample, value: Any) -> Score:
         raise KeyError("truth")
 
-    wrong = Scoring(score=broken, metrics=(mean("x"),), if_wrong=lambda _: nothing, if_right=lambda _: nothing)
+    wrong = Scorer(score=broken, metrics=(mean("x"),), if_wrong=lambda _: nothing, if_right=lambda _: nothing)
     with pytest.raises(UsageError, match=r"The scoring of the sample '00' raised KeyError: 'truth'\. Mend it"):
-        evaluate(Task(samples=samples(3), solver=always_odd, scoring=wrong, name="numbers"), out="run")
+        evaluate(Evaluation(samples=samples(3), solver=always_odd, scorer=wrong, name="numbers"), out="run")
 
     assert stable("run")[0]["value"] is True
 
@@ -293,7 +293,7 @@ def test_an_edited_solver_is_another_run() -> None:
 
 def test_the_order_of_the_samples_changes_nothing() -> None:
     task = task_of(lambda sample: sample.id < "03")
-    shuffled = Task(samples=task.samples[::-1], solver=task.solver, name=task.name, scoring=task.scoring)
+    shuffled = Evaluation(samples=task.samples[::-1], solver=task.solver, name=task.name, scorer=task.scorer)
     one, two = evaluate(task, out="one"), evaluate(shuffled, out="two")
 
     assert (stable("one"), scores("one"), one.figures) == (stable("two"), scores("two"), two.figures)
@@ -301,7 +301,11 @@ def test_the_order_of_the_samples_changes_nothing() -> None:
 
 
 def test_samples_are_known_by_the_digest_of_all_their_forms() -> None:
-    task = Task(samples=[Sample(id=name, target=("½", 1.0, None)) for name in "ba\ud83d"], solver=always_odd)
+    task = Evaluation(
+        samples=[Sample(id=name, target=("½", 1.0, None)) for name in "ba\ud83d"],
+        solver=always_odd,
+        scorer=right_or_wrong(),
+    )
     forms = [sample.form() for sample in sorted(task.samples, key=lambda sample: sample.id)]
 
     kept = configuration_of(task, epochs=1)["samples"]
@@ -310,11 +314,11 @@ def test_samples_are_known_by_the_digest_of_all_their_forms() -> None:
 
 
 def test_a_target_is_scored_as_it_is_written() -> None:
-    of_tuple = Task(
+    of_tuple = Evaluation(
         name="tests/tuple",
         samples=[Sample(id="a", target=(1, 2))],
         solver=lambda sample: [1, 2],
-        scoring=right_or_wrong(),
+        scorer=right_or_wrong(),
     )
 
     assert evaluate(of_tuple, out="run").figure("accuracy").value == 1.0
@@ -401,19 +405,15 @@ def test_what_a_budget_had_nothing_left_for_is_left_and_not_an_outcome() -> None
     assert (run.totals["outcomes"], run.left, run.figure("accuracy").samples) == ({"answered": 4}, 2, 4)
 
 
-def bad_target() -> Task:
-    return Task(samples=[Sample(id="a", target={1, 2})], solver=always_odd, scoring=task_of().scoring, name="sets")
+def bad_target() -> Evaluation:
+    return Evaluation(samples=[Sample(id="a", target={1, 2})], solver=always_odd, scorer=task_of().scorer, name="sets")
 
 
-REFUSED: dict[str, tuple[Callable[[], Task], str]] = {
+REFUSED: dict[str, tuple[Callable[[], Evaluation], str]] = {
     "no samples": (lambda: task_of(count=0), "The task 'numbers' has no samples."),
     "an id twice": (
-        lambda: Task(samples=[*samples(2), *samples(1)], solver=always_odd, scoring=task_of().scoring),
+        lambda: Evaluation(samples=[*samples(2), *samples(1)], solver=always_odd, scorer=task_of().scorer),
         "1 ids of samples are given twice, such as '00'.",
-    ),
-    "no scoring": (
-        lambda: Task(samples=samples(1), solver=always_odd, name="bare"),
-        "Nothing says how",
     ),
     "a target that is no JSON": (bad_target, "The sample 'a' holds what is no JSON"),
 }
@@ -446,14 +446,14 @@ async def test_answers_are_scored_side_by_side_and_counted_in_order(own_place: P
         await asyncio.wait_for(waiting.wait(), 10)
         return Score(values={"right": 1.0})
 
-    scoring = Scoring(
+    scoring = Scorer(
         score=judged,
         metrics=(mean("right"),),
         if_wrong=lambda _: Score(values={"right": 0.0}),
         if_right=lambda _: Score(values={"right": 1.0}),
     )
     samples = [Sample(id=name) for name in "abc"]
-    run = await aevaluate(Task(name="t", samples=samples, solver=lambda sample: sample.id, scoring=scoring))
+    run = await aevaluate(Evaluation(name="t", samples=samples, solver=lambda sample: sample.id, scorer=scoring))
 
     assert started == ["a", "b", "c"]
     assert [(answer.sample.id, answer.score) for answer in run.answers] == [
@@ -469,10 +469,10 @@ class CountingChooser(ScriptedModel):
 
 
 def test_what_models_computed_is_kept_over_all_starts(tmp_path: Path) -> None:
-    def task(*said: Any) -> Task:
+    def task(*said: Any) -> Odd:
         model = CountingChooser(list(said), capabilities=ENFORCED, identity="counts")
         vlm = get_model(model, engine=Engine(records=MemoryStore(), concurrency=1))
-        return odd(data=write_pictures(tmp_path / "pictures"), vlm=vlm, count=3)
+        return Odd(data=write_pictures(tmp_path / "pictures"), vlm=vlm, count=3)
 
     answer = '{"answers": [2]}'
     broken = evaluate(task(answer, Refused("No."), answer), out="run")

@@ -11,7 +11,7 @@ import pytest
 
 from askance.agents import Judge, JudgeForm, judge_equivalence, judge_panel
 from askance.chains import Plan, verbalize
-from askance.evals import ChainSolver, Sample, Task, aevaluate
+from askance.evals import ChainSolver, Evaluation, Sample, aevaluate
 from askance.evals.judging import judged_scoring
 from askance.evals.plan import plan_run, plan_runs
 from askance.evals.predicting import Turn
@@ -36,7 +36,7 @@ def member(name: str, engine: Engine) -> Model:
     return get_model(script, engine=engine, price={"input": WORTH[name].input, "output": WORTH[name].output})
 
 
-def described(folder: Path, judge: Judge, engine: Engine) -> Task:
+def described(folder: Path, judge: Judge, engine: Engine) -> Evaluation:
     """Says what is unusual about three pictures; each has two references."""
     pictures = write_pictures(folder, count=3)
     samples = [
@@ -44,10 +44,10 @@ def described(folder: Path, judge: Judge, engine: Engine) -> Task:
         for place in range(3)
     ]
     chain = verbalize(get_model(scripted(), engine=engine), context="UH")
-    return Task(name="t", samples=samples, solver=ChainSolver(chain), scoring=judged_scoring(judge))
+    return Evaluation(name="t", samples=samples, solver=ChainSolver(chain), scorer=judged_scoring(judge))
 
 
-def turns(task: Task) -> list[Turn]:
+def turns(task: Evaluation) -> list[Turn]:
     return [Turn(sample=sample, epoch=0) for sample in task.samples]
 
 
@@ -59,7 +59,7 @@ def judges_of(plan: Plan) -> list[tuple[str, str | None, Price | None, int, int,
 async def test_each_judge_of_a_panel_is_planned_as_itself(tmp_path: Path, engine: Engine) -> None:
     one, other = (judge_equivalence(member(name, engine), form="short") for name in WORTH)
     before = await plan_run(task := described(tmp_path, judge_panel(one, other), engine), turns(task), engine)
-    alone = replace(task, samples=task.samples[:2], scoring=judged_scoring(one))
+    alone = replace(task, samples=task.samples[:2], scorer=judged_scoring(one))
     await aevaluate(alone, out=tmp_path / "run", engine=engine)
     after = await plan_run(task, turns(task), engine)
 
@@ -104,7 +104,7 @@ async def test_a_judge_that_was_planned_still_asks_what_its_endpoint_can_do(tmp_
     judge = judge_equivalence(get_model(script, engine=engine), form="short")
     task = described(tmp_path, judge, engine)
     by_hand = judged_scoring(Scripted(lambda _reference, _candidate: "true"))
-    await aevaluate(replace(task, scoring=by_hand), out=tmp_path / "run", engine=engine)
+    await aevaluate(replace(task, scorer=by_hand), out=tmp_path / "run", engine=engine)
 
     plan = await plan_run(task, turns(task), engine)
     await judge.judge("a", "b")
@@ -117,7 +117,7 @@ async def test_every_epoch_is_planned(tmp_path: Path, engine: Engine) -> None:
     script = scripted()
     task = described(tmp_path, judge_equivalence(member("one", engine), form="short"), engine)
     chain = verbalize(get_model(script, engine=engine))
-    task = replace(task, solver=ChainSolver(chain), scoring=judged_scoring(Scripted(lambda _r, _c: "true")))
+    task = replace(task, solver=ChainSolver(chain), scorer=judged_scoring(Scripted(lambda _r, _c: "true")))
 
     plan = await plan_run(task, [Turn(sample=task.samples[0], epoch=epoch) for epoch in range(2)], engine)
     await aevaluate(replace(task, samples=task.samples[:1]), out=tmp_path / "run", engine=engine, epochs=2)

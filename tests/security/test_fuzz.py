@@ -24,9 +24,7 @@ from askance.cli import main
 from askance.evals import Run, evaluate
 from askance.evals.analysis.pack import MANIFEST, SIGNATURE, write_pack
 from askance.replay import Store, import_cassette
-from tests.evals.odd import chooser, odd, write_pictures
-
-pytestmark = pytest.mark.usefixtures("own_definitions")
+from tests.evals.odd import Odd, chooser, write_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = f"{ROOT / 'tests' / 'evals' / 'odd.py'}@tests/odd"
@@ -123,7 +121,7 @@ def changed(content: bytes, random: Random) -> bytes:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a sound run, pack, cassette and store."""
     place = tmp_path_factory.mktemp("sound")
-    run = evaluate(odd(data=write_pictures(place / "pictures", 2), vlm=chooser(2), count=2), out=place / "run")
+    run = evaluate(Odd(data=write_pictures(place / "pictures", 2), vlm=chooser(2), count=2), out=place / "run")
     write_pack([Run.open(run.path)], place / "run.pack")
     with Store.open(place / "store") as store:
         import_cassette(run.path / "calls.jsonl", store)

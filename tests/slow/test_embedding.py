@@ -15,7 +15,7 @@ import pytest
 from askance.atypicality import Statement
 from askance.errors import ConfigError
 from askance.evals import aevaluate
-from askance.evals.pittads.aor import aor
+from askance.evals.pittads.aor import Aor
 from askance.models import cosine, get_embedder
 from askance.replay import Store
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
@@ -100,7 +100,7 @@ async def test_object_recognition_is_scored_with_the_real_encoder(embed: Embed, 
     script = scripted(fill_from_picture={"primary": filled.primary, "secondary": filled.secondary})
 
     with Store.open("records") as store:
-        task = aor(data=tmp_path / "data", vlm=model_of(script, store), embedder=f"st:{minilm}")
+        task = Aor(data=tmp_path / "data", vlm=model_of(script, store), embedder=f"st:{minilm}")
         run = await aevaluate(task, out=tmp_path / "run")
 
     assert run.figure("similarity").value == pytest.approx(cosine(said, meant), abs=1e-5)

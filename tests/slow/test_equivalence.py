@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from askance.evals import aevaluate
-from askance.evals.whoops.tasks import vqa
+from askance.evals.whoops import Vqa
 from askance.replay import Store
 from tests.evals.whoops import files
 from tests.scripted import model_of, scripted
@@ -108,15 +108,15 @@ def test_weights_without_the_layer_that_tells_classes_are_refused(score: Score, 
 async def test_questions_are_scored_by_the_classifier(score: Score, tiny: Make, tmp_path: Path) -> None:
     folder, data = tiny("3"), files.first_release(tmp_path / "data")
     script = scripted(answer_from_picture={"answer": "a cup of brick"})
-    task = vqa(data=data, vlm=model_of(script), limit=1)
+    task = Vqa(data=data, vlm=model_of(script), limit=1)
     asked = [
         {**sample.target, "reference": sample.target["answer"], "candidate": "a cup of brick"}
-        for sample in task.samples
+        for sample in task.samples()
     ]
     scores = score(f"bem:{folder}", asked)["scores"]
 
     with Store.open("records") as store:
-        scored = vqa(data=data, vlm=model_of(script, store), limit=1, scorer=f"bem:{folder}")
+        scored = Vqa(data=data, vlm=model_of(script, store), limit=1, scorer=f"bem:{folder}")
         run = await aevaluate(scored, out=tmp_path / "run")
 
     assert run.figure("equivalence").value == pytest.approx(sum(scores) / len(scores))

@@ -11,7 +11,7 @@ import pytest
 
 from askance.evals import Run, compare
 from askance.evals.analysis.pack import write_pack
-from askance.evals.pittads.arr_baselines import chance_figures
+from askance.evals.pittads.arr import chance_figures
 from tests.slow.environments import ROOT
 from tests.slow.servers import Server
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from askance.chains import Link, Plan
     from askance.chat import JsonObject
     from askance.evals.run import Answer, Run
-    from askance.evals.tasks import Definition
+    from askance.evals.task import Task
     from askance.evals.values import Prediction, Sample
     from askance.models import Counters, Model
 
@@ -379,7 +379,7 @@ def _stop_if_nobody(prediction: Prediction) -> None:
 
 async def ablame(
     run: Run,
-    definition: Definition,
+    definition: type[Task],
     *,
     out: Path | None = None,
     on_trial: OnTrial | None = None,
@@ -404,7 +404,7 @@ async def ablame(
     return await make_blame(Trials(run, definition, **options), out=out, on_trial=on_trial, seed=seed)
 
 
-def blame(run: Run, definition: Definition, **options: Any) -> Blame:
+def blame(run: Run, definition: type[Task], **options: Any) -> Blame:
     """As `ablame`, from anywhere: scripts, threads, notebooks."""
     return run_sync(ablame(run, definition, **options))
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from askance import __version__
 from askance.errors import AskanceError, UsageError
-from askance.evals import declared
 from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, rescored
 from askance.evals.catalog import packaged
 from askance.evals.layout import CALLS
 from askance.evals.tables import task_tables
+from askance.evals.yaml_task import task_from_form
 from askance.nodes.reply import READERS
 from askance.replay import verify
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from askance.evals.analysis.pack import Pack
     from askance.evals.figures import Figure
     from askance.evals.run import Answer, Run
-    from askance.evals.tasks import Definition
+    from askance.evals.task import Task
 
 SHOWN = 3
 """Examples of one kind of difference."""
@@ -86,7 +86,7 @@ class PackCheck:
         return self.follows and not self.read_otherwise and not self.unchecked
 
 
-async def check_pack(pack: Pack, *, tasks: Mapping[str, Definition] | None = None, again: bool = False) -> PackCheck:
+async def check_pack(pack: Pack, *, tasks: Mapping[str, type[Task]] | None = None, again: bool = False) -> PackCheck:
     """Reads the recorded replies again, scores what they are read as, and makes the tables anew.
 
     Every chain is run again over the run's own records with the prompts that the run has kept, so that an answer
@@ -109,7 +109,7 @@ async def check_pack(pack: Pack, *, tasks: Mapping[str, Definition] | None = Non
     )
 
 
-def _definition(run: Run, own: Mapping[str, Definition]) -> Definition:
+def _definition(run: Run, own: Mapping[str, type[Task]]) -> type[Task]:
     """The task of a run that a stranger may have made.
 
     Raises:
@@ -118,13 +118,13 @@ def _definition(run: Run, own: Mapping[str, Definition]) -> Definition:
     declaration: Any = run.origin.get("declaration")
     known = own.get(run.task) or packaged().get(run.task)
     if known is None and declaration is not None:
-        return declared.from_form(declaration, name=run.task)
+        return task_from_form(declaration, name=run.task)
     if known is None:
         raise UsageError(f"The task {run.task!r} is not part of askance.", hint="Name its file: `--task my_task.py`.")
     return known
 
 
-async def _checked(run: Run, tasks: Mapping[str, Definition], *, again: bool) -> tuple[Run, Run, RunCheck]:
+async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) -> tuple[Run, Run, RunCheck]:
     """The run with its own answers scored anew, with those that its records are read as, and what differs."""
     differences = list(_records(run))
     results: Counter[RerunOutcome] = Counter()
@@ -193,11 +193,9 @@ class _Reading:
             yield from self.figures
 
 
-async def _read(run: Run, definition: Definition) -> _Reading:
+async def _read(run: Run, definition: type[Task]) -> _Reading:
     """The answers of a run as its records are read today."""
     count = len(run.answers)
-    if definition.solver is None:
-        return _Reading(run.answers, unchecked=count, why="the task makes its solver only with its data")
     try:
         again = await read_again(run, definition)
     except AskanceError as error:
@@ -215,7 +213,7 @@ async def _read(run: Run, definition: Definition) -> _Reading:
     return found
 
 
-async def _run_again(run: Run, definition: Definition, results: Counter[RerunOutcome]) -> list[str]:
+async def _run_again(run: Run, definition: type[Task], results: Counter[RerunOutcome]) -> list[str]:
     """Runs the chain again with the prompts of today; the first few samples that are not the same, in words."""
     changed: list[str] = []
     try:

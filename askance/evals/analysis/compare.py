@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from askance.amounts import many
 from askance.errors import UsageError
-from askance.evals.catalog import definition_of
+from askance.evals.catalog import task_of
 from askance.evals.matching import Differing, Matching, differences, matched
 from askance.evals.report.document import render
 from askance.evals.tables import NONE, names_of, shown_value
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Convention, Metric
     from askance.evals.run import Run
-    from askance.evals.tasks import Scoring
+    from askance.evals.scorer import Scorer
     from askance.evals.values import Score
 
 
@@ -147,8 +147,10 @@ def compare(
     matching = matched(runs)
     for run in runs:
         _check_scores(run)
-    definition = definition_of(runs[0], task)
-    scoring = definition.scored(Engine(mode="replay", records=runs[0].records), runs[0].configuration["options"])
+    definition = task_of(runs[0], task)
+    scoring = definition.of_run(
+        runs[0].configuration["options"], engine=Engine(mode="replay", records=runs[0].records)
+    ).scorer()
     rows = [*_rows(matching, scoring, convention or runs[0].convention)]
     chosen, names = _chosen(scoring.metrics, metric, rows), _names(runs)
     found = [
@@ -194,7 +196,7 @@ class _Row:
     has_image: bool
 
 
-def _rows(matching: Matching, scoring: Scoring, convention: Convention) -> Iterator[_Row]:
+def _rows(matching: Matching, scoring: Scorer, convention: Convention) -> Iterator[_Row]:
     for row in matching.rows:
         if convention == "answered" and any(answer.score is None for answer in row):
             continue

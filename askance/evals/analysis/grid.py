@@ -37,7 +37,7 @@ from askance.evals.predicting import Turn
 from askance.evals.reference import Suite, reference_table
 from askance.evals.solving import ChainSolver
 from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
-from askance.evals.tasks import ROLES
+from askance.evals.task import ROLES
 from askance.evals.yaml_files import read_yaml
 from askance.models import get_model
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from askance.evals.figures import Convention
     from askance.evals.plan import Work
     from askance.evals.run import Run
-    from askance.evals.tasks import Definition, Task
+    from askance.evals.task import Evaluation, Task
     from askance.models import Config, Engine
 
 
@@ -314,7 +314,7 @@ class GridRunner:
         grid: with its models filled in.
         out: folder for the runs; those that are in it are finished or taken over.
         engine: of all runs, so that calls which they share are made once.
-        find: the definition of a task, by name.
+        find: the class of a task, by name.
         options: of all tasks that take them, such as `data` and `limit`; they go before the grid's.
         config: the settings file; None is the project's.
     """
@@ -325,7 +325,7 @@ class GridRunner:
         *,
         out: Path,
         engine: Engine,
-        find: Callable[[str], Definition],
+        find: Callable[[str], type[Task]],
         options: Mapping[str, Any] | None = None,
         config: Config | None = None,
     ) -> None:
@@ -394,7 +394,7 @@ class GridRunner:
         left_out = _by_reason((self.wanted[asked].label, reason) for asked, reason in reasons.items())
         return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=left_out)
 
-    def task(self, cell: CellSpec) -> Task:
+    def task(self, cell: CellSpec) -> Evaluation:
         """The task behind a cell.
 
         Raises:
@@ -403,14 +403,12 @@ class GridRunner:
         if not cell.task:
             raise UsageError(f"Nothing says which task the row {cell.label!r} is of.", hint="Give its table a `task`.")
         definition = self._find(cell.task)
-        general = {name: value for name, value in self._options.items() if name in definition.takes}
+        general = {name: value for name, value in self._options.items() if name in definition.takes()}
         options = {**self._grid.with_specs(cell.options), **general}
         for name in NAMED:
             if isinstance(options.get(name), str):
                 options[name] = self._named(options[name], as_model=name in CHAT)
-        if "engine" in definition.takes:
-            options["engine"] = self._engine
-        return definition(**options)
+        return definition(**options, engine=self._engine).evaluation()
 
     def _named(self, spec: str, *, as_model: bool) -> Any:
         """What stands for a spec; scorers and embedders are made by their tasks."""

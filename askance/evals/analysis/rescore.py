@@ -16,7 +16,7 @@ from askance.chains.stream import in_order
 from askance.errors import UsageError
 from askance.evals.layout import PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.run import Run, line_of_answer
-from askance.evals.scoring import figures_of, scored, unscored_note, write_scores
+from askance.evals.scorer import figures_of, scored, unscored_note, write_scores
 from askance.evals.solving import solved
 from askance.evals.storage import amending, links_of_today, write_lines
 from askance.models import Engine, use_draw
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from askance.evals.figures import Convention, Figure
     from askance.evals.run import Answer
     from askance.evals.solving import Solver
-    from askance.evals.tasks import Definition
+    from askance.evals.task import Task
     from askance.evals.values import Prediction
 
 # --- the chain again ---
@@ -99,7 +99,7 @@ def _form(prediction: Prediction, missed: Collection[str], *, named: bool) -> Js
     return form
 
 
-def _solver(run: Run, definition: Definition) -> Solver:
+def _solver(run: Run, definition: type[Task]) -> Solver:
     """The run's solver over the run's own records, which asks nobody.
 
     Raises:
@@ -108,10 +108,10 @@ def _solver(run: Run, definition: Definition) -> Solver:
     engine = Engine(mode="replay", records=run.records)
     models = {role: model_from_form(form, engine) for role, form in run.configuration["models"].items()}
     samples = list({answer.sample.id: answer.sample for answer in run.answers}.values())
-    return definition.solved_by(models, {**run.configuration["options"], "engine": engine, "samples": samples})
+    return definition.of_run(run.configuration["options"], models=models, engine=engine, samples=samples).solver()
 
 
-async def rerun(run: Run, definition: Definition, *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:
+async def rerun(run: Run, definition: type[Task], *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:
     """Every sample of `run`, run again by the code of today, in the order of `run.answers`.
 
     Pictures are not needed: they are known by their digests.
@@ -152,7 +152,7 @@ class Reread:
         return tuple(sorted({name for outcome in outcomes for name in self.ids.get(outcome, ())}))
 
 
-async def read_again(run: Run, definition: Definition) -> Reread:
+async def read_again(run: Run, definition: type[Task]) -> Reread:
     """Runs the chain of `run` again and takes over what its records are read as.
 
     Raises:
@@ -186,7 +186,7 @@ class RescoreResult:
 
 
 async def rescore(
-    run: Run, definition: Definition, *, reread: bool = False, convention: Convention | None = None
+    run: Run, definition: type[Task], *, reread: bool = False, convention: Convention | None = None
 ) -> RescoreResult:
     """Scores `run` again by the code of today, in its folder; done twice it changes nothing more.
 
@@ -217,19 +217,20 @@ async def rescore(
     return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept)
 
 
-def _described(run: Run, definition: Definition, answers: Sequence[Answer]) -> Mapping[str, Any]:
+def _described(run: Run, definition: type[Task], answers: Sequence[Answer]) -> Mapping[str, Any]:
     """The entries of `run.json` that change beside the figures."""
-    scoring = definition.scored(Engine(mode="replay", records=run.records), run.configuration["options"])
+    engine = Engine(mode="replay", records=run.records)
+    scoring = definition.of_run(run.configuration["options"], engine=engine).scorer()
     outcomes = Counter(answer.prediction.outcome for answer in answers)
     return {
         "totals": {**run.totals, "samples": len(answers), "outcomes": dict(sorted(outcomes.items()))},
         "notes": [*scoring.notes, *run.data_notes, *unscored_note(answers)],
-        **({"origin": dict(definition.origin)} if definition.origin else {}),
+        **({"origin": definition.origin()} if definition.origin() else {}),
     }
 
 
 async def rescored(
-    run: Run, definition: Definition, *, convention: Convention | None = None
+    run: Run, definition: type[Task], *, convention: Convention | None = None
 ) -> tuple[Sequence[Answer], tuple[Figure, ...]]:
     """The scores and figures of `run` by the code of today; nothing is asked, the folder is not touched.
 
@@ -238,6 +239,6 @@ async def rescored(
         ReplayMiss: a similarity or a verdict that the scoring needs is not among the run's records.
     """
     engine = Engine(mode="replay", records=run.records)
-    scoring = definition.scored(engine, run.configuration["options"])
+    scoring = definition.of_run(run.configuration["options"], engine=engine).scorer()
     answers = [await scored(answer, scoring) for answer in run.answers]
     return answers, figures_of(answers, scoring, convention=convention or run.convention, seed=run.seed)

@@ -18,7 +18,7 @@ from askance.chains.line import said_in
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.layout import PROMPTS
-from askance.evals.scoring import bounds_of, scored
+from askance.evals.scorer import bounds_of, scored
 from askance.evals.solving import ChainSolver
 from askance.evals.values import Prediction
 from askance.models.factory import model_from_form
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
     from askance.evals.figures import Metric
     from askance.evals.run import Answer, Run
-    from askance.evals.tasks import Definition, Scoring
+    from askance.evals.scorer import Scorer
+    from askance.evals.task import Task
     from askance.evals.values import Sample, Score
     from askance.models import Engine, Model
 
@@ -268,7 +269,7 @@ class Trials:
     def __init__(
         self,
         run: Run,
-        definition: Definition,
+        definition: type[Task],
         *,
         engine: Engine,
         models: Mapping[str, Model] | None = None,
@@ -283,7 +284,7 @@ class Trials:
         self.solver = _solver(run, definition, engine=engine, models=models)
         self.chain = self.solver.chain
         judge = {JUDGE: models[JUDGE]} if JUDGE in models else {}
-        self.scoring = definition.scored(engine, {**options, **judge})
+        self.scoring = definition.of_run(options, models=judge, engine=engine).scorer()
         self.metric = _metric(self.scoring, metric)
         self.replacement = replacement or dropping(self.chain)
         self.above = self.chain.above
@@ -390,7 +391,7 @@ def model_forms(run: Run) -> Mapping[str, Mapping[str, Any]]:
     return {**run.configuration["models"], **({JUDGE: judge} if isinstance(judge, Mapping) else {})}
 
 
-def _solver(run: Run, definition: Definition, *, engine: Engine, models: Mapping[str, Model]) -> ChainSolver:
+def _solver(run: Run, definition: type[Task], *, engine: Engine, models: Mapping[str, Model]) -> ChainSolver:
     """The run's solver, with the prompts that it was asked with.
 
     Raises:
@@ -404,7 +405,7 @@ def _solver(run: Run, definition: Definition, *, engine: Engine, models: Mapping
     made = {role: models.get(role) or model_from_form(form, engine) for role, form in roles.items()}
     kept = run.path / PROMPTS
     with overlay_prompts(kept) if kept.is_dir() else nullcontext():
-        solver = definition.solved_by(made, {**run.configuration["options"], "engine": engine})
+        solver = definition.of_run(run.configuration["options"], models=made, engine=engine).solver()
     if not isinstance(solver, ChainSolver):
         raise UsageError(
             f"The task {run.task!r} is answered by no chain, so that there are no links to blame.",
@@ -413,7 +414,7 @@ def _solver(run: Run, definition: Definition, *, engine: Engine, models: Mapping
     return solver
 
 
-def _metric(scoring: Scoring, name: str | None) -> Metric:
+def _metric(scoring: Scorer, name: str | None) -> Metric:
     known = {metric.name: metric for metric in scoring.metrics if metric.better != "neither"}
     found = known.get(name or scoring.metrics[0].name)
     if found is None:

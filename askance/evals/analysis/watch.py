@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, CallError, UsageError
-from askance.evals.catalog import definition_of
+from askance.evals.catalog import task_of
 from askance.evals.layout import DESCRIPTION, LOCK, SAMPLES, PictureLine, SampleLine, described, read_line
 from askance.evals.run import Run, answer_of
-from askance.evals.scoring import figures_of, scored
+from askance.evals.scorer import figures_of, scored
 from askance.models import Engine, run_sync
 from askance.replay import MemoryStore
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.figures import Figure
     from askance.evals.run import Answer
-    from askance.evals.tasks import Scoring
+    from askance.evals.scorer import Scorer
 
 WINDOW = 60.0
 """Seconds over which the rate is taken."""
@@ -196,12 +196,12 @@ class Watcher:
         (first, before), (last, after) = self._seen[0], self._seen[-1]
         return round(60 * (after - before) / (last - first), 1) if last > first and after > before else None
 
-    def _found_scoring(self, task: str | None) -> Scoring | None:
+    def _found_scoring(self, task: str | None) -> Scorer | None:
         """How answers are scored, where that needs no model."""
         try:
             run = Run.open(self.path)
             engine = Engine(mode="replay", records=MemoryStore())
-            scoring = definition_of(run, task).scored(engine, run.configuration["options"])
+            scoring = task_of(run, task).of_run(run.configuration["options"], engine=engine).scorer()
         except AskanceError:
             return None
         return replace(scoring, metrics=scoring.metrics[:1])
@@ -257,7 +257,7 @@ class Watcher:
         while sums.ends and sums.ends[0] < newest - WINDOW:
             sums.ends.popleft()
 
-    async def _score(self, lines: list[JsonObject], scoring: Scoring) -> None:
+    async def _score(self, lines: list[JsonObject], scoring: Scorer) -> None:
         """Scores answers; where a model would have to judge them, nothing is scored before the end."""
         try:
             answers = [await scored(answer_of(line), scoring) for line in lines]

@@ -12,7 +12,7 @@ from askance.agents.judge import QUESTION
 from askance.errors import UsageError
 from askance.evals.figures import mean
 from askance.evals.judging.card import digest_of_judge
-from askance.evals.tasks import Scoring
+from askance.evals.scorer import Scorer
 from askance.evals.values import Score
 from askance.nodes import Node, Result
 
@@ -143,7 +143,7 @@ def judged_scoring(
     question: str | Callable[[Sample], str] = QUESTION,
     references: Callable[[Sample], Sequence[str]] = references_of,
     notes: tuple[str, ...] = (),
-) -> Scoring:
+) -> Scorer:
     """Scores answers that are texts by a judge; the first of its notes says what is known of the judge.
 
     Args:
@@ -162,7 +162,7 @@ def judged_scoring(
         asked = question if isinstance(question, str) else question(sample)
         return await judged_score(judge, references(sample), str(value), question=asked, note=note)
 
-    return Scoring(
+    return Scorer(
         judges=tuple(calls),
         questions=lambda sample: [count * len(references(sample)) for count in calls.values()],
         score=score,

@@ -19,7 +19,7 @@ from askance.errors import BadData
 from askance.evals.negatives.edits import nearest
 from askance.evals.storage import write_whole
 from askance.evals.suite.files import read_text
-from askance.evals.suite.ids import read_ids
+from askance.evals.suite.selection import read_ids
 from askance.evals.suite.statements import read_qa
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from askance.evals.report.document import jpeg_uri, self_contained_page
 from askance.evals.report.thumbnails import thumbnail
 from askance.evals.storage import write_whole
 from askance.evals.suite.files import read_json, read_table
-from askance.evals.suite.ids import draw_ids
+from askance.evals.suite.selection import draw_ids
 from askance.evals.tables import spreadsheet_cell
 from askance.prompts import oneline
 

@@ -1,40 +1,72 @@
-"""The persuasive ads of PittAds: action-reason statements, atypicality annotations, images, in any of their layouts."""
+"""The persuasive ads of PittAds: their data in any layout, and the tasks over them."""
 
 from __future__ import annotations
 
-from askance.evals.pittads.annotations import Annotations, read_annotations
-from askance.evals.pittads.check import check
-from askance.evals.pittads.contents import Ad
-from askance.evals.pittads.dataset import PittAds
-from askance.evals.pittads.descriptions import Descriptions, read_descriptions
-from askance.evals.pittads.layout import statements_in
-from askance.evals.pittads.lists import SymbolBox, read_id_list, read_symbols, read_votes
-from askance.evals.pittads.pictures import Pictures
-from askance.evals.pittads.report import DataReport, Dropped
-from askance.evals.suite.ids import FULL_SET, SMALL_SET, draw_ids, read_ids
-from askance.evals.suite.statements import AdOptions, QaFile, read_qa
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from askance.evals.pittads.annotations import Annotations, read_annotations
+    from askance.evals.pittads.aor import Aor
+    from askance.evals.pittads.arr import ArrBaseline, ArrMulti, ArrSingle
+    from askance.evals.pittads.arr_clip import ArrClip
+    from askance.evals.pittads.asr import Asr
+    from askance.evals.pittads.dataset import Ad, PittAds
+    from askance.evals.pittads.layout import Pictures, statements_in
+    from askance.evals.pittads.lists import (
+        Descriptions,
+        SymbolBox,
+        read_descriptions,
+        read_id_list,
+        read_symbols,
+        read_votes,
+    )
+    from askance.evals.pittads.mac import Mac
+    from askance.evals.pittads.report import DataReport, Dropped, check
+
+_HOMES = {
+    "annotations": ("Annotations", "read_annotations"),
+    "aor": ("Aor",),
+    "arr": ("ArrBaseline", "ArrMulti", "ArrSingle"),
+    "arr_clip": ("ArrClip",),
+    "asr": ("Asr",),
+    "report": ("DataReport", "Dropped", "check"),
+    "dataset": ("Ad", "PittAds"),
+    "layout": ("Pictures", "statements_in"),
+    "lists": ("Descriptions", "SymbolBox", "read_descriptions", "read_id_list", "read_symbols", "read_votes"),
+    "mac": ("Mac",),
+}
+"""Names by the modules that have them, which load when one of their names is asked for."""
 
 __all__ = [
-    "FULL_SET",
-    "SMALL_SET",
     "Ad",
-    "AdOptions",
     "Annotations",
+    "Aor",
+    "ArrBaseline",
+    "ArrClip",
+    "ArrMulti",
+    "ArrSingle",
+    "Asr",
     "DataReport",
     "Descriptions",
     "Dropped",
+    "Mac",
     "Pictures",
     "PittAds",
-    "QaFile",
     "SymbolBox",
     "check",
-    "draw_ids",
     "read_annotations",
     "read_descriptions",
     "read_id_list",
-    "read_ids",
-    "read_qa",
     "read_symbols",
     "read_votes",
     "statements_in",
 ]
+
+
+def __getattr__(name: str) -> object:
+    for home, shown in _HOMES.items():
+        if name in shown:
+            return getattr(import_module(f"askance.evals.pittads.{home}"), name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -13,82 +13,124 @@ How the paper is read where it leaves a choice:
   does so too; else a non-answer counts as a similarity of 0.
 - Several annotators may see the relation between other objects. ŝ counts by the true statement that it is most similar
   to; the mean over all of them stands beside.
+
+To be scored a run needs its folder and nothing else: the vectors are among its records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from typing_extensions import override
 
 from askance.agents import FillQuestion, PictureFillQuestion, fill_from_picture, fill_statement
 from askance.agents.fill import EXAMPLES, PLACES
 from askance.atypicality import RELATIONS, TEMPLATES, Relation, Statement
-from askance.chains import DESCRIPTION, STATEMENT, Chain, Step, picture, required, verbalize
+from askance.chains import DESCRIPTION, STATEMENT, picture, required
 from askance.errors import UsageError
-from askance.evals.pittads.ads import Source, image_of, statement_form, taken
-from askance.evals.pittads.contexts import TOOLS, plain_view
-from askance.evals.pittads.similarity import EMBEDDER, scoring
+from askance.evals.figures import Metric, mean
+from askance.evals.pittads.task import DescribedTask, statement_form
+from askance.evals.scorer import Scorer
 from askance.evals.solving import ChainSolver
-from askance.evals.suite.roles import Roles
-from askance.evals.tasks import Task, task
-from askance.evals.values import Sample
-from askance.models import get_embedder
+from askance.evals.suite.context import chain_of
+from askance.evals.suite.task import ModelTask
+from askance.evals.values import Sample, Score
+from askance.models import EmbedderLike, cosine, get_embedder
 
 if TYPE_CHECKING:
     from askance.chains import Reading
-    from askance.evals.pittads.contents import Ad
-    from askance.evals.pittads.contexts import View
-    from askance.evals.pittads.selection import Which
-    from askance.models import EmbedderLike, ModelLike
+    from askance.chat import JsonObject
+    from askance.evals.pittads.dataset import Ad
+    from askance.models import RecordedEmbedder
 
 Per = Literal["image", "relation"]
 """What a sample is: an image, asked about one relation; or each relation of an image that has statements."""
 
 
-def solver(
-    *,
-    context: str = "I",
-    given: Sequence[str] = (),
-    vlm: ModelLike | None = None,
-    llm: ModelLike | None = None,
-    combiner: ModelLike | None = None,
-) -> ChainSolver:
-    """What names the objects, made without data.
+EMBEDDER = "st:sentence-transformers/all-mpnet-base-v2"
+"""The sentence encoder of the paper."""
 
-    Args:
-        context: `I` for the picture, or the description that stands for it (see `askance.evals.pittads.contexts`).
-        given: links that every sample brings.
-        vlm: sees the picture.
-        llm: reasons over words; by default the VLM does.
-        combiner: makes T_V; by default the LLM does.
+ABOVE = (0.7, 0.6, 0.5)
+"""Similarities from which on a statement counts as more or less right (Table 2)."""
 
-    Raises:
-        UsageError: no such context, or a model is missing.
-    """
-    view = plain_view(context, "pittads/aor")
-    roles = Roles(vlm=vlm, llm=llm, combiner=combiner)
-    if view.picture and vlm is None:
-        raise UsageError(f"The context {context!r} shows the picture.", hint="Give a `vlm`.")
-    steps = [*_told(view, roles, given), _fill_step(view, roles)]
-    return ChainSolver(
-        Chain(f"aor {view.name}", target=STATEMENT, steps=steps, mode=roles.see.mode), given=_given, value=_filled
-    )
+BEST, MEAN = "", "mean "
+"""Beginnings of the names of figures: by the most similar true statement, or by the mean over all of them."""
+
+NOTES = (
+    "The relation is given; a sample is an image unless `per` is `relation`",
+    "Figures go by the most similar true statement of the relation, those that begin with 'mean' by the mean over all",
+    "A non-answer counts as a similarity of 0; the paper leaves non-answers out, as the convention 'answered' does",
+)
 
 
-def _told(view: View, roles: Roles, given: Sequence[str]) -> list[Step]:
-    """The steps that make the description, as far as it is not given and there is a model to make it."""
-    if view.picture or view.description is None or "description" in given:
-        return []
-    steps = verbalize(roles.see, roles.combine, context=view.description).steps
-    there = {*given} if roles.vlm is not None else {*given, *TOOLS}
-    return [step for step in steps if step.link.name not in there]
+class Aor(ModelTask, DescribedTask):
+    """Which two objects the atypicality of an ad is between."""
+
+    name = "pittads/aor"
+    needs = ("statements",)
+
+    embedder: EmbedderLike = EMBEDDER
+    """What similarities are worked out with: a spec, or an embedder."""
+    per: Per = "image"
+    """Whether each image is a sample, or each relation of it."""
+
+    @override
+    def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
+        return {"with no true statement": lambda ad: bool(ad.statements)}
+
+    @override
+    def samples(self) -> Sequence[Sample]:
+        return [sample for ad in self.taken.items for sample in self._samples_of(ad)]
+
+    def _samples_of(self, ad: Ad) -> list[Sample]:
+        """The samples of one ad: one, or one for each relation that has true statements."""
+        stated = {statement.relation for statement in ad.statements}
+        relations = {asked_relation(ad)} if self.per == "image" else stated
+        return [
+            Sample(
+                id=ad.id if self.per == "image" else f"{ad.id}#{relation}",
+                image=self.image_of(ad),
+                inputs={**self.links[ad.id], "relation": relation},
+                target=[statement_form(statement) for statement in ad.statements if statement.relation == relation],
+                group=ad.id,
+                tags={"relation": relation},
+            )
+            for relation in sorted(relations, key=RELATIONS.index)
+        ]
+
+    @override
+    def solver(self) -> ChainSolver:
+        chain = chain_of(
+            f"aor {self.context}",
+            self,
+            target=STATEMENT,
+            given=self.given,
+            described=(fill_statement, _described),
+            seen=(fill_from_picture, _seen),
+        )
+        return ChainSolver(chain, given=_given, value=_filled)
+
+    @override
+    def scorer(self) -> Scorer:
+        return similarity_scorer(self._recorded)
+
+    @property
+    def _recorded(self) -> RecordedEmbedder:
+        return get_embedder(self.embedder, engine=self.engine or self.see.engine)
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), "embedder": self._recorded.form()}
 
 
-def _fill_step(view: View, roles: Roles) -> Step:
-    if view.picture:
-        return Step(link=STATEMENT, node=fill_from_picture(roles.see), subject=_seen)
-    return Step(link=STATEMENT, node=fill_statement(roles.think), needs=(DESCRIPTION,), subject=_described)
+def asked_relation(ad: Ad) -> Relation:
+    """The relation that is asked about: what most annotators see, else that of the first true statement."""
+    stated: list[Relation] = [statement.relation for statement in ad.statements]
+    most = ad.plurality
+    return stated[0] if most is None or most not in stated else most
 
 
 def _seen(reading: Reading) -> PictureFillQuestion:
@@ -116,94 +158,57 @@ def _filled(reading: Reading, sample: Sample) -> dict[str, str] | None:  # noqa:
     return None if found is None or found.value is None else found.value.canonical()
 
 
-@task("pittads/aor", scoring=scoring, solver=solver)
-def aor(  # noqa: PLR0913  # the options of a task
-    data: Path,
-    *,
-    vlm: ModelLike | None = None,
-    llm: ModelLike | None = None,
-    combiner: ModelLike | None = None,
-    context: str = "I",
-    embedder: EmbedderLike = EMBEDDER,
-    per: Per = "image",
-    ids: Path | None = None,
-    small: bool = False,
-    limit: int | None = None,
-    seed: int = 0,
-    which: Which = "usable",
-    descriptions: Path | None = None,
-) -> Task:
-    """Which two objects the atypicality of an ad is between.
-
-    Args:
-        data: folder of the data set.
-        vlm: sees the picture.
-        llm: reasons over words; by default the VLM does.
-        combiner: makes T_V; by default the LLM does.
-        context: `I` for the picture, or the description that stands for it (see `askance.evals.pittads.contexts`).
-        embedder: what similarities are worked out with: a spec, or an embedder.
-        per: whether each `image` is a sample, or each `relation` of it.
-        ids: file that lists the images.
-        small: 250 images, drawn by the seed.
-        limit: images at most.
-        seed: of the drawn set.
-        which: of the annotated images the `usable` or the `labelled` ones; none without a true statement is taken.
-        descriptions: published verbalizations, a file or a folder.
-
-    Raises:
-        BadData: the data lack what the task needs.
-        UsageError: an option that cannot be.
-    """
-    if per not in {"image", "relation"}:
-        raise UsageError(f"A sample cannot be a {per!r}.", hint="Give `image` or `relation`.")
-    view = plain_view(context, "pittads/aor")
-    source = Source(data=data, ids=ids, small=small, seed=seed, which=which, descriptions=descriptions or ())
-    roles = Roles(vlm=vlm, llm=llm, combiner=combiner)
-    found = taken(
-        source,
-        view,
-        looks=vlm is not None,
-        limit=limit,
-        needs=("statements",),
-        usable={"with no true statement": lambda ad: bool(ad.statements)},
-    )
-    answers = solver(context=context, given=found.given, vlm=vlm, llm=llm, combiner=combiner)
-    named = get_embedder(embedder, engine=roles.see.engine)
-    return Task(
-        samples=[sample for ad in found.ads for sample in samples_of(ad, view, found.links[ad.id], per=per)],
-        solver=answers,
-        scoring=lambda engine: scoring(engine=engine, embedder=embedder),
-        label=f"{roles.answering(picture=view.picture).id} ({view.name})",
-        options={
-            **source.form(),
-            "context": context,
-            "per": per,
-            "given": list(found.given),
-            "embedder": named.form(),
-        },
-        notes=found.notes,
+def similarity_scorer(embedder: RecordedEmbedder) -> Scorer:
+    """How filled-in statements are scored: how similar they are to the true ones (section 4, Tables 2 and 8)."""
+    return Scorer(
+        closing=(embedder,),
+        score=partial(_score, embedder),
+        metrics=tuple(metric for kind in (BEST, MEAN) for metric in _metrics(kind)),
+        if_wrong=lambda _: Score(values=_values([0.0])),
+        if_right=lambda _: Score(values=_values([1.0])),
+        notes=(*NOTES, f"Embeddings by {embedder.id}"),
     )
 
 
-def samples_of(ad: Ad, view: View, links: Mapping[str, Any], *, per: Per) -> list[Sample]:
-    """The samples of one ad: one, or one for each relation that has true statements."""
-    stated = {statement.relation for statement in ad.statements}
-    relations = {asked_relation(ad)} if per == "image" else stated
-    return [
-        Sample(
-            id=ad.id if per == "image" else f"{ad.id}#{relation}",
-            image=image_of(ad, view),
-            inputs={**links, "relation": relation},
-            target=[statement_form(statement) for statement in ad.statements if statement.relation == relation],
-            group=ad.id,
-            tags={"relation": relation},
+def _metrics(kind: str) -> list[Metric]:
+    which = "the most similar true statement" if kind == BEST else "all true statements, on average"
+    shares = [mean(f"{kind}> {bound}", summary=f"share above {bound}, by {which}") for bound in ABOVE]
+    return [mean(f"{kind}similarity", percent=False, summary=f"cosine similarity to {which}"), *shares]
+
+
+async def _score(embedder: RecordedEmbedder, sample: Sample, value: Any) -> Score:
+    """What a statement is worth: how similar it is to the true ones."""
+    filled, true = _statement(value).text, [_statement(form).text for form in _true_of(sample)]
+    texts = [filled, *true]
+    said, *meant = await embedder.embed(texts)
+    similarities = [cosine(said, vector) for vector in meant]
+    nearest = true[similarities.index(max(similarities))]
+    return Score(values=_values(similarities), notes={"nearest": nearest}, calls=embedder.keys(texts))
+
+
+def _values(similarities: Sequence[float]) -> dict[str, float]:
+    by = {BEST: max(similarities), MEAN: math.fsum(similarities) / len(similarities)}
+    return {
+        name: value
+        for kind, similarity in by.items()
+        for name, value in (
+            (f"{kind}similarity", similarity),
+            *((f"{kind}> {bound}", float(similarity > bound)) for bound in ABOVE),
         )
-        for relation in sorted(relations, key=RELATIONS.index)
-    ]
+    }
 
 
-def asked_relation(ad: Ad) -> Relation:
-    """The relation that is asked about: what most annotators see, else that of the first true statement."""
-    stated: list[Relation] = [statement.relation for statement in ad.statements]
-    most = ad.plurality
-    return stated[0] if most is None or most not in stated else most
+def _true_of(sample: Sample) -> list[Mapping[str, str]]:
+    target: object = sample.target
+    if not isinstance(target, list) or not target:
+        raise UsageError(f"The sample {sample.id!r} has no true statement.", hint="Its target is a list of them.")
+    return cast("list[Mapping[str, str]]", target)
+
+
+def _statement(form: Mapping[str, Any]) -> Statement:
+    try:
+        return Statement(form["relation"], form["primary"], form["secondary"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{str(form)[:80]!r} is no statement.", hint="Give its `relation`, `primary` and `secondary`."
+        ) from error

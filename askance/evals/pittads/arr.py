@@ -11,259 +11,258 @@ How the paper is read where it leaves a choice:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from askance.agents import choose_action_reasons, choose_from_picture, choose_step_by_step
+from typing_extensions import override
+
+from askance.agents import Mode, choose_action_reasons, choose_from_picture, choose_step_by_step
+from askance.agents.negatives import KINDS
+from askance.chains import ANSWERS
 from askance.chains.catalog import options_question
-from askance.errors import UsageError
-from askance.evals.pittads.ads import Source, image_of, taken
-from askance.evals.pittads.contexts import chain_of, picture_question, view_of
-from askance.evals.pittads.kinds import NEGATIVE_KINDS, kinds_of, options_notes
+from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver, expected_figures
+from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
+from askance.evals.pittads.dataset import Negatives, PittAds
+from askance.evals.pittads.task import AdsTask, DescribedTask
 from askance.evals.solving import ChainSolver
-from askance.evals.suite.choice import COUNT, TRUE, multi_scoring, single_scoring
+from askance.evals.suite.choice import COUNT, OTHER, TRUE, UNKNOWN, kinds_in, multi_scorer, single_scorer
+from askance.evals.suite.context import chain_of, picture_question
 from askance.evals.suite.options import in_order, lot
-from askance.evals.suite.orders import sample_ids
-from askance.evals.suite.roles import Roles
-from askance.evals.tasks import Scoring, Task, task
+from askance.evals.suite.orders import Orders, sample_ids
+from askance.evals.suite.statements import hard_kind, read_qa
+from askance.evals.suite.task import ModelTask
 from askance.evals.values import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from askance.chat import JsonObject
+    from askance.evals.figures import Figure
+    from askance.evals.pittads.dataset import Ad, Contents
+    from askance.evals.scorer import Scorer
+    from askance.evals.solving import Solver
+    from askance.models import Model
 
-    from askance.agents import Mode
-    from askance.evals.pittads.ads import Taken
-    from askance.evals.pittads.contents import Ad
-    from askance.evals.pittads.contexts import View
-    from askance.evals.pittads.dataset import Negatives
-    from askance.evals.pittads.kinds import KindsOf
-    from askance.evals.pittads.selection import Which
-    from askance.models import Model, ModelLike
-
-TrueShown = Literal["one", "all"]
+TrueShown: TypeAlias = Literal["one", "all"]
 """How many true statements are among the options of *Single*."""
+
+Baseline: TypeAlias = Literal["random", "longest", "majority"]
+"""What looks at nothing: lots, the longest options, the numbers that are true most often."""
+
+NEGATIVE_KINDS = (*KINDS["ads"], OTHER, UNKNOWN)
+"""Kinds of wrong options: what was changed in a hard negative, by what is known of its text (Fig. 5)."""
+
+KindsOf: TypeAlias = Callable[["Ad"], Mapping[str, str]]
 
 SINGLE_NOTE = "All true statements of an image stand among its options, unless `true` is `one`"
 
-
-def solver(
-    *,
-    context: str,
-    mode: Mode,
-    given: Sequence[str] = (),
-    step_by_step: bool = False,
-    vlm: ModelLike | None = None,
-    llm: ModelLike | None = None,
-    combiner: ModelLike | None = None,
-) -> ChainSolver:
-    """What answers, made without data.
-
-    Args:
-        context: what the answering model gets, see `askance.evals.pittads.contexts`.
-        mode: `multi` asks for three options, `single` for one.
-        given: links that every sample brings.
-        step_by_step: whether the answering model is asked to reason first (Table 9).
-        vlm: sees the picture.
-        llm: reasons over words; by default the VLM does.
-        combiner: makes T_V; by default the LLM does.
-
-    Raises:
-        UsageError: no such context, or a model is missing.
-    """
-    view = view_of(context)
-    roles = Roles(vlm=vlm, llm=llm, combiner=combiner)
-
-    def reader(model: Model) -> Any:
-        make = choose_step_by_step if step_by_step else choose_action_reasons
-        return make(model, mode=mode, count=COUNT)
-
-    def viewer(model: Model) -> Any:
-        return choose_from_picture(model, mode=mode, count=COUNT, step_by_step=step_by_step)
-
-    return ChainSolver(
-        chain_of(view, roles, given=given, described=(reader, options_question), seen=(viewer, picture_question(view)))
-    )
+CHANCES = ("p@1", "p@2", "p@3", "acc@1", "acc@2", "mean of five", "accuracy")
+"""Figures of which the exact chance is told."""
 
 
-def several_scoring(orders: int = 1) -> Scoring:
-    """How answers with several options are scored."""
-    return multi_scoring(NEGATIVE_KINDS, orders=orders)
+class OptionsTask(AdsTask):
+    """A task over ads in which options are chosen."""
+
+    needs = ("options", "true")
+
+    orders: Orders = 1
+    """2 asks each sample again with its options the other way round."""
+    qa: Path | None = None
+    """File of statements and options; by default the data set's own."""
+    negatives: Negatives = "easy"
+    """Wrong options: easy ones of the data set, or hard ones of `askance negatives generate`."""
+
+    @property
+    def one_true(self) -> bool:
+        """Whether only one of the true statements stands among the options."""
+        return False
+
+    @override
+    def opened(self, **more: Any) -> PittAds:
+        return super().opened(qa=self.qa, negatives=self.negatives, **more)
+
+    @override
+    def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
+        return {"without a true and a wrong option": lambda ad: len({text in ad.true for text in shown_of(ad)}) == 2}
+
+    @override
+    def kept(self) -> JsonObject:
+        kept = super().kept()
+        if self.negatives == "easy":
+            del kept["negatives"]
+        return kept if self.qa is None else {**kept, "qa": Path(self.qa).name}
+
+    @cached_property
+    def asked(self) -> tuple[Sample, ...]:
+        """The samples, made once."""
+        kinds = kinds_of(self.dataset)
+        return tuple(sample for ad in self.taken.items for sample in self._samples_of(ad, kinds(ad)))
+
+    @override
+    def samples(self) -> Sequence[Sample]:
+        return self.asked
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes(), *options_notes(self.dataset, self.asked))
+
+    def _samples_of(self, ad: Ad, kind_of: Mapping[str, str]) -> Iterator[Sample]:
+        """The samples of one ad, one for each order of its options."""
+        true = self._true_of(ad)
+        shown = [text for text in shown_of(ad) if kind_of[text] != TRUE or text in true]
+        sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id)
+        for order, name in sample_ids(ad.id, orders=self.orders).items():
+            options = in_order(shown, seed=self.seed, key=ad.id, order=order)
+            of_each = [kind_of[text] for text in options]
+            yield replace(
+                sample,
+                id=name,
+                inputs={**sample.inputs, "options": list(options)},
+                target={"true": [n for n, kind in enumerate(of_each, start=1) if kind == TRUE], "kinds": of_each},
+                tags={"order": order} if self.orders > 1 else {},
+            )
+
+    def _true_of(self, ad: Ad) -> Sequence[str]:
+        """The true statements that stand among the options."""
+        true = [text for text in shown_of(ad) if text in ad.true]
+        return [min(true, key=lambda text: lot(self.seed, ad.id, "true", text))] if self.one_true else true
 
 
-@task("pittads/arr-multi", scoring=several_scoring, solver=solver)
-def arr_multi(  # noqa: PLR0913  # the options of a task
-    data: Path,
-    *,
-    vlm: ModelLike | None = None,
-    llm: ModelLike | None = None,
-    combiner: ModelLike | None = None,
-    context: str = "T_V+s_IN",
-    step_by_step: bool = False,
-    ids: Path | None = None,
-    small: bool = False,
-    limit: int | None = None,
-    seed: int = 0,
-    orders: int = 1,
-    which: Which = "usable",
-    qa: Path | None = None,
-    negatives: Negatives = "easy",
-    descriptions: Path | None = None,
-) -> Task:
-    """Which three of the options an ad argues for.
+class ArrTask(ModelTask, DescribedTask, OptionsTask):
+    """A task in which a model chooses action-reason statements."""
 
-    Args:
-        data: folder of the data set.
-        vlm: sees the picture.
-        llm: reasons over words; by default the VLM does.
-        combiner: makes T_V; by default the LLM does.
-        context: what the answering model gets, see `askance.evals.pittads.contexts`.
-        step_by_step: whether the answering model is asked to reason first (Table 9).
-        ids: file that lists the images.
-        small: 250 images, drawn by the seed.
-        limit: images at most.
-        seed: of the order of options, of wrong statements, and of the drawn set.
-        orders: 2 asks each sample again with its options the other way round.
-        which: of the annotated images the `usable`, the `labelled` or the `typical` ones (Table 13).
-        qa: file of statements and options; by default the data set's own.
-        negatives: wrong options, `easy` ones of the data set or `hard` ones of `askance negatives generate`.
-        descriptions: published verbalizations, a file or a folder.
+    beside = True
+    mode: ClassVar[Mode]
+    """`multi` asks for three options, `single` for one."""
 
-    Raises:
-        BadData: the data lack what the task needs.
-        UsageError: an option that cannot be.
-    """
-    source = Source(
-        data=data,
-        ids=ids,
-        small=small,
-        seed=seed,
-        which=which,
-        qa=qa,
-        negatives=negatives,
-        descriptions=descriptions or (),
-    )
-    asked = {"context": context, "step_by_step": step_by_step, "orders": orders, "mode": "multi"}
-    return _made(source, Roles(vlm=vlm, llm=llm, combiner=combiner), limit=limit, asked=asked)
+    context: str = "T_V+s_IN"
+    """What the answering model gets: T_V, V+T, I, I+T_V and the like, with s_IN, s_TV, s_true or s_wrong behind it."""
+    step_by_step: bool = False
+    """Whether the answering model is asked to reason first (Table 9)."""
 
+    @override
+    def label(self) -> str:
+        how = ", step by step" if self.step_by_step else ""
+        return f"{self.answering.id} ({self.context}{how})"
 
-def one_scoring(orders: int = 1) -> Scoring:
-    """How answers with one option are scored."""
-    return single_scoring(NEGATIVE_KINDS, orders=orders, notes=(SINGLE_NOTE,))
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), "mode": self.mode}
 
+    @override
+    def solver(self) -> ChainSolver:
+        def reader(model: Model) -> Any:
+            make = choose_step_by_step if self.step_by_step else choose_action_reasons
+            return make(model, mode=self.mode, count=COUNT)
 
-@task("pittads/arr-single", scoring=one_scoring, solver=solver)
-def arr_single(  # noqa: PLR0913  # the options of a task
-    data: Path,
-    *,
-    vlm: ModelLike | None = None,
-    llm: ModelLike | None = None,
-    combiner: ModelLike | None = None,
-    context: str = "T_V+s_IN",
-    step_by_step: bool = False,
-    true: TrueShown = "all",
-    ids: Path | None = None,
-    small: bool = False,
-    limit: int | None = None,
-    seed: int = 0,
-    orders: int = 1,
-    which: Which = "usable",
-    qa: Path | None = None,
-    negatives: Negatives = "easy",
-    descriptions: Path | None = None,
-) -> Task:
-    """Which one of the options an ad argues for.
+        def viewer(model: Model) -> Any:
+            return choose_from_picture(model, mode=self.mode, count=COUNT, step_by_step=self.step_by_step)
 
-    Args:
-        data: folder of the data set.
-        vlm: sees the picture.
-        llm: reasons over words; by default the VLM does.
-        combiner: makes T_V; by default the LLM does.
-        context: what the answering model gets, see `askance.evals.pittads.contexts`.
-        step_by_step: whether the answering model is asked to reason first (Table 9).
-        true: whether `one` of the true statements stands among the options, or `all`.
-        ids: file that lists the images.
-        small: 250 images, drawn by the seed.
-        limit: images at most.
-        seed: of the order of options, of the true one, of wrong statements, and of the drawn set.
-        orders: 2 asks each sample again with its options the other way round.
-        which: of the annotated images the `usable`, the `labelled` or the `typical` ones.
-        qa: file of statements and options; by default the data set's own.
-        negatives: wrong options, `easy` ones of the data set or `hard` ones of `askance negatives generate`.
-        descriptions: published verbalizations, a file or a folder.
-
-    Raises:
-        BadData: the data lack what the task needs.
-        UsageError: an option that cannot be.
-    """
-    if true not in {"one", "all"}:
-        raise UsageError(f"There cannot be {true!r} true statements among the options.", hint="Give `one` or `all`.")
-    source = Source(
-        data=data,
-        ids=ids,
-        small=small,
-        seed=seed,
-        which=which,
-        qa=qa,
-        negatives=negatives,
-        descriptions=descriptions or (),
-    )
-    asked = {"context": context, "step_by_step": step_by_step, "orders": orders, "mode": "single", "true": true}
-    return _made(source, Roles(vlm=vlm, llm=llm, combiner=combiner), limit=limit, asked=asked)
-
-
-def _made(source: Source, roles: Roles, *, limit: int | None, asked: Mapping[str, Any]) -> Task:
-    view = view_of(asked["context"])
-    found = taken(
-        source,
-        view,
-        looks=roles.vlm is not None,
-        limit=limit,
-        needs=("options", "true"),
-        usable={
-            "without a true and a wrong option": lambda ad: len({bool(text in ad.true) for text in shown_of(ad)}) == 2
-        },
-    )
-    kinds = kinds_of(found.data)
-    samples = [
-        sample for ad in found.ads for sample in samples_of(ad, found, view, kinds=kinds, seed=source.seed, asked=asked)
-    ]
-    chosen = {name: asked[name] for name in ("context", "mode", "step_by_step")}
-    how = ", step by step" if asked["step_by_step"] else ""
-    return Task(
-        samples=samples,
-        solver=solver(**chosen, given=found.given, vlm=roles.vlm, llm=roles.llm, combiner=roles.combiner),
-        label=f"{roles.answering(picture=view.picture).id} ({view.name}{how})",
-        options={**source.form(), **asked, "given": list(found.given)},
-        notes=(*found.notes, *options_notes(found.data, samples)),
-    )
-
-
-def samples_of(
-    ad: Ad, found: Taken, view: View, *, kinds: KindsOf, seed: int, asked: Mapping[str, Any]
-) -> Iterator[Sample]:
-    """The samples of one ad, one for each order of its options."""
-    kind_of = kinds(ad)
-    shown = [
-        text for text in ad.options if text.strip() and (kind_of[text] != TRUE or text in true_of(ad, seed, asked))
-    ]
-    first = Sample(
-        id=ad.id,
-        image=image_of(ad, view),
-        inputs={**found.links[ad.id]},
-        group=ad.id,
-    )
-    for order, name in sample_ids(ad.id, orders=asked["orders"]).items():
-        options = in_order(shown, seed=seed, key=ad.id, order=order)
-        of_each = [kind_of[text] for text in options]
-        yield replace(
-            first,
-            id=name,
-            inputs={**first.inputs, "options": list(options)},
-            target={"true": [n for n, kind in enumerate(of_each, start=1) if kind == TRUE], "kinds": of_each},
-            tags={"order": order} if asked["orders"] > 1 else {},
+        return ChainSolver(
+            chain_of(
+                self.context,
+                self,
+                target=ANSWERS,
+                given=self.given,
+                described=(reader, options_question),
+                seen=(viewer, picture_question(self.view)),
+            )
         )
+
+
+class ArrMulti(ArrTask):
+    """Which three of the options an ad argues for."""
+
+    name = "pittads/arr-multi"
+    mode = "multi"
+
+    @override
+    def scorer(self) -> Scorer:
+        return multi_scorer(NEGATIVE_KINDS, orders=self.orders)
+
+
+class ArrSingle(ArrTask):
+    """Which one of the options an ad argues for."""
+
+    name = "pittads/arr-single"
+    mode = "single"
+
+    true: TrueShown = "all"
+    """Whether one of the true statements stands among the options, or all."""
+
+    @property
+    @override
+    def one_true(self) -> bool:
+        return self.true == "one"
+
+    @override
+    def scorer(self) -> Scorer:
+        return single_scorer(NEGATIVE_KINDS, orders=self.orders, notes=(SINGLE_NOTE,))
+
+
+class ModeTask(OptionsTask):
+    """A task over the very samples of `pittads/arr-multi` and `pittads/arr-single`, without a model that answers."""
+
+    mode: Mode = "multi"
+    """multi gives three options, single one."""
+    true: TrueShown = "all"
+    """Whether one of the true statements stands among the options, or all."""
+
+    @property
+    @override
+    def one_true(self) -> bool:
+        return self.true == "one"
+
+    @property
+    def count(self) -> int:
+        """Options of an answer."""
+        return COUNT if self.mode == "multi" else 1
+
+    @override
+    def scorer(self) -> Scorer:
+        make = multi_scorer if self.mode == "multi" else single_scorer
+        return make(NEGATIVE_KINDS, orders=self.orders)
+
+
+class ArrBaseline(ModeTask):
+    """What answers get that look neither at the picture nor at what is said of it."""
+
+    name = "pittads/arr-baseline"
+
+    baseline: Baseline = "random"
+    """Random options, the longest ones, or the numbers that are true most often (majority)."""
+
+    @override
+    def solver(self) -> Solver:
+        if self.baseline == "random":
+            return RandomSolver(count=self.count, seed=self.seed)
+        if self.baseline == "longest":
+            return LongestOption(count=self.count)
+        return MajoritySolver(self.found("samples", self.samples), count=self.count)
+
+    @override
+    def label(self) -> str:
+        return self.baseline
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes(), *((self._chance(),) if self.baseline == "random" else ()))
+
+    def chance(self) -> tuple[Figure, ...]:
+        """What random answers get on average, exactly, in the figures of the task."""
+        return expected_figures(self.samples(), self.scorer(), count=self.count, alike=_alike)
+
+    def _chance(self) -> str:
+        """The same in a sentence, to stand beside what was drawn."""
+        shown = [each for each in self.chance() if each.metric in CHANCES and each.value is not None]
+        return f"Chance, exactly: {', '.join(f'{each.metric} {100 * (each.value or 0):.2f}' for each in shown)}"
+
+
+def _alike(sample: Sample) -> tuple[str, ...]:
+    """How many options there are of each kind: all that the expectation depends on."""
+    return tuple(sorted(kinds_in(sample)))
 
 
 def shown_of(ad: Ad) -> list[str]:
@@ -271,7 +270,61 @@ def shown_of(ad: Ad) -> list[str]:
     return [text for text in ad.options if text.strip()]
 
 
-def true_of(ad: Ad, seed: int, asked: Mapping[str, Any]) -> Sequence[str]:
-    """The true statements that stand among the options."""
-    true = [text for text in shown_of(ad) if text in ad.true]
-    return [min(true, key=lambda text: lot(seed, ad.id, "true", text))] if asked.get("true") == "one" else true
+def kinds_of(data: PittAds) -> KindsOf:
+    """From an ad to the kind of each of its options, `true` for the true ones.
+
+    Options of the data set's own file are statements of other images. In another file, a negative is of the kind that
+    is known of its text: from `negatives.jsonl` beside the file, from the name of the file, from a file of one kind
+    beside it or in the folder, or from the data set's own options. What nothing tells is of an unknown kind.
+    """
+    contents = data.contents
+    named = contents.qa.path if contents.qa is not None and contents.qa_is_named else None
+    known: dict[tuple[str, str], str] = {} if named is None else dict(_known(contents, named))
+    otherwise = OTHER if named is None else UNKNOWN
+
+    def kinds(ad: Ad) -> Mapping[str, str]:
+        return {text: TRUE if text in ad.true else known.get((ad.id, text), otherwise) for text in ad.options}
+
+    return kinds
+
+
+def _known(contents: Contents, path: Path) -> Iterator[tuple[tuple[str, str], str]]:
+    """Image and text, and the kind; what is surer comes later."""
+    records = read_qa(path).records
+    true = {text for record in records.values() for text in record.true}
+    yield from (((key, text), OTHER) for key, each in records.items() for text in each.negatives if text in true)
+    yield from _in_file(contents.layout.first("statements"), OTHER)
+    for file in (*contents.layout.of("hard negatives"), *sorted(path.parent.glob("*_hard_QA_*.json")), path):
+        yield from _in_file(file, hard_kind(file))
+    sidecar = sidecar_of(path)
+    for place, negative in () if sidecar is None else read_sidecar(sidecar).items():
+        yield place, negative.kind if negative.kind in NEGATIVE_KINDS else UNKNOWN
+
+
+def _in_file(path: Path | None, kind: str | None) -> Iterator[tuple[tuple[str, str], str]]:
+    if path is not None and kind not in {None, "all"}:
+        for key, record in read_qa(path).records.items():
+            yield from (((key, text), str(kind)) for text in record.negatives)
+
+
+def options_notes(data: PittAds, samples: Iterable[Sample]) -> tuple[str, ...]:
+    """Which options are asked, in words, to stand beside the figures."""
+    targets: list[Any] = [sample.target for sample in samples]
+    counts = sorted({len(target["kinds"]) for target in targets})
+    kinds = Counter(kind for target in targets for kind in target["kinds"] if kind != TRUE)
+    true = sorted({len(target["true"]) for target in targets})
+    hard = sum(kinds[kind] for kind in NEGATIVE_KINDS if kind not in {OTHER, UNKNOWN})
+    found = {"hard negatives": hard, "statements of other images": kinds[OTHER], "of an unknown kind": kinds[UNKNOWN]}
+    several = sum(map(bool, found.values())) > 1
+    wrong = ", ".join(f"{count:,} {what}" if several else what for what, count in found.items() if count)
+    file = "" if data.contents.qa is None else f"; {data.contents.qa.path.name}"
+    notes = [f"Options of an image: {_range(counts)}, {_range(true)} of them true; wrong ones: {wrong}{file}"]
+    if kinds[UNKNOWN]:
+        notes.append(
+            "Kinds of wrong options are known where the negatives.jsonl that was written with their file lies beside it"
+        )
+    return tuple(notes)
+
+
+def _range(counts: list[int]) -> str:
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

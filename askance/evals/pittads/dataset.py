@@ -1,21 +1,281 @@
-"""`PittAds`: a folder of the data set as ads to evaluate on."""
+"""The ads of a folder: what its files hold, read once; which ads are evaluated on, and why others are not."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, get_args
 
 from askance.amounts import many
 from askance.errors import BadData, UsageError
-from askance.evals.pittads.contents import Ad, Contents
-from askance.evals.pittads.descriptions import find_descriptions
-from askance.evals.pittads.layout import STATEMENTS, Layout
-from askance.evals.pittads.selection import WHICH, ImageDrop, Selection, Which, select
-from askance.evals.suite.ids import SMALL_SET, checked_ids, draw_ids, read_ids
-from askance.evals.suite.statements import hard_kind
+from askance.evals.pittads.annotations import Annotations, Vote, read_annotations
+from askance.evals.pittads.layout import STATEMENTS, Layout, Pictures
+from askance.evals.pittads.lists import (
+    DescriptionPart,
+    Descriptions,
+    GivenLink,
+    Listed,
+    Votes,
+    find_descriptions,
+    given_links,
+    named,
+    one_of_each,
+    read_descriptions,
+    read_id_list,
+    read_votes,
+)
+from askance.evals.suite.files import Problems, note
+from askance.evals.suite.keys import key_order
+from askance.evals.suite.selection import SMALL_SET, checked_ids, draw_ids, read_ids
+from askance.evals.suite.statements import QaFile, hard_kind, read_qa
+
+if TYPE_CHECKING:
+    from askance.atypicality import Relation, Statement
+    from askance.evals.pittads.annotations import AnnotatedImage
+    from askance.evals.pittads.layout import Part
+
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ad:
+    """One ad, and what is known of it."""
+
+    id: str
+    """Its key, `9/142269.jpg`."""
+    image: Path | None = None
+    """None where the folder has no such image."""
+    question: str | None = None
+    """What is asked, in data that was re-cast."""
+    true: tuple[str, ...] = ()
+    """True action-reason statements, exactly as written, each once."""
+    options: tuple[str, ...] = ()
+    """What can be chosen from, true ones included: exactly as written, each once, in the order of the file."""
+    labels: tuple[Relation, ...] = ()
+    """The relations that any annotator sees, in the order of `askance.atypicality.RELATIONS`."""
+    plurality: Relation | None = None
+    """The relation that most of those rows say; None on a tie."""
+    votes: tuple[Vote | None, ...] = ()
+    """What each annotator says: a relation, `NA` for not atypical, None for anything else."""
+    statements: tuple[Statement, ...] = ()
+    """True atypicality statements: of each row with usable objects, each once."""
+    topics: tuple[str, ...] = ()
+    """What the annotators say, in order: ids by the abbreviations of their list where there is one."""
+    sentiments: tuple[str, ...] = ()
+    """The same of the feelings that the ad evokes."""
+    strategies: tuple[str, ...] = ()
+    """The same of the means of persuasion."""
+    slogans: tuple[str, ...] = ()
+    """What the annotators would write on the ad."""
+    given: Mapping[GivenLink, str | tuple[str, ...]] = field(default_factory=dict[GivenLink, "str | tuple[str, ...]"])
+    """Published verbalizations, as links that a chain takes as given."""
+
+    @property
+    def negatives(self) -> tuple[str, ...]:
+        """The options that are not true; empty where the true ones are hidden."""
+        return tuple(option for option in self.options if option not in self.true) if self.true else ()
+
+
+class Contents:
+    """The files of a folder, as values.
+
+    Args:
+        layout: where they lie.
+        qa: the file of statements; by default the one of release B, else of release A, else of hidden answers.
+        descriptions: files with published verbalizations.
+        problems: takes what is wrong with files and with single records of them, which then count as missing; without
+            it the first is raised.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        *,
+        qa: Path | None = None,
+        descriptions: tuple[Path, ...] = (),
+        problems: Problems | None = None,
+    ) -> None:
+        self.layout = layout
+        self.qa_is_named = qa is not None
+        self._qa = qa
+        self._descriptions = descriptions
+        self._problems = problems
+
+    @cached_property
+    def qa(self) -> QaFile | None:
+        """The statements; None where there are none."""
+        path = self._qa or self.layout.first("statements", "release A statements", "test statements")
+        return None if path is None else self._read(read_qa, path)
+
+    @cached_property
+    def annotations(self) -> Annotations | None:
+        """The atypicality annotations; None where there are none."""
+        path = self.layout.first("atypicality")
+        return None if path is None else self._read(read_annotations, path)
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        """The images."""
+        return Pictures.scan(self.layout.folder)
+
+    @cached_property
+    def descriptions(self) -> Mapping[DescriptionPart, Descriptions]:
+        """Published verbalizations, exactly as written."""
+        return one_of_each(map(read_descriptions, self._descriptions))
+
+    @cached_property
+    def _said(self) -> Mapping[Part, tuple[Mapping[str, Votes], Mapping[str, Listed]]]:
+        """Topics and the like by image, and the entries of their id lists."""
+        parts: Mapping[Part, Part | None] = {
+            "topics": "topics list",
+            "sentiments": "sentiments list",
+            "strategies": "strategies list",
+            "slogans": None,
+        }
+        return {part: (self._votes(part), self._entries(entries)) for part, entries in parts.items()}
+
+    def _votes(self, part: Part) -> dict[str, Votes]:
+        votes: dict[str, Votes] = {}
+        for path in reversed(self.layout.of(part)):
+            votes.update(self._read(read_votes, path) or {})
+        return votes
+
+    def _entries(self, part: Part | None) -> Mapping[str, Listed]:
+        path = None if part is None else self.layout.first(part)
+        return {} if path is None else self._read(lambda file, _: read_id_list(file), path) or {}
+
+    def _read(self, read: Callable[[Path, Problems | None], Content], path: Path) -> Content | None:
+        try:
+            return read(path, self._problems)
+        except BadData as error:
+            note(error, self._problems)
+            return None
+
+    def __contains__(self, key: str) -> bool:
+        """Whether any file knows of the image."""
+        annotated = self.annotations is not None and key in self.annotations.images
+        stated = self.qa is not None and key in self.qa.records
+        return annotated or stated or self.pictures.find(key) is not None
+
+    def ad(self, key: str) -> Ad:
+        """All that is known of an image."""
+        stated = None if self.qa is None else self.qa.records.get(key)
+        seen = None if self.annotations is None else self.annotations.images.get(key)
+        said = {part: named(votes.get(key, ()), entries) for part, (votes, entries) in self._said.items()}
+        return Ad(
+            id=key,
+            image=self.pictures.find(key),
+            question=None if stated is None else stated.question,
+            true=() if stated is None else tuple(dict.fromkeys(stated.true)),
+            options=() if stated is None else tuple(dict.fromkeys(stated.options)),
+            labels=() if seen is None else seen.labels,
+            plurality=None if seen is None else seen.plurality,
+            votes=() if seen is None else seen.votes,
+            statements=() if seen is None else seen.statements,
+            topics=said["topics"],
+            sentiments=said["sentiments"],
+            strategies=said["strategies"],
+            slogans=said["slogans"],
+            given=given_links(key, self.descriptions),
+        )
+
+
+Which: TypeAlias = Literal["usable", "labelled", "typical"]
+"""Which images: with a row that has one of the four categories and usable names of both objects, as the published code
+keeps them; with a row of one of the four categories, as section 4 of the paper says; or those that all annotators find
+typical (section 7.2, Table 13)."""
+
+WHICH: Mapping[Which, str] = {
+    "usable": "with usable objects",
+    "labelled": "with one of the four categories",
+    "typical": "that are typical",
+}
+"""The same in a few words."""
+
+ImageDrop: TypeAlias = Literal[
+    "not annotated",
+    "typical",
+    "not typical",
+    "none of the four categories",
+    "no usable objects",
+    "not in the file of statements",
+    "in the test set",
+]
+"""Why an image is not evaluated on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The images that are kept, and the reasons of the others."""
+
+    keys: tuple[str, ...]
+    dropped: Mapping[str, ImageDrop]
+    """By image, among those annotated or listed."""
+    unknown: tuple[str, ...] = ()
+    """Listed images that nothing in the folder knows of."""
+
+
+def select(contents: Contents, which: Which, listed: Sequence[str] | None = None) -> Selection:
+    """The images to evaluate on.
+
+    A file of statements with options says which images the set has: in release B it is the training set. Where there is
+    none, images that lie in a folder of test images are left out. Without annotations, every image with statements is
+    taken.
+
+    Args:
+        contents: what the folder holds.
+        which: by what the annotators say of them.
+        listed: the images that are asked for, in their order; by default all, in the order of shard and number.
+
+    Raises:
+        BadData: there are neither annotations nor statements, or typical images are wanted and there are no
+            annotations.
+    """
+    wanted = _all(contents, which) if listed is None else [key for key in listed if key in contents]
+    reasons: dict[str, ImageDrop | None] = {key: _drop(key, contents, which) for key in wanted}
+    return Selection(
+        keys=tuple(key for key, reason in reasons.items() if reason is None),
+        dropped={key: reason for key, reason in reasons.items() if reason is not None},
+        unknown=tuple(key for key in listed or () if key not in reasons),
+    )
+
+
+def _all(contents: Contents, which: Which) -> Iterable[str]:
+    if contents.annotations is not None:
+        return sorted(contents.annotations.images, key=key_order)
+    if contents.qa is None or which == "typical":
+        raise BadData(
+            f"The folder {str(contents.layout.folder)!r} has no `final_csv.csv` with atypicality annotations.",
+            hint="Put the file there; the paper's authors share it together with their code.",
+        )
+    return sorted(contents.qa.records, key=key_order)
+
+
+def _drop(key: str, contents: Contents, which: Which) -> ImageDrop | None:
+    if contents.qa is not None and (contents.qa_is_named or contents.qa.shape != "true"):
+        if key not in contents.qa.records:
+            return "not in the file of statements"
+    elif contents.pictures.split(key) == "test":
+        return "in the test set"
+    if contents.annotations is None:
+        return None
+    image = contents.annotations.images.get(key)
+    return "not annotated" if image is None else judged(image, which)
+
+
+def judged(image: AnnotatedImage, which: Which) -> ImageDrop | None:
+    """Why the annotators' rows leave an image out; None where they do not."""
+    if which == "typical":
+        return None if image.typical else "not typical"
+    if image.typical:
+        return "typical"
+    if not image.labels:
+        return "none of the four categories"
+    return "no usable objects" if which == "usable" and not image.statements else None
+
 
 Negatives: TypeAlias = Literal["easy", "hard"]
 """Which wrong options: those of the data set, statements of other images; or written ones (`12 Neg.` and

@@ -1,4 +1,9 @@
-"""Where the files of the data set lie in a folder: found by their names, in it and in the folders just below."""
+"""Where the files of the data set lie in a folder: data by their names, images by key or base name, in any layout.
+
+Data are found in the folder and in those just below. Images lie in `train_images/9/142269.jpg`, `train_images_total/…`,
+`test_images/…`, `tiny_test/…`, `images/…`, `9/142269.jpg`, `subfolder-9/142269.jpg` (as the archives unpack), or all in
+one folder: what counts is the name of the folder that the file lies in, and its own.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from askance.errors import BadData
+from askance.evals.suite.keys import base_name, full_key, key_order, shard_of
+from askance.images import SUFFIXES
 
 Part: TypeAlias = Literal[
     "statements",
@@ -153,3 +160,141 @@ def _folders(folder: Path, depth: int = 0) -> Iterator[Path]:
         if entry.is_dir() and depth < _DEEPEST:
             yield Path(entry.path)
             yield from _folders(Path(entry.path), depth + 1)
+
+
+DEEPEST = 6
+"""Folders below the data folder in which images are looked for."""
+MOST_FILES = 1_000_000
+"""Images in a data folder at most; the data set has 64,832."""
+
+Split: TypeAlias = Literal["train", "test"]
+
+_SPLITS: Mapping[str, Split] = {
+    "train_images": "train",
+    "train_images_total": "train",
+    "test_images": "test",
+    "tiny_test": "test",
+}
+_SHARD = re.compile(r"(?:subfolder-)?(\d|10)")
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The images below a folder; made by `scan`, which reads names alone."""
+
+    folder: Path
+    by_key: Mapping[str, tuple[Path, ...]]
+    """By shard and name, or by name alone where they lie in no shard; copies of one image stand together."""
+    by_name: Mapping[str, tuple[str, ...]]
+    """Keys by base name."""
+
+    @classmethod
+    def scan(cls, folder: Path) -> Pictures:
+        """The images below `folder`.
+
+        Raises:
+            BadData: no such folder, or one with more than `MOST_FILES` images.
+        """
+        if not folder.is_dir():
+            raise BadData(
+                f"There is no data folder {str(folder)!r}.", hint="Name the folder with the data set's files."
+            )
+        by_key: dict[str, list[Path]] = {}
+        for count, path in enumerate(_images(folder), start=1):
+            if count > MOST_FILES:
+                raise BadData(f"The folder {str(folder)!r} holds more than {MOST_FILES:,} images.", hint=_ANOTHER)
+            by_key.setdefault(_key(path, folder), []).append(path)
+        by_name: dict[str, list[str]] = {}
+        for key in sorted(by_key, key=key_order):
+            by_name.setdefault(base_name(key), []).append(key)
+        return cls(
+            folder,
+            {key: tuple(sorted(paths, key=_preference)) for key, paths in by_key.items()},
+            {name: tuple(keys) for name, keys in by_name.items()},
+        )
+
+    def find(self, key: str) -> Path | None:
+        """The file of an image by its key, `9/142269.jpg`, or by its base name; None where there is none.
+
+        A key without an ending, `17`, is that of `17.png`, as in WHOOPS! re-cast.
+
+        Raises:
+            BadData: a base name that several images have, none of which lies where the rule of shards says.
+        """
+        found = self._key(key)
+        return None if found is None else self.by_key[found][0]
+
+    def _key(self, key: str) -> str | None:
+        for exact in (full_key(key), key, f"{key}.png"):
+            if exact in self.by_key:
+                return exact
+        name = base_name(key)
+        others = self.by_name.get(name, ())
+        if name != key and shard_of(name) is None:  # base names are known to be unique in the data set alone
+            others = tuple(other for other in others if other == name)
+        if len(others) > 1:
+            raise BadData(
+                f"The image {key!r} may be {' or '.join(map(repr, others[:3]))} in {str(self.folder)!r}.",
+                hint="Base names should be unique: keep one of them.",
+            )
+        return others[0] if others else None
+
+    def split(self, key: str) -> Split | None:
+        """The part of the data set that an image lies in by the name of a folder; None where none says."""
+        found = self._key(key)
+        if found is None:
+            return None
+        splits = [_split(path, self.folder) for path in self.by_key[found]]
+        return "train" if "train" in splits else "test" if "test" in splits else None
+
+    def splits(self) -> Mapping[Split | None, int]:
+        """How many images lie in each part."""
+        counts: dict[Split | None, int] = {}
+        for key in self.by_key:
+            counts[self.split(key)] = counts.get(self.split(key), 0) + 1
+        return counts
+
+    @property
+    def shared_names(self) -> tuple[str, ...]:
+        """Base names that several images have; the data set has none."""
+        return tuple(name for name, keys in self.by_name.items() if len(keys) > 1)
+
+    def __len__(self) -> int:
+        return len(self.by_key)
+
+
+_ANOTHER = "Name the folder with the data set's files."
+
+
+def _images(folder: Path, depth: int = 0) -> Iterator[Path]:
+    """Files with an image's ending; links are followed, as far as `DEEPEST`."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise BadData(
+            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
+        ) from error
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if os.path.splitext(entry.name)[1].lower() in SUFFIXES and entry.is_file():  # noqa: PTH122  # of each of 64,832
+            yield Path(entry.path)
+        elif depth < DEEPEST and entry.is_dir():
+            yield from _images(Path(entry.path), depth + 1)
+
+
+def _key(path: Path, folder: Path) -> str:
+    if path.parent != folder and (shard := _SHARD.fullmatch(path.parent.name)):
+        return f"{shard[1]}/{path.name}"
+    return full_key(path.name)
+
+
+def _split(path: Path, folder: Path) -> Split | None:
+    parts = path.relative_to(folder).parts[:-1]
+    return next((_SPLITS[part] for part in parts if part in _SPLITS), None)
+
+
+def _preference(path: Path) -> tuple[int, str]:
+    """Of copies, those of the training images come first, those of the test images last."""
+    places = {"train_images": 0, "train_images_total": 1, "test_images": 3, "tiny_test": 3}
+    return min((places[part] for part in path.parts if part in places), default=2), str(path)

@@ -1,17 +1,25 @@
-"""`DataReport`: what `check` found, as values, as JSON, and for a person."""
+"""What a folder of the data set holds, what it lacks, and why rows and images are dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askance.amounts import many
-from askance.evals.suite.ids import FULL_SET
+from askance.errors import BadData
+from askance.evals.pittads.annotations import Annotations, read_annotations
+from askance.evals.pittads.dataset import Contents, Selection, Which, listed_ids, placed, select
+from askance.evals.pittads.layout import ANNOTATIONS, STATEMENTS, Layout, Part
+from askance.evals.pittads.lists import read_descriptions, read_id_list, read_symbols, read_votes
+from askance.evals.suite.files import Problems, note
+from askance.evals.suite.selection import FULL_SET
+from askance.evals.suite.statements import TEST_OPTIONS, QaFile, read_qa
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.pittads.layout import Part
+    from askance.evals.pittads.annotations import Annotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +111,227 @@ class DataReport:
     def canonical(self) -> JsonObject:
         """The report as JSON."""
         return {**asdict(self), "paper": {"full_set": FULL_SET}, "sound": self.sound}
+
+
+EXAMPLES = 3
+"""Images that stand for each reason."""
+
+
+def check(
+    folder: str | Path, *, ids: str | Path | Iterable[str] | None = None, qa: str | Path | None = None
+) -> DataReport:
+    """Reads all of a folder and says what is there; what is wrong with single records is collected, not raised.
+
+    Args:
+        folder: of the data set, in any of the layouts.
+        ids: a file that lists images, or the images: it is said how many of them can be used.
+        qa: another file of statements than the folder's.
+
+    Raises:
+        BadData: no such folder, or one that holds nothing of the data set; or the list of images cannot be used.
+    """
+    layout = Layout.find(Path(folder))
+    listed = listed_ids(ids)
+    problems: Problems = []
+    contents = Contents(layout, qa=None if qa is None else placed(Path(qa), layout.folder), problems=problems)
+    if not layout.files and not len(contents.pictures) and qa is None:
+        raise BadData(
+            f"The folder {str(folder)!r} holds nothing of the data set.",
+            hint=f"Looked for `{ANNOTATIONS}`, `{STATEMENTS}`, images and the other files by their names.",
+        )
+    kept = _tried(lambda: select(contents, "usable"), problems)
+    found = DataReport(
+        folder=str(folder),
+        release=None if contents.qa is None else contents.qa.release,
+        statements=None if contents.qa is None else str(contents.qa.path),
+        files=tuple(_files(contents, problems)),
+        missing=dict(_missing(contents)),
+        images={str(split or "elsewhere"): count for split, count in contents.pictures.splits().items()},
+        images_missing=_images_missing(kept, contents, problems),
+        annotated=0 if contents.annotations is None else len(contents.annotations.images),
+        rows=0 if contents.annotations is None else len(contents.annotations.rows),
+        sets=_sets(contents, kept),
+        options={} if contents.qa is None else contents.qa.option_counts,
+        true={} if contents.qa is None else contents.qa.true_counts,
+        rows_dropped=() if contents.annotations is None else _rows_dropped(contents.annotations),
+        images_dropped=() if kept is None else _grouped((reason, key) for key, reason in kept.dropped.items()),
+        listed=None if listed is None else _listed(contents, listed, problems),
+        notes=tuple(_notes(contents, problems)),
+        problems=(),
+    )
+    return found.with_problems(error.message for error in problems)
+
+
+def _tried(read: Callable[[], Selection], problems: Problems) -> Selection | None:
+    try:
+        return read()
+    except BadData as error:
+        note(error, problems)
+        return None
+
+
+def _missing(contents: Contents) -> Iterator[tuple[str, str]]:
+    """What the tasks need and is not there, and what for."""
+    if contents.annotations is None:
+        yield ANNOTATIONS, "labels and objects: all three atypicality tasks, and which images are meant"
+    if contents.qa is None or contents.qa.shape == "true":
+        yield STATEMENTS, "options to choose from: action-reason retrieval"
+    elif contents.qa.shape == "test":
+        yield STATEMENTS, "true statements: those of the test set are hidden"
+    if not len(contents.pictures):
+        yield "train_images/", "images: whatever is asked of a model that sees"
+
+
+def _images_missing(kept: Selection | None, contents: Contents, problems: Problems) -> tuple[str, ...]:
+    missing: list[str] = []
+    for key in () if kept is None else kept.keys:
+        try:
+            if contents.pictures.find(key) is None:
+                missing.append(key)
+        except BadData as error:
+            note(error, problems)
+    return tuple(missing)
+
+
+def _sets(contents: Contents, usable: Selection | None) -> Mapping[str, int]:
+    """How many images each way of counting gives."""
+    if usable is None or contents.annotations is None:
+        return {}
+    others: tuple[Which, ...] = ("labelled", "typical")
+    return {"usable": len(usable.keys), **{which: len(select(contents, which).keys) for which in others}}
+
+
+def _listed(contents: Contents, listed: tuple[str, ...], problems: Problems) -> ListedFound | None:
+    found = _tried(lambda: select(contents, "usable", listed), problems)
+    if found is None:
+        return None
+    return ListedFound(
+        listed=len(listed),
+        kept=len(found.keys),
+        unknown=found.unknown,
+        dropped=_grouped((reason, key) for key, reason in found.dropped.items()),
+    )
+
+
+def _rows_dropped(annotations: Annotations) -> tuple[Dropped, ...]:
+    return _grouped((row.drop, _shown(row)) for row in annotations.rows if row.drop is not None)
+
+
+def _shown(row: Annotation) -> str:
+    said = {
+        "another category": row.category,
+        "unusable primary object": row.primary,
+        "unusable secondary object": row.secondary,
+    }.get(row.drop or "", "")
+    return f"{row.image}: {said[:40]!r}" if said else row.image
+
+
+def _grouped(reasons: Iterable[tuple[str, str]]) -> tuple[Dropped, ...]:
+    groups: dict[str, list[str]] = {}
+    for reason, example in reasons:
+        groups.setdefault(reason, []).append(example)
+    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return tuple(Dropped(reason, len(all_), tuple(dict.fromkeys(all_))[:EXAMPLES]) for reason, all_ in ordered)
+
+
+def _files(contents: Contents, problems: Problems) -> Iterator[FileFound]:
+    layout = contents.layout
+    read = {file.path: file for file in (contents.qa, contents.annotations) if file is not None}
+    for part in layout.files:
+        for path in layout.of(part):
+            try:
+                holds = _held(read[path]) if path in read else _READERS.get(part, _statements)(path, problems)
+            except BadData as error:
+                note(error, problems)
+                holds = "cannot be used"
+            yield FileFound(part, str(path.relative_to(layout.folder)), holds)
+
+
+def _held(file: QaFile | Annotations) -> str:
+    return (
+        _qa_told(file)
+        if isinstance(file, QaFile)
+        else f"{many(len(file.images), 'image')}, {many(len(file.rows), 'row')}"
+    )
+
+
+def _annotations(path: Path, problems: Problems) -> str:
+    return _held(read_annotations(path, problems))
+
+
+def _statements(path: Path, problems: Problems) -> str:
+    return _qa_told(read_qa(path, problems))
+
+
+def _qa_told(file: QaFile) -> str:
+    options = ", ".join(map(str, file.option_counts))
+    kind = f"hard negatives ({file.hard}), " if file.hard else ""
+    return f"{kind}{many(len(file.records), 'image')}" + (f", {options} options" if options else "")
+
+
+def _votes(path: Path, problems: Problems) -> str:
+    return many(len(read_votes(path, problems)), "image")
+
+
+def _symbols(path: Path, problems: Problems) -> str:
+    images = read_symbols(path, problems)
+    return f"{many(len(images), 'image')}, {many(sum(map(len, images.values())), 'box', 'boxes')}"
+
+
+def _ids(path: Path, _: Problems) -> str:
+    return many(len(read_id_list(path)), "entry", "entries")
+
+
+def _descriptions(path: Path, _: Problems) -> str:
+    file = read_descriptions(path)
+    return f"{file.source} of {many(len(file.texts), 'image')} by {file.vlm}"
+
+
+_READERS: Mapping[Part, Callable[[Path, Problems], str]] = {
+    **dict.fromkeys(("topics", "sentiments", "strategies", "slogans"), _votes),
+    **dict.fromkeys(("topics list", "sentiments list", "strategies list"), _ids),
+    "atypicality": _annotations,
+    "symbols": _symbols,
+    "descriptions": _descriptions,
+}
+
+
+def _notes(contents: Contents, problems: Problems) -> Iterator[str]:
+    """What is no fault and good to know."""
+    if contents.qa is not None:
+        yield from _qa_notes(contents.qa)
+    if contents.annotations is not None:
+        yield from _annotation_notes(contents.annotations, problems)
+    if shared := contents.pictures.shared_names:
+        yield f"{len(shared):,} base names stand for several images each, {shared[0]!r} first; whole keys find them."
+    for path in contents.layout.shadowed:
+        yield f"{str(path)!r} is passed over: a file of the same name lies nearer."
+
+
+def _qa_notes(file: QaFile) -> Iterator[str]:
+    records = file.records.values()
+    if doubled := [record.key for record in records if len(set(record.options)) < len(record.options)]:
+        yield (
+            f"{many(len(doubled), 'image has', 'images have')} an option twice, {doubled[0]!r} first; "
+            "it is offered once."
+        )
+    if blank := [record.key for record in records if not all(text.strip() for text in record.options)]:
+        yield f"{many(len(blank), 'image has', 'images have')} a blank option, {blank[0]!r} first."
+    if file.shape == "train" and file.hard is None and set(file.option_counts) != {TEST_OPTIONS}:
+        yield f"Release B has {TEST_OPTIONS} options an image; this file has {', '.join(map(str, file.option_counts))}."
+    if (few := sum(count for number, count in file.true_counts.items() if number < 3)) and file.shape != "test":
+        yield f"{many(few, 'image has', 'images have')} fewer than three true statements, which bounds precision@3."
+
+
+def _annotation_notes(annotations: Annotations, problems: Problems) -> Iterator[str]:
+    images = annotations.images.values()
+    if ties := sum(1 for image in images if image.labels and image.plurality is None):
+        yield f"{many(ties, 'image has', 'images have')} no plurality label: a tie."
+    hyphens = 0
+    for row in annotations.rows:
+        try:
+            hyphens += any("-" in box.label for box in row.boxes)
+        except BadData as error:
+            note(error, problems)
+    if hyphens:
+        yield f"{many(hyphens, 'row has', 'rows have')} a box whose label holds a hyphen; it is kept."

@@ -1,4 +1,4 @@
-"""Scoring of answers that choose among options: precision@k, top-k accuracy, and which kinds of options mislead.
+"""Scorer of answers that choose among options: precision@k, top-k accuracy, and which kinds of options mislead.
 
 After section 4 of *Benchmarking VLMs' Reasoning About Persuasive Atypical Images*: precision@k = min(k, relevant ones
 among the top k predictions) / k, unranked, so that "top k" are the three predictions of an answer; "top-3 acc and
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
+from askance.evals.scorer import Scorer
 from askance.evals.suite.orders import ANY, PLACE, PLACES, order_metrics, order_values
-from askance.evals.tasks import Scoring
 from askance.evals.values import Sample, Score
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _single(sample: Sample, *, right: bool) -> Score:
     return Score(values={"accuracy": float(right), **order_values(sample, ANY if right else math.nan)})
 
 
-def multi_scoring(kinds: Sequence[str], *, orders: int = 1) -> Scoring:
+def multi_scorer(kinds: Sequence[str], *, orders: int = 1) -> Scorer:
     """How answers with several options are scored; `mean of five` stands for the task."""
     summaries: Mapping[str, str] = {
         "mean of five": "mean of p@1 to p@3, acc@1 and acc@2, as in Table 3",
@@ -156,7 +156,7 @@ def multi_scoring(kinds: Sequence[str], *, orders: int = 1) -> Scoring:
         "mean of precisions": "mean of p@1 to p@3, as in Table 9",
     }
     limits = ("p@2", "p@3", "mean of five", "mean of precisions")
-    return Scoring(
+    return Scorer(
         score=score_multi,
         metrics=(
             *(mean(name, summary=summary) for name, summary in summaries.items()),
@@ -174,9 +174,9 @@ def multi_scoring(kinds: Sequence[str], *, orders: int = 1) -> Scoring:
     )
 
 
-def single_scoring(kinds: Sequence[str], *, orders: int = 1, notes: Sequence[str] = ()) -> Scoring:
+def single_scorer(kinds: Sequence[str], *, orders: int = 1, notes: Sequence[str] = ()) -> Scorer:
     """How answers with one option are scored: by accuracy, and by what kinds of options mislead."""
-    return Scoring(
+    return Scorer(
         score=score_single,
         metrics=(
             mean("accuracy", summary="share of samples whose one answer is true"),

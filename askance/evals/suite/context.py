@@ -1,9 +1,221 @@
-"""What every suite's contexts have in common: the control without any, and what stands in its place."""
+"""What a model is told of the picture: contexts by name, and the chain that each stands for.
+
+| context | what the answering model gets |
+|---|---|
+| `I` | the picture: end to end |
+| `V+T`, `IN`, `UH`, `V+T+IN`, `V+T+IN+UH` | verbalizations, one after the other |
+| `T_V`, `T_V-UH` | one description combined of all, or of all but what is unusual |
+| `caption` | a caption that the VLM writes |
+| `gold-caption` | the caption that people chose: an oracle |
+| `I+T_V` and the like | the picture and a description |
+| `…+s_IN` | beside it ŝ, detected in the narration |
+| `…+s_TV` | beside it ŝ, detected in T_V |
+| `…+s_true`, `…+s_wrong` | beside it s⁺, or s̄ with the right objects and a wrong relation |
+| `text-only` | nothing: a control |
+
+A detected statement is chosen by the LLM over the objects V (section 3.2 of the paper on atypical ads).
+"""
 
 from __future__ import annotations
 
-TEXT_ONLY = "text-only"
-"""The context in which nothing is told of the picture: a control."""
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+from askance.agents import PictureQuestion, StatementQuestion
+from askance.chains import (
+    DESCRIPTION,
+    NARRATION,
+    OBJECTS,
+    SCENE_TEXT,
+    STATEMENT,
+    UNUSUAL,
+    Chain,
+    Context,
+    Link,
+    Step,
+    optional,
+    picture,
+    required,
+)
+from askance.chains.catalog import atypicality, verbalize
+from askance.errors import UsageError
+from askance.tools import caption
+
+if TYPE_CHECKING:
+    from askance.chains import Reading
+    from askance.chains.catalog import Asker
+    from askance.evals.suite.task import ModelTask
+
+PICTURE, CAPTION, GOLD, TEXT_ONLY = "I", "caption", "gold-caption", "text-only"
+"""Contexts that are no verbalization: the picture, a caption, one that people chose, nothing."""
 
 NOTHING = "No description of the image is available."
-"""What stands in place of a description there."""
+"""What stands in place of a description where nothing is told of the picture."""
+
+VERBALIZED: tuple[str, ...] = get_args(Context)
+"""Contexts in which the answering model gets what tools say of the picture."""
+
+StatementSource: TypeAlias = Literal["s_IN", "s_TV", "s_true", "s_wrong"]
+"""Where an atypicality statement comes from: detected in the narration or in T_V, or given, true or wrong."""
+
+_SAID: Mapping[str, str] = {link.short: link.name for link in (OBJECTS, SCENE_TEXT, NARRATION, UNUSUAL)}
+TOOLS: tuple[str, ...] = tuple(_SAID.values())
+"""Links that tools fill in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A context, taken apart."""
+
+    name: str
+    picture: bool = False
+    """Whether the answering model sees the picture."""
+    description: str | None = None
+    """The context that the description is made in: a verbalization or a caption."""
+    statement: StatementSource | None = None
+
+    @property
+    def blind(self) -> bool:
+        """Whether nothing is told of the picture."""
+        return self.name == TEXT_ONLY
+
+    @property
+    def looks(self) -> bool:
+        """Whether a model looks at the picture, as far as what it would say is not given."""
+        return self.name not in {GOLD, TEXT_ONLY}
+
+    @property
+    def combined(self) -> bool:
+        """Whether T_V is made, shown or not."""
+        return self.description == "T_V" or self.statement == "s_TV"
+
+
+def view_of(name: str, *, task: str, among: Collection[str], beside: bool = False) -> View:
+    """The context of that name.
+
+    Args:
+        name: of the context.
+        task: that has it, for complaints.
+        among: contexts that the task has.
+        beside: whether a verbalization may stand beside the picture, and an atypicality statement beside both.
+
+    Raises:
+        UsageError: the task has no such context.
+    """
+    statement = next((each for each in get_args(StatementSource) if beside and name.endswith(f"+{each}")), None)
+    rest = name if statement is None else name.removesuffix(f"+{statement}")
+    seen = rest == PICTURE or (beside and rest.startswith(f"{PICTURE}+"))
+    described = rest.removeprefix(PICTURE).removeprefix("+") if seen else rest
+    known = rest in among or (seen and described in VERBALIZED)
+    if not known or (statement is not None and not seen and described not in VERBALIZED):
+        raise UsageError(f"The task {task!r} has no context {name!r}.", hint=_hint(among, beside=beside))
+    shown = described if described in {*VERBALIZED, CAPTION} else None
+    if statement == "s_TV" and shown not in {None, "T_V"}:
+        raise UsageError(
+            f"The context {name!r} detects a statement in T_V and shows another description.",
+            hint=_hint(among, beside=beside),
+        )
+    return View(name=name, picture=seen, description=shown, statement=statement)
+
+
+def _hint(among: Collection[str], *, beside: bool) -> str:
+    more = "; or I+T_V and the like, and with +s_IN, +s_TV, +s_true or +s_wrong behind it for an atypicality statement"
+    return f"Choose one of {', '.join(among)}{more if beside else ''}."
+
+
+def chain_of(
+    name: str,
+    task: ModelTask,
+    *,
+    target: Link[Any],
+    given: Collection[str] = (),
+    described: Asker,
+    seen: Asker,
+) -> Chain:
+    """The chain of a task in its context.
+
+    Args:
+        name: of the chain.
+        task: its context and its models.
+        target: the link that the answer fills in.
+        given: links that every sample brings; what only they would need is not asked.
+        described: what answers from words, and its input.
+        seen: what answers from the picture, and its input.
+
+    Raises:
+        UsageError: a picture has to be looked at and there is no VLM.
+    """
+    view = task.view
+    if view.picture and task.vlm is None:
+        raise UsageError(f"The context {view.name!r} shows the picture.", hint="Give a `vlm`.")
+    make, subject = seen if view.picture else described
+    needs: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
+    needs += [STATEMENT] if view.statement is not None else []
+    answer = Step(link=target, node=make(task.answering), needs=tuple(needs), subject=subject)
+    steps = _pruned([*told(task), answer], target, given)
+    if task.vlm is None:
+        steps = [step for step in steps if step.link.name not in TOOLS]
+    return Chain(name, target=target, steps=steps, mode=task.see.mode)
+
+
+def told(task: ModelTask) -> list[Step]:
+    """The steps before the answer, in the context of a task."""
+    view, steps = task.view, dict[Link[Any], Step]()
+    if view.description == CAPTION:
+        return [Step(link=DESCRIPTION, node=caption(task.see), subject=picture)]
+    context = cast("Context | None", "T_V" if view.combined else view.description)
+    if context is not None:
+        steps |= {step.link: step for step in verbalize(task.see, task.combine, context=context).steps}
+    if view.statement in {"s_IN", "s_TV"}:
+        for step in atypicality(task.see, task.think).steps:
+            steps.setdefault(step.link, step)
+    if view.statement == "s_TV":
+        steps[STATEMENT] = replace(steps[STATEMENT], needs=(OBJECTS, DESCRIPTION), subject=_in_t_v)
+    return list(steps.values())
+
+
+def _in_t_v(reading: Reading) -> StatementQuestion:
+    return StatementQuestion(description=required(reading, DESCRIPTION).text, objects=required(reading, OBJECTS).names)
+
+
+def _pruned(steps: Iterable[Step], target: Link[Any], given: Collection[str]) -> list[Step]:
+    """The steps that the target needs, where `given` are there already."""
+    by_link = {step.link: step for step in steps}
+    kept, waiting = set[Link[Any]](), [target]
+    while waiting:
+        link = waiting.pop()
+        if link in by_link and link.name not in given and link not in kept:
+            kept.add(link)
+            waiting.extend(by_link[link].needs)
+    return [step for step in by_link.values() if step.link in kept]
+
+
+def tools_of(view: View, *, described: bool = False) -> tuple[str, ...]:
+    """What the tools have to say for a context, in the order of the links.
+
+    Args:
+        view: what the answering model gets.
+        described: whether T_V is given, and the tools are asked for the statement alone.
+    """
+    context = "T_V" if view.combined else view.description or ""
+    said = {"T_V": TOOLS, "T_V-UH": TOOLS[:3]}.get(context) or tuple(_SAID[part] for part in context.split("+") if part)
+    needed = set[str]() if described and view.combined else {*said}
+    needed |= {"s_IN": {"objects", "narration"}, "s_TV": {"objects"}}.get(view.statement or "", set())
+    return tuple(link for link in TOOLS if link in needed)
+
+
+def picture_question(view: View) -> Callable[[Reading], PictureQuestion]:
+    """Gives the options, the picture, and what the context shows beside it."""
+
+    def question(reading: Reading) -> PictureQuestion:
+        statement = optional(reading, STATEMENT)
+        shown = optional(reading, DESCRIPTION) if view.description is not None else None
+        return PictureQuestion(
+            image=picture(reading),
+            options=reading.options or (),
+            description=None if shown is None else str(shown),
+            statement=None if statement is None else str(statement),
+        )
+
+    return question

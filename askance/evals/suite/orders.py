@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import UsageError
 from askance.evals.figures import Metric, mean
@@ -17,6 +17,9 @@ from askance.evals.suite.options import ORDERS, small_lot
 if TYPE_CHECKING:
     from askance.evals.figures import Matrix
     from askance.evals.values import Sample
+
+Orders: TypeAlias = Literal[1, 2]
+"""How many orders options are shown in."""
 
 PAIR, ORDER, ANSWER, PLACE = "pair", "order", "answer", "place"
 """Columns of a score."""

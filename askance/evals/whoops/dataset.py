@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import BadData
-from askance.evals.choosing import read_ids
 from askance.evals.suite.files import Problems, note
-from askance.evals.whoops.entries import Entry, entry_of
-from askance.evals.whoops.layouts import Layout, read_rows
+from askance.evals.suite.selection import read_names
+from askance.evals.whoops.images import WeirdImage, entry_of
+from askance.evals.whoops.layout import Layout, read_rows
 
 if TYPE_CHECKING:
-    from askance.evals.whoops.layouts import Rows
+    from askance.evals.whoops.layout import WhoopsRows
 
 IMAGES, TEXTS, QUESTIONS = 500, 2_500, 3_362
 """What the published data hold: images; captions, explanations and underspecified captions each; questions.
@@ -40,8 +40,8 @@ class Whoops:
     """The weird images of a folder; `open` makes one."""
 
     folder: Path
-    source: Rows
-    entries: tuple[Entry, ...]
+    source: WhoopsRows
+    entries: tuple[WeirdImage, ...]
     """In the order of the list where one is given, else in that of the file."""
     listed: bool = False
     """Whether a list says which images these are."""
@@ -54,7 +54,7 @@ class Whoops:
         ids: str | Path | Iterable[str] | None = None,
         problems: Problems | None = None,
     ) -> Whoops:
-        """The data in a folder, in any of the layouts (see `askance.evals.whoops.layouts`).
+        """The data in a folder, in any of the layouts (see `askance.evals.whoops.layout`).
 
         Args:
             folder: with the data set.
@@ -66,7 +66,7 @@ class Whoops:
             MissingExtra: an Arrow file without pyarrow.
         """
         source = read_rows(Path(folder))
-        by_id: dict[str, Entry] = {}
+        by_id: dict[str, WeirdImage] = {}
         for place, (where, row) in enumerate(source.rows):
             try:
                 entry = entry_of(row, place, where=where, load=partial(source.load, place))
@@ -92,14 +92,14 @@ class Whoops:
         return f"{len(self.entries):,} {'listed ' if self.listed else ''}images of {len(self.source.rows):,}"
 
     @cached_property
-    def _by_id(self) -> Mapping[str, Entry]:
+    def _by_id(self) -> Mapping[str, WeirdImage]:
         return {entry.id: entry for entry in self.entries}
 
     @cached_property
-    def _by_place(self) -> Mapping[int, Entry]:
+    def _by_place(self) -> Mapping[int, WeirdImage]:
         return {entry.place: entry for entry in self.entries}
 
-    def of_key(self, key: str) -> Entry | None:
+    def of_key(self, key: str) -> WeirdImage | None:
         """The image that a key of other people's files names: by its id, or by the position of its row, from 0.
 
         The re-cast of the benchmark of atypical ads has the keys `'0'` to `'499'`, or `'0.png'` to `'499.png'`; that
@@ -112,11 +112,11 @@ class Whoops:
                 return self._by_id[each]
         return self._by_place.get(int(stem)) if stem.isascii() and stem.isdecimal() and len(stem) < 7 else None
 
-    def has(self, entry: Entry, need: Need) -> bool:
+    def has(self, entry: WeirdImage, need: Need) -> bool:
         """Whether an image has what a task needs."""
         return self.source.has_picture(entry.place) if need == "image" else bool(getattr(entry, need))
 
-    def with_all(self, *needs: Need) -> tuple[Entry, ...]:
+    def with_all(self, *needs: Need) -> tuple[WeirdImage, ...]:
         """The images that have all of `needs`.
 
         Raises:
@@ -140,8 +140,8 @@ class Whoops:
         return tuple(sorted({entry.category for entry in self.entries} - {""}))
 
 
-def _listed(ids: str | Path | Iterable[str], by_id: Mapping[str, Entry]) -> Mapping[str, Entry]:
-    wanted = tuple(dict.fromkeys(read_ids(Path(ids)) if isinstance(ids, (str, Path)) else ids))
+def _listed(ids: str | Path | Iterable[str], by_id: Mapping[str, WeirdImage]) -> Mapping[str, WeirdImage]:
+    wanted = tuple(dict.fromkeys(read_names(Path(ids)) if isinstance(ids, (str, Path)) else ids))
     unknown = [name for name in wanted if name not in by_id]
     if unknown or not wanted:
         said = f"{len(unknown):,} of {len(wanted):,} listed images are not there, such as {unknown[0]!r}"
@@ -149,6 +149,6 @@ def _listed(ids: str | Path | Iterable[str], by_id: Mapping[str, Entry]) -> Mapp
     return {name: by_id[name] for name in wanted}
 
 
-def counted(entries: Iterable[Entry], of: Callable[[Entry], tuple[object, ...]]) -> int:
+def counted(entries: Iterable[WeirdImage], of: Callable[[WeirdImage], tuple[object, ...]]) -> int:
     """How many of something the images have together."""
     return sum(len(of(entry)) for entry in entries)

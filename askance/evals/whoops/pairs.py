@@ -24,7 +24,7 @@ from askance.evals.suite.files import read_text
 from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:
-    from askance.evals.whoops.entries import Entry
+    from askance.evals.whoops.images import WeirdImage
 
 PAIRS = "pairs.csv"
 PAPER = 100
@@ -45,7 +45,7 @@ class Pair:
     category: str = ""
 
 
-def read_pairs(folder: str | Path, entries: Mapping[str, Entry] | None = None) -> tuple[Pair, ...]:
+def read_pairs(folder: str | Path, entries: Mapping[str, WeirdImage] | None = None) -> tuple[Pair, ...]:
     """The pairs in a folder, ordered by id.
 
     Args:
@@ -69,7 +69,7 @@ def read_pairs(folder: str | Path, entries: Mapping[str, Entry] | None = None) -
 _HINT = "Expected are `normal/NAME.png` and `weird/NAME.png`, `NAME_normal.png` and `NAME_weird.png`, or `pairs.csv`."
 
 
-def _in_folders(folder: Path, known: Mapping[str, Entry]) -> Iterator[Pair]:
+def _in_folders(folder: Path, known: Mapping[str, WeirdImage]) -> Iterator[Pair]:
     normal, weird = (dict(_of_kind(folder, kind)) for kind in ("normal", "weird"))
     alone = sorted({*weird} - {*normal}) + sorted(name for name in {*normal} - {*weird} if not _image(known, name))
     if alone:
@@ -95,17 +95,17 @@ def _of_kind(folder: Path, kind: str) -> Iterator[tuple[str, Path]]:
             yield named["name"], path
 
 
-def _image(known: Mapping[str, Entry], name: str) -> Image | None:
+def _image(known: Mapping[str, WeirdImage], name: str) -> Image | None:
     return known[name].load() if name in known else None
 
 
-def _pair(name: str, weird: Image, normal: Image, *, entry: Entry | None, **told: str) -> Pair:
+def _pair(name: str, weird: Image, normal: Image, *, entry: WeirdImage | None, **told: str) -> Pair:
     """A pair, with what the data set knows of its weird image where the folder does not say."""
     said = {} if entry is None else {"weird_caption": entry.selected_caption, "category": entry.category}
     return Pair(id=name, weird=weird, normal=normal, **{**said, **{key: text for key, text in told.items() if text}})
 
 
-def _in_table(folder: Path, known: Mapping[str, Entry]) -> Iterator[Pair]:
+def _in_table(folder: Path, known: Mapping[str, WeirdImage]) -> Iterator[Pair]:
     path = folder / PAIRS
     seen = set[str]()
     for number, row in enumerate(csv.DictReader(io.StringIO(read_text(path), newline="")), start=2):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ModelError, UsageError
@@ -46,7 +46,10 @@ class Embedder(Protocol):
         ...
 
 
-EmbedderLike: TypeAlias = "str | Embedder | RecordedEmbedder | Mapping[str, Any]"
+if TYPE_CHECKING:
+    EmbedderLike: TypeAlias = "str | Embedder | RecordedEmbedder | Mapping[str, Any]"
+else:
+    EmbedderLike = Annotated[Any, "an embedder"]  # a field of a task may have this type, and pydantic reads it
 """A spec, any `Embedder`, or what `RecordedEmbedder.form` gave."""
 
 

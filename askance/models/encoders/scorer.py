@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadRecord, ModelError, UsageError
@@ -31,7 +31,7 @@ EXAMPLES = (
 
 
 @runtime_checkable
-class Scorer(Protocol):
+class PictureScorer(Protocol):
     """Whatever says how well texts fit a picture: the higher, the better.
 
     It may have more:
@@ -55,7 +55,7 @@ class Scorer(Protocol):
 class TextScorer(Protocol):
     """Whatever says how well texts fit other texts, such as answers a question and a reference: the higher, the better.
 
-    It may have what a `Scorer` may have, apart from pictures.
+    It may have what a `PictureScorer` may have, apart from pictures.
     """
 
     async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> Sequence[float]:
@@ -63,8 +63,11 @@ class TextScorer(Protocol):
         ...
 
 
-ScorerLike: TypeAlias = "str | Scorer | TextScorer | RecordedScorer | Mapping[str, Any]"
-"""A spec, any `Scorer` or `TextScorer`, or what `RecordedScorer.form` gave."""
+if TYPE_CHECKING:
+    ScorerLike: TypeAlias = "str | PictureScorer | TextScorer | RecordedScorer | Mapping[str, Any]"
+else:
+    ScorerLike = Annotated[Any, "a scorer"]  # a field of a task may have this type, and pydantic reads it
+"""A spec, any `PictureScorer` or `TextScorer`, or what `RecordedScorer.form` gave."""
 
 
 class RecordedScorer:
@@ -80,7 +83,7 @@ class RecordedScorer:
 
     def __init__(
         self,
-        scorer: Scorer | TextScorer,
+        scorer: PictureScorer | TextScorer,
         *,
         id: ModelId | None,  # noqa: A002  # as everywhere here
         engine: Engine,
@@ -255,7 +258,7 @@ def get_scorer(scorer: ScorerLike, *, identity: str | None = None, engine: Engin
         return RecordedScorer(_Nobody(model), id=model, engine=run, parameters=fields, policy=policy)
     else:
         made = scorer
-    if not isinstance(made, (Scorer, TextScorer)):
+    if not isinstance(made, (PictureScorer, TextScorer)):
         raise UsageError(f"A {type(made).__name__} is no scorer.", hint=f"Give {EXAMPLES}.")
     return RecordedScorer(
         made,

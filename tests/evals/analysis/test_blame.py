@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from askance.agents import judge_equivalence
 from askance.cli.trials import blame_text
 from askance.errors import StoreError, UsageError
-from askance.evals import Definition, Run, evaluate, rescore
+from askance.evals import Run, Task, evaluate, rescore
 from askance.evals.analysis.blame import Blame, StoredBlames, ablame, make_blame, plan_blame
 from askance.evals.analysis.trial import Replacement, Trials, from_run, from_truth
 from askance.evals.judging import judged_scoring
@@ -24,8 +23,8 @@ from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.models.budget import Budget, BudgetGuard
 from askance.models.ledger import SqliteLedger
 from askance.replay import MemoryStore
-from tests.evals.guilty import guilty, liar, run_of
-from tests.evals.odd import chooser, odd, write_pictures
+from tests.evals.guilty import Guilty, liar, run_of
+from tests.evals.odd import Odd, chooser, scored_by, write_pictures
 from tests.scripted import ENFORCED
 
 LINKS = ("objects", "scene_text", "narration", "unusual", "description", "statement")
@@ -54,10 +53,10 @@ HOWS: dict[str, Callable[[Run], Replacement | None]] = {
 @pytest.mark.parametrize("link", LINKS)
 async def test_the_guilty_link_is_found(pictures: Path, honest: Run, tmp_path: Path, link: str) -> None:
     model = liar(pictures, link, of=LIED)
-    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
+    run = evaluate(Guilty(data=pictures, vlm=model), out=tmp_path / "run")
 
     for name, how in HOWS.items():
-        blame = await ablame(run, guilty, engine=model.engine, models={"vlm": model}, replacement=how(honest))
+        blame = await ablame(run, Guilty, engine=model.engine, models={"vlm": model}, replacement=how(honest))
 
         assert [answer.sample.id for answer in blame.wrong] == [*LIED], name
         assert [blame.guilty(answer) for answer in blame.wrong] == [(link,), (link,)], name
@@ -68,9 +67,9 @@ async def test_the_guilty_link_is_found(pictures: Path, honest: Run, tmp_path: P
 
 async def test_an_answer_that_no_link_explains_is_laid_at_no_door(pictures: Path, tmp_path: Path) -> None:
     model = liar(pictures, "answers")
-    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
+    run = evaluate(Guilty(data=pictures, vlm=model), out=tmp_path / "run")
 
-    blame = await ablame(run, guilty, engine=model.engine, models={"vlm": model})
+    blame = await ablame(run, Guilty, engine=model.engine, models={"vlm": model})
 
     assert [(each.link, each.flips.value) for each in blame.sums] == [*((link, 0.0) for link in LINKS), ("none", 1.0)]
 
@@ -80,8 +79,8 @@ async def test_a_choice_that_links_of_another_run_leave_wrong_is_laid_at_no_door
 ) -> None:
     """Where the other run's links say the same, the choice alone was wrong: that counts, though nothing is asked."""
     lied = liar(pictures, "answers", of=LIED)
-    chosen = evaluate(guilty(data=pictures, vlm=lied), out=tmp_path / "chosen")
-    blame = await ablame(chosen, guilty, engine=lied.engine, models={"vlm": lied}, replacement=from_run(honest))
+    chosen = evaluate(Guilty(data=pictures, vlm=lied), out=tmp_path / "chosen")
+    blame = await ablame(chosen, Guilty, engine=lied.engine, models={"vlm": lied}, replacement=from_run(honest))
     (row,), (part,) = blame.sums, blames_of(chosen).parts
 
     assert (len(blame.wrong), blame.trials) == (2, ())
@@ -95,7 +94,7 @@ async def test_a_choice_that_links_of_another_run_leave_wrong_is_laid_at_no_door
 async def test_blaming_a_run_with_nothing_wrong_does_nothing(honest: Run) -> None:
     before = sorted(honest.path.iterdir())
 
-    blame = await ablame(honest, guilty, engine=Engine(records=MemoryStore()))
+    blame = await ablame(honest, Guilty, engine=Engine(records=MemoryStore()))
 
     assert (blame.wrong, blame.trials, blame.sums, sorted(honest.path.iterdir())) == ((), (), (), before)
 
@@ -103,24 +102,24 @@ async def test_blaming_a_run_with_nothing_wrong_does_nothing(honest: Run) -> Non
 async def test_what_is_downstream_is_asked_and_nothing_twice(pictures: Path, tmp_path: Path) -> None:
     asked: list[str] = []
     model = liar(pictures, "scene_text", of=["02"], asked=asked)
-    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
+    run = evaluate(Guilty(data=pictures, vlm=model), out=tmp_path / "run")
     asked.clear()
 
-    first = await ablame(run, guilty, engine=model.engine, models={"vlm": model})
+    first = await ablame(run, Guilty, engine=model.engine, models={"vlm": model})
 
     # T_V is made without each of the four; some of the six ways to tell of the picture come to the same.
     assert sorted(asked) == ["choose_action_reasons"] * 3 + ["combine"] * 4
     asked.clear()
-    assert (await ablame(run, guilty, engine=model.engine, models={"vlm": model})).form() == first.form()
+    assert (await ablame(run, Guilty, engine=model.engine, models={"vlm": model})).form() == first.form()
     assert asked == []
 
 
 async def test_the_plan_counts_what_will_be_asked(pictures: Path, tmp_path: Path) -> None:
     asked: list[str] = []
     model = liar(pictures, "scene_text", of=["02"], asked=asked)
-    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run")
+    run = evaluate(Guilty(data=pictures, vlm=model), out=tmp_path / "run")
     asked.clear()
-    trials = Trials(run, guilty, engine=model.engine, models={"vlm": model})
+    trials = Trials(run, Guilty, engine=model.engine, models={"vlm": model})
 
     plan = await plan_blame(trials)
     await make_blame(trials)
@@ -136,7 +135,7 @@ async def test_the_plan_counts_what_will_be_asked(pictures: Path, tmp_path: Path
 @pytest.fixture(scope="module")
 def lied_once(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     model = liar(pictures, "unusual", of=LIED)
-    return evaluate(guilty(data=pictures, vlm=model), out=tmp_path_factory.mktemp("runs") / "run")
+    return evaluate(Guilty(data=pictures, vlm=model), out=tmp_path_factory.mktemp("runs") / "run")
 
 
 @pytest.fixture
@@ -148,7 +147,7 @@ def lied(lied_once: Run, pictures: Path, tmp_path: Path) -> tuple[Run, Model]:
 
 async def blamed(lied: tuple[Run, Model], **options: Any) -> Blame:
     run, model = lied
-    return await ablame(run, guilty, engine=model.engine, models={"vlm": model}, **options)
+    return await ablame(run, Guilty, engine=model.engine, models={"vlm": model}, **options)
 
 
 async def test_results_of_every_kind_are_kept_and_read_back(lied: tuple[Run, Model], honest: Run) -> None:
@@ -204,17 +203,17 @@ async def test_what_was_answered_otherwise_since_is_tried_anew(lied: tuple[Run, 
 
 async def test_the_folder_can_be_scored_again_and_gone_on_with(lied: tuple[Run, Model], pictures: Path) -> None:
     before = (await blamed(lied)).form()
-    await rescore(lied[0], guilty)
-    run = evaluate(guilty(data=pictures, vlm=lied[1]), out=lied[0].path)
+    await rescore(lied[0], Guilty)
+    run = evaluate(Guilty(data=pictures, vlm=lied[1]), out=lied[0].path)
 
     assert (await blamed((run, lied[1]))).form() == before
 
 
 async def test_every_epoch_is_blamed_for_itself(pictures: Path, tmp_path: Path) -> None:
     model = liar(pictures, "unusual", of=["01"])
-    run = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run", epochs=2)
+    run = evaluate(Guilty(data=pictures, vlm=model), out=tmp_path / "run", epochs=2)
 
-    blame = await ablame(run, guilty, engine=model.engine, models={"vlm": model}, links=["unusual"])
+    blame = await ablame(run, Guilty, engine=model.engine, models={"vlm": model}, links=["unusual"])
 
     assert [(each.sample.id, each.epoch, blame.guilty(each)) for each in blame.wrong] == [
         ("01", 0, ("unusual",)),
@@ -255,7 +254,7 @@ class Stopped(Heard):
 async def test_what_models_computed_is_kept_over_all_starts(pictures: Path, honest: Run, tmp_path: Path) -> None:
     asked: list[str] = []
     model = liar(pictures, "unusual", of=LIED, asked=asked, script=CountingModel)
-    lied = evaluate(guilty(data=pictures, vlm=model), out=tmp_path / "run"), model
+    lied = evaluate(Guilty(data=pictures, vlm=model), out=tmp_path / "run"), model
     asked.clear()
     with pytest.raises(InterruptedError):
         await blamed(lied, on_trial=Stopped(), links=["objects"])
@@ -276,7 +275,7 @@ async def test_what_was_computed_for_another_run_does_not_count(pictures: Path, 
     for link in ("unusual", "narration"):
         asked: list[str] = []
         model = liar(pictures, link, of=LIED, asked=asked, script=CountingModel)
-        runs.append(evaluate(guilty(data=pictures, vlm=model), out=tmp_path / link))
+        runs.append(evaluate(Guilty(data=pictures, vlm=model), out=tmp_path / link))
         asked.clear()
         blame = await blamed((runs[-1], model), out=tmp_path / "out")
         assert answers_of(blame.counters) == {str(model.id): len(asked)}
@@ -290,12 +289,12 @@ async def test_judges_of_trials_are_counted_and_closed(pictures: Path, tmp_path:
     judge = judge_equivalence(get_model(client, engine=Engine(records=MemoryStore())), form="short")
     scoring = judged_scoring(judge, references=lambda _: ["tea"])
     model = liar(pictures, "unusual")
-    run = evaluate(replace(guilty(data=pictures, vlm=model), scoring=scoring), out=tmp_path / "run")
+    run = evaluate(scored_by(Guilty, scoring)(data=pictures, vlm=model), out=tmp_path / "run")
     before, client.open = len(client.requests), True
-    trials = Trials(run, replace(guilty, scoring=scoring), engine=model.engine, models={"vlm": model})
+    trials = Trials(run, scored_by(Guilty, scoring), engine=model.engine, models={"vlm": model})
     plan = await plan_blame(trials)
 
-    blame = await ablame(run, replace(guilty, scoring=scoring), engine=model.engine, models={"vlm": model})
+    blame = await ablame(run, scored_by(Guilty, scoring), engine=model.engine, models={"vlm": model})
 
     assert (len(blame.trials), client.open) == (24, False)
     assert answers_of(blame.counters) == {str(judge.model.id): len(client.requests) - before}
@@ -320,7 +319,7 @@ async def test_a_budget_stops_it_and_a_larger_one_goes_on(lied: tuple[Run, Model
         guard = BudgetGuard(SqliteLedger(tmp_path / "budget.db", Budget.parse(budget)))
         engine = Engine(records=model.engine.records, budget=guard, concurrency=1)
         try:
-            return await ablame(run, guilty, engine=engine, models={"vlm": liar_in(engine)})
+            return await ablame(run, Guilty, engine=engine, models={"vlm": liar_in(engine)})
         finally:
             guard.close()
 
@@ -336,19 +335,19 @@ async def test_a_budget_stops_it_and_a_larger_one_goes_on(lied: tuple[Run, Model
 async def test_a_model_that_only_the_run_describes_gives_what_is_on_record(lied: tuple[Run, Model]) -> None:
     run, model = lied
     first = await blamed(lied)
-    replayed = await ablame(run, guilty, engine=Engine(mode="replay", records=model.engine.records), out=run.path / "x")
+    replayed = await ablame(run, Guilty, engine=Engine(mode="replay", records=model.engine.records), out=run.path / "x")
 
     assert replayed.form() == first.form()
 
 
 async def test_a_model_that_only_the_run_describes_cannot_be_asked(lied: tuple[Run, Model]) -> None:
     with pytest.raises(UsageError, match=r"known from a run alone") as caught:
-        await ablame(lied[0], guilty, engine=Engine(records=MemoryStore()))
+        await ablame(lied[0], Guilty, engine=Engine(records=MemoryStore()))
     assert caught.value.hint == "Name the model: `--vlm SPEC`, or `models=` in Python."
 
 
-def one_step(tmp_path: Path, model: Model) -> tuple[Run, Definition]:
-    return evaluate(odd(data=write_pictures(tmp_path / "six"), vlm=model), out=tmp_path / "odd"), odd
+def one_step(tmp_path: Path, model: Model) -> tuple[Run, type[Task]]:
+    return evaluate(Odd(data=write_pictures(tmp_path / "six"), vlm=model), out=tmp_path / "odd"), Odd
 
 
 def test_a_chain_of_one_step_has_no_links_to_blame(tmp_path: Path) -> None:
@@ -362,7 +361,7 @@ def test_a_chain_of_one_step_has_no_links_to_blame(tmp_path: Path) -> None:
 
 def test_a_link_that_the_chain_does_not_have_is_named(lied: tuple[Run, Model]) -> None:
     with pytest.raises(UsageError) as found:
-        Trials(lied[0], guilty, engine=lied[1].engine, links=["reply"])
+        Trials(lied[0], Guilty, engine=lied[1].engine, links=["reply"])
     assert found.value.message == "The chain 'action_reason' has no link 'reply' before its answer."
     assert found.value.hint == f"It has {', '.join(LINKS)}."
 

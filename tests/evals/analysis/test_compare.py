@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from askance.errors import Refused, UsageError
-from askance.evals import Metric, Run, Sample, Score, Scoring, Task, compare, evaluate, mean, task
+from askance.evals import Evaluation, Metric, Run, Sample, Score, Scorer, Task, compare, evaluate, mean
 from askance.evals.analysis.compare import Pairs, notes_of_tests
 from askance.evals.matching import Differing, differences, matched
 from askance.evals.solving import Solver
@@ -30,7 +31,7 @@ def fixed(right: float) -> Score:
     return Score(values={"right": right, "size": 0.0, "one": right, "other": 1 - right})
 
 
-SCORING = Scoring(
+SCORING = Scorer(
     score=score,
     metrics=(
         mean("right", name="accuracy"),
@@ -54,15 +55,28 @@ def by_position(*answers: int | None) -> Solver:
     return solve
 
 
-@task("tests/compared", scoring=SCORING)
-def compared(answers: list[int | None], groups: str = "") -> Task:
+class Compared(Task):
     """Numbers, all of which are truly 1."""
-    samples = [Sample(id=str(place), target=1, group=groups[place] if groups else "") for place in range(len(answers))]
-    return Task(samples=samples, solver=by_position(*answers), options={"answers": answers})
+
+    name = "tests/compared"
+    answers: list[int | None]
+    groups: str = Field(default="", exclude=True)
+
+    def samples(self) -> list[Sample]:
+        return [
+            Sample(id=str(place), target=1, group=self.groups[place] if self.groups else "")
+            for place in range(len(self.answers))
+        ]
+
+    def solver(self) -> Any:
+        return by_position(*self.answers)
+
+    def scorer(self) -> Scorer:
+        return SCORING
 
 
 def run(name: str, *answers: int | None, groups: str = "", **options: Any) -> Run:
-    return evaluate(compared(answers=[*answers], groups=groups), out=name, **options)
+    return evaluate(Compared(answers=[*answers], groups=groups), out=name, **options)
 
 
 def test_right_and_wrong_of_independent_samples_is_mcnemars() -> None:
@@ -227,24 +241,31 @@ def test_better_samples_are_those_at_the_good_end(better: Any, counts: tuple[int
     scoring = replace(SCORING, metrics=(mean("right", name="accuracy", better=better),))
     samples = [Sample(id=str(place), target=1) for place in range(4)]
     runs = [
-        evaluate(Task(samples=samples, solver=by_position(*answers), scoring=scoring, name="ends"), out=name)
+        evaluate(Evaluation(samples=samples, solver=by_position(*answers), scorer=scoring, name="ends"), out=name)
         for name, answers in (("a", (1, 1, 1, 0)), ("b", (1, 0, 0, 0)))
     ]
-    task(f"ends-{better}", scoring=scoring)(lambda: Task(samples=samples, solver=by_position(1), scoring=scoring))
 
-    assert compare(*runs, task=f"ends-{better}").metrics[0].by_sample == counts
+    class Ends(Compared):
+        name = f"ends-{better}"
+
+        def scorer(self) -> Scorer:
+            return scoring
+
+    assert compare(*runs, task=Ends.name).metrics[0].by_sample == counts
 
 
 def of_others(name: str) -> Run:
     """A run of samples that no other has."""
     samples = [Sample(id="9", target=1)]
-    made = Task(samples=samples, solver=lambda _: 1, scoring=SCORING, name="tests/compared", options={"answers": []})
+    made = Evaluation(
+        samples=samples, solver=lambda _: 1, scorer=SCORING, name="tests/compared", options={"answers": []}
+    )
     return evaluate(made, out=name)
 
 
 def other_task() -> Run:
     samples = [Sample(id="0", target=1)]
-    return evaluate(Task(samples=samples, solver=by_position(1), scoring=SCORING, name="other"), out="other")
+    return evaluate(Evaluation(samples=samples, solver=by_position(1), scorer=SCORING, name="other"), out="other")
 
 
 def without_samples(name: str) -> Run:

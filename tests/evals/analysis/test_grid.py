@@ -10,7 +10,7 @@ from askance.errors import UsageError
 from askance.evals.analysis.grid import Grid, GridRunner, grid_tables, read_grid
 from askance.models import Engine
 from askance.replay import MemoryStore
-from tests.evals.odd import chooser, odd, write_pictures
+from tests.evals.odd import Odd, chooser, write_pictures
 
 GRID = """
 models: {Two: two, One: openai:one@http://127.0.0.1:9/v1, Three: null}
@@ -51,7 +51,7 @@ def published(table: str, row: tuple[str, ...], column: str) -> float | None:
 async def test_rows_that_ask_for_the_same_are_one_run(tmp_path: Path) -> None:
     grid = read_grid(written(tmp_path))
     data, run = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
-    runner = GridRunner(grid, out=tmp_path / "out", engine=run, find=lambda _: odd, options={"data": data, "ids": None})
+    runner = GridRunner(grid, out=tmp_path / "out", engine=run, find=lambda _: Odd, options={"data": data, "ids": None})
     runner.models["two"] = chooser(2, run)
 
     result = await runner.run()
@@ -74,7 +74,7 @@ async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:
     data, run = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
     scripted = chooser(2, run)
     for _ in range(2):
-        runner = GridRunner(grid, out=tmp_path / "out", engine=run, find=lambda _: odd, options={"data": data})
+        runner = GridRunner(grid, out=tmp_path / "out", engine=run, find=lambda _: Odd, options={"data": data})
         runner.models["two"] = scripted
         result = await runner.run()
     assert result.whole  # pyright: ignore[reportPossiblyUnboundVariable]

@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from askance.errors import UsageError
-from askance.evals import Definition, Run, Sample, Score, evaluate
+from askance.evals import Run, Sample, Score, Task, evaluate
 from askance.evals.analysis.check import PackCheck, check_pack
 from askance.evals.analysis.pack import MANIFEST, open_pack, write_pack
 from askance.evals.tables import task_tables
-from tests.evals.odd import SCORING, chooser, odd, write_pictures
+from tests.evals.odd import SCORING, Odd, chooser, scored_by, write_pictures
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return evaluate(odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2)), out=tmp_path / "run-b")
+    return evaluate(Odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2)), out=tmp_path / "run-b")
 
 
-async def checked(path: Path, *, definition: Definition = odd, again: bool = False) -> PackCheck:
+async def checked(path: Path, *, definition: type[Task] = Odd, again: bool = False) -> PackCheck:
     with open_pack(path) as each:
         return await check_pack(each, tasks={definition.name: definition}, again=again)
 
@@ -56,7 +56,7 @@ async def test_another_scorer_is_told_at_once(run: Run, tmp_path: Path) -> None:
 
     all_right = replace(SCORING, score=always_right)
 
-    report = await checked(packed.path, definition=replace(odd, scoring=all_right))
+    report = await checked(packed.path, definition=scored_by(Odd, all_right))
 
     assert report.runs[0].differences == (
         "4 samples are scored differently now, such as '00.png', '02.png', '03.png'",

@@ -15,12 +15,12 @@ from askance.agents.choose import PictureChooser
 from askance.errors import UsageError
 from askance.evals import Run, Sample, Score, evaluate, mean, rescore
 from askance.nodes import Unreadable
-from tests.evals.odd import SCORING, chooser, odd, write_pictures
+from tests.evals.odd import SCORING, Odd, chooser, scored_by, write_pictures
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return evaluate(odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2)), out=tmp_path / "run")
+    return evaluate(Odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2)), out=tmp_path / "run")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -31,7 +31,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 async def test_scored_again_by_the_same_code_nothing_changes(run: Run, *, reread: bool) -> None:
     before = contents(run.path)
 
-    found = await rescore(run, odd, reread=reread)
+    found = await rescore(run, Odd, reread=reread)
 
     assert contents(run.path) == before
     assert (found.reread, found.changed, found.kept) == (6 if reread else 0, (), ())
@@ -48,7 +48,7 @@ async def test_another_scoring_takes_effect_and_twice_is_once(run: Run) -> None:
         metrics=(*SCORING.metrics, mean("chosen")),
         notes=("Another one.",),
     )
-    definition = replace(odd, scoring=scoring)
+    definition = scored_by(Odd, scoring)
 
     first = await rescore(run, definition, convention="answered")
     once = contents(run.path)
@@ -74,7 +74,7 @@ async def test_a_mended_parser_takes_effect_without_data_or_model(run: Run, monk
         picture.unlink()
     swapping(monkeypatch)
 
-    found = await rescore(run, odd, reread=True)
+    found = await rescore(run, Odd, reread=True)
 
     assert [answer.prediction.value for answer in found.run.answers] == [[1]] * 6
     assert (len(found.changed), found.kept) == (6, ())
@@ -91,7 +91,7 @@ async def test_a_parser_that_reads_nothing_any_more_keeps_the_old_answer(
 
     monkeypatch.setattr(PictureChooser, "read_json", read_json)
 
-    found = await rescore(run, odd, reread=True)
+    found = await rescore(run, Odd, reread=True)
 
     assert [answer.prediction.value for answer in found.run.answers] == [[2]] * 6
     assert (found.changed, len(found.kept)) == ((), 6)
@@ -108,16 +108,23 @@ def cut_off(run: Run, *, after: int) -> Run:
 
 
 async def test_a_run_that_is_not_finished_is_scored_as_far_as_it_is(run: Run) -> None:
-    found = await rescore(cut_off(run, after=4), odd)
+    found = await rescore(cut_off(run, after=4), Odd)
 
     assert (found.run.finished, found.run.figure("accuracy").samples, found.run.totals["samples"]) == (None, 4, 4)
 
 
-async def test_without_what_makes_the_solver_nothing_is_read_again(run: Run) -> None:
-    with pytest.raises(UsageError, match="makes its solver only with its data"):
-        await rescore(run, replace(odd, solver=None), reread=True)
+class NeedsData(Odd):
+    """A task whose solver cannot be made without its data."""
+
+    def solver(self) -> Any:
+        return [len(str(self.data))]
+
+
+async def test_a_solver_that_needs_the_data_reads_nothing_again(run: Run) -> None:
+    with pytest.raises(UsageError, match=r"^Nothing says which `data` to take\. Give --data FOLDER"):
+        await rescore(run, NeedsData, reread=True)
 
 
 async def test_a_run_without_samples_is_told(tmp_path: Path, run: Run) -> None:
     with pytest.raises(UsageError, match="has no samples yet"):
-        await rescore(cut_off(run, after=0), odd)
+        await rescore(cut_off(run, after=0), Odd)

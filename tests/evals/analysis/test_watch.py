@@ -14,12 +14,12 @@ from askance.errors import UsageError
 from askance.evals import Run, Sample, evaluate
 from askance.evals.analysis.watch import RunStatus, SlowCall, Unanswered, Watcher
 from tests.evals.numbers import NON_ANSWERS, run_of
-from tests.evals.odd import chooser, odd, write_pictures
+from tests.evals.odd import Odd, chooser, write_pictures
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return evaluate(odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2)), out=tmp_path / "run")
+    return evaluate(Odd(data=write_pictures(tmp_path / "pictures"), vlm=chooser(2)), out=tmp_path / "run")
 
 
 def unfinished(run: Run, lines: int, *, torn: str = "") -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from askance.errors import AskanceError, MissingExtra, StoreError, UsageError
-from askance.evals import Run, Sample, Score, Scoring, Task, evaluate, mean
+from askance.evals import Evaluation, Run, Sample, Score, Scorer, evaluate, mean
 from askance.evals.exports import FORMS, export
 from askance.evals.exports.rows import columns_of, rows_of
 from askance.evals.tables import spreadsheet_cell
@@ -37,14 +37,14 @@ def odd_run(tmp_path: Path, *, value: Any = "fine", name: str = "a") -> Run:
             raise kinds[int(sample.id)](f"no {sample.id}")
         return value
 
-    scoring = Scoring(
+    scoring = Scorer(
         score=lambda _sample, _value: Score(values={"worth": 0.5, "none": float("nan")}, notes={"kind": value}),
         metrics=(mean("worth"),),
         if_wrong=lambda _: Score(values={"worth": 0.0}),
         if_right=lambda _: Score(values={"worth": 1.0}),
     )
     samples = [Sample(id=name, tags={"mark": value}), *(Sample(id=str(place)) for place in range(len(kinds)))]
-    return evaluate(Task(samples=samples, solver=solve, name="odd ones", scoring=scoring), out=tmp_path / "odd")
+    return evaluate(Evaluation(samples=samples, solver=solve, name="odd ones", scorer=scoring), out=tmp_path / "odd")
 
 
 def test_csv_has_a_row_an_answer(run: Run, tmp_path: Path) -> None:

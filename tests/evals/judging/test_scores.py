@@ -13,7 +13,7 @@ import pytest
 from askance.agents import Judge, judge_equivalence, judge_panel
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import CallError, InvalidOutput, Skipped, UsageError
-from askance.evals import Run, Sample, Scoring, Task, evaluate
+from askance.evals import Evaluation, Run, Sample, Scorer, evaluate
 from askance.evals.judging import (
     JUDGED,
     JudgeCard,
@@ -25,7 +25,7 @@ from askance.evals.judging import (
     judged_score,
     judged_scoring,
 )
-from askance.evals.scoring import scored
+from askance.evals.scorer import scored
 from askance.models import Counters, Engine, ScriptedModel, get_model
 from askance.replay import MemoryStore
 from askance.statistics import ClusteredScores, clustered_rogan_gladen, prediction_powered_mean, rogan_gladen
@@ -74,7 +74,7 @@ def test_a_judge_is_closed_when_the_run_ends(draws: int, tmp_path: Path) -> None
     client = Held()
     judge = judge_equivalence(get_model(client, engine=Engine(records=MemoryStore())), form="short")
     scoring = judged_scoring(judge if draws == 1 else judge_panel(judge, draws=draws))
-    task = Task(name="t", samples=[Sample(id="s", target="a")], solver=lambda _: "b", scoring=scoring)
+    task = Evaluation(name="t", samples=[Sample(id="s", target="a")], solver=lambda _: "b", scorer=scoring)
     run = evaluate(task, out=tmp_path / "run", engine=Engine(records=MemoryStore()))
 
     assert (run.figure(JUDGED).value, client.open) == (1, False)
@@ -99,7 +99,7 @@ def test_every_judge_of_a_run_is_counted_and_closed(
     models = [get_model(client, identity=str(place), engine=engine) for place, client in enumerate(clients)]
     judges = [judge_equivalence(model, form="short") for model in models]
     scoring = judged_scoring(panel(*judges))
-    task = Task(name="t", samples=[Sample(id="s", target="a")], solver=lambda _: "b", scoring=scoring)
+    task = Evaluation(name="t", samples=[Sample(id="s", target="a")], solver=lambda _: "b", scorer=scoring)
     run = evaluate(task, out=tmp_path / "run", engine=engine)
 
     used = [client for client in clients if client.asked]
@@ -165,11 +165,11 @@ def run_of(judge: Judge, answers: dict[str, str], card: JudgeCard | None = None,
         Sample(id=name, target=["a"], group=f"g{place // 2}", inputs={"said": said})
         for place, (name, said) in enumerate(answers.items())
     ]
-    task = Task(
+    task = Evaluation(
         name="judged",
         samples=samples,
         solver=lambda sample: sample.inputs["said"],
-        scoring=judged_scoring(judge, card=card),
+        scorer=judged_scoring(judge, card=card),
     )
     return evaluate(task, out=Path("run"), engine=Engine(records=MemoryStore()), **options)
 
@@ -274,12 +274,12 @@ def test_corrected_rates_of_simulated_judges_hold_the_truth_as_often_as_they_say
 def test_a_run_with_an_unreadable_reply_is_scored_again_from_its_own_records() -> None:
     """The reply that could not be read is kept with the run, so that nobody has to ask again."""
 
-    def scoring(engine: Engine) -> Scoring:
+    def scoring(engine: Engine) -> Scorer:
         script = ScriptedModel(lambda _: "I would say so.", identity="prose", capabilities=ENFORCED)
         return judged_scoring(judge_equivalence(get_model(script, engine=engine), form="short"))
 
     samples = [Sample(id="s", target="a", inputs={"said": "b"})]
-    made = Task(name="prose", samples=samples, solver=lambda sample: sample.inputs["said"], scoring=scoring)
+    made = Evaluation(name="prose", samples=samples, solver=lambda sample: sample.inputs["said"], scorer=scoring)
     run = evaluate(made, out=Path("run"), engine=Engine(records=MemoryStore()))
 
     (answer,) = run.answers

@@ -10,7 +10,7 @@ import pytest
 from askance.chat import ChatResponse
 from askance.errors import StoreError, UsageError
 from askance.evals.negatives import HardNegative, Recipe, TrueStatements, agenerate, generate, read_negatives
-from askance.evals.pittads import read_qa
+from askance.evals.suite import read_qa
 from askance.replay import MemoryStore, read_cassette
 from tests.evals.negatives.samples import SOURCES, negative, writer
 from tests.scripted import model_of

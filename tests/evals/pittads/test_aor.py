@@ -9,8 +9,8 @@ from askance.atypicality import Relation, Statement
 from askance.errors import BadData, UsageError
 from askance.evals import Run, aevaluate
 from askance.evals.analysis.rescore import rescored
-from askance.evals.pittads.aor import aor, asked_relation
-from askance.evals.pittads.contents import Ad
+from askance.evals.pittads.aor import Aor, asked_relation
+from askance.evals.pittads.dataset import Ad
 from askance.models import ScriptedEmbedder
 from askance.replay import MemoryStore
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
@@ -74,7 +74,8 @@ def embedder() -> ScriptedEmbedder:
 
 async def run_of(data: Path, records: MemoryStore | None = None, *, reply: Any = answer, **options: Any) -> Run:
     model = model_of(scripted(fill_from_picture=reply, fill_statement=reply), records)
-    return await aevaluate(aor(data=data, vlm=model, **{"embedder": embedder(), **options}), out=data.parent / "run")
+    asked: dict[str, Any] = {"embedder": embedder(), **options}
+    return await aevaluate(Aor(data=data, vlm=model, **asked), out=data.parent / "run")
 
 
 async def test_every_figure_is_that_worked_out_by_hand(data: Path) -> None:
@@ -126,7 +127,7 @@ async def test_non_answers_are_counted_and_bounded(data: Path) -> None:
 async def test_a_run_is_scored_again_from_its_folder_alone(data: Path) -> None:
     run = await run_of(data)
 
-    answers, figures = await rescored(Run.open(run.path), aor)
+    answers, figures = await rescored(Run.open(run.path), Aor)
 
     assert figures == run.figures
     assert [answer.score for answer in answers] == [answer.score for answer in run.answers]
@@ -151,7 +152,7 @@ async def test_a_description_may_stand_for_the_picture(data: Path) -> None:
     script = scripted(fill_statement=answer)
     model = model_of(script)
 
-    run = await aevaluate(aor(data=data, vlm=model, context="IN", embedder=embedder()), out=data.parent / "run")
+    run = await aevaluate(Aor(data=data, vlm=model, context="IN", embedder=embedder()), out=data.parent / "run")
 
     assert run.figure("similarity").value == pytest.approx((0.8 + 0.6 + 1) / 3)
     asked = [request for request in script.requests if not request.images]
@@ -165,7 +166,7 @@ async def test_a_replay_asks_neither_model_nor_embedder(data: Path) -> None:
     script, silent = scripted(), ScriptedEmbedder(VECTORS.__getitem__, identity="by hand")
     model = model_of(script, records, mode="replay")
 
-    replayed = await aevaluate(aor(data=data, vlm=model, embedder=silent), out=data.parent / "replay")
+    replayed = await aevaluate(Aor(data=data, vlm=model, embedder=silent), out=data.parent / "replay")
 
     assert replayed.figures == live.figures
     assert (script.requests, silent.asked) == ([], [])
@@ -204,33 +205,36 @@ def test_the_relation_that_is_asked_about(
     [
         ({"context": "I+T_V"}, "The task 'pittads/aor' has no context 'I+T_V'."),
         ({"context": "T_V+s_IN"}, "The task 'pittads/aor' has no context 'T_V+s_IN'."),
-        ({"per": "ad"}, "A sample cannot be a 'ad'. Give `image` or `relation`."),
+        (
+            {"per": "ad"},
+            "The option 'per' of the task 'pittads/aor' cannot be 'ad'. It takes one of `image`, `relation`.",
+        ),
         ({"embedder": "nobody:x"}, "'nobody:x' names no embedder."),
     ],
     ids=["picture and description", "statement", "per", "embedder"],
 )
 def test_what_cannot_be_is_said_at_once(data: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        aor(data=data, vlm=model_of(scripted()), **{"embedder": embedder(), **options})
+        Aor(data=data, vlm=model_of(scripted()), **dict[str, Any]({"embedder": embedder(), **options})).evaluation()
     assert str(caught.value).startswith(message)
 
 
 def test_a_picture_needs_a_model_that_sees(data: Path) -> None:
     with pytest.raises(UsageError, match=r"^The context 'I' shows the picture\. Give a `vlm`\.$"):
-        aor(data=data, llm=model_of(scripted()), embedder=embedder())
+        Aor(data=data, llm=model_of(scripted()), embedder=embedder()).evaluation()
 
 
 def test_data_without_statements_is_refused(data: Path) -> None:
     write_csv(data / "final_csv.csv", [row(ONE, "3", "", ""), row(TWO, "3", "x", "y")])
 
     with pytest.raises(BadData):
-        aor(data=data, vlm=model_of(scripted()), embedder=embedder(), which="labelled")
+        Aor(data=data, vlm=model_of(scripted()), embedder=embedder(), which="labelled").evaluation()
 
 
 def test_the_default_is_the_papers_encoder_and_is_not_loaded(data: Path) -> None:
-    task = aor(data=data, vlm=model_of(scripted()))
+    task = Aor(data=data, vlm=model_of(scripted()))
 
-    assert task.options["embedder"] == {
+    assert task.kept()["embedder"] == {
         "model": {"provider": "st", "model": "sentence-transformers/all-mpnet-base-v2@main"},
         "pooling": "mean",
         "normalized": True,

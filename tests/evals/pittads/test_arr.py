@@ -17,11 +17,9 @@ from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, Task, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.negatives import generate, read_statements
-from askance.evals.pittads import statements_in
-from askance.evals.pittads.arr import several_scoring
-from askance.evals.pittads.contexts import view_of
-from askance.evals.pittads.tasks import arr_baseline, arr_multi, arr_single
-from askance.evals.suite.choice import MULTI_NOTES, answers_in, score_multi, score_single
+from askance.evals.pittads import ArrBaseline, ArrMulti, ArrSingle, statements_in
+from askance.evals.pittads.arr import NEGATIVE_KINDS
+from askance.evals.suite.choice import MULTI_NOTES, answers_in, multi_scorer, score_multi, score_single
 from tests.evals.pittads.files import key_of, row, write_csv, write_json
 from tests.evals.pittads.worlds import (
     DETECTED,
@@ -117,7 +115,7 @@ def test_a_random_answer_has_its_exact_expectation(true: int) -> None:
 
 @pytest.mark.parametrize(("true", "ceiling"), [(1, 1 / 3), (2, 2 / 3), (3, 1), (4, 1)])
 def test_bounds_are_nothing_and_the_ceiling(true: int, ceiling: float) -> None:
-    options, scoring = sample(*["true"] * true, "reason"), several_scoring()
+    options, scoring = sample(*["true"] * true, "reason"), multi_scorer(NEGATIVE_KINDS)
 
     worst, best = scoring.if_wrong(options).values, scoring.if_right(options).values
 
@@ -136,7 +134,7 @@ def run_of(task: Task, folder: Path) -> Run:
 def test_a_perfect_chooser_gets_the_ceiling(tmp_path: Path) -> None:
     llm = model(choose_action_reasons=choosing(is_wrong))
 
-    figures = shown(run_of(arr_multi(data=world(tmp_path, true=(1, 2, 3, 4)), vlm=llm, context="IN"), tmp_path))
+    figures = shown(run_of(ArrMulti(data=world(tmp_path, true=(1, 2, 3, 4)), vlm=llm, context="IN"), tmp_path))
 
     assert {name: figures[name] for name in ("p@1", "p@2", "p@3", "acc@1", "acc@2")} == {
         "p@1": 100,
@@ -154,7 +152,7 @@ def test_a_perfect_chooser_gets_the_ceiling(tmp_path: Path) -> None:
 def test_an_abstaining_chooser_is_between_nothing_and_the_ceiling(tmp_path: Path) -> None:
     llm = model(choose_action_reasons=REFUSAL)
 
-    run = run_of(arr_multi(data=world(tmp_path, true=(1, 3)), vlm=llm, context="IN"), tmp_path)
+    run = run_of(ArrMulti(data=world(tmp_path, true=(1, 3)), vlm=llm, context="IN"), tmp_path)
     figure = run.figure("p@3")
 
     assert (figure.value, figure.if_wrong, figure.if_right) == (0, 0, pytest.approx(2 / 3))
@@ -167,7 +165,7 @@ def test_order_is_nothing_to_who_reads_the_texts(tmp_path: Path) -> None:
     llm, data = model(choose_action_reasons=choosing(lambda text: text[::-1])), world(tmp_path)
 
     runs = [
-        evaluate(arr_multi(data=data, vlm=llm, context="IN", seed=seed, orders=2), out=tmp_path / str(seed))
+        evaluate(ArrMulti(data=data, vlm=llm, context="IN", seed=seed, orders=2), out=tmp_path / str(seed))
         for seed in (0, 1)
     ]
     first, second = (shown(run) for run in runs)
@@ -184,7 +182,7 @@ def test_order_is_nothing_to_who_reads_the_texts(tmp_path: Path) -> None:
 def test_order_is_all_to_who_takes_the_first(tmp_path: Path) -> None:
     llm = model(choose_action_reasons={"answers": [1, 2, 3]})
 
-    run = run_of(arr_multi(data=world(tmp_path, true=(3, 3)), vlm=llm, context="IN", orders=2), tmp_path)
+    run = run_of(ArrMulti(data=world(tmp_path, true=(3, 3)), vlm=llm, context="IN", orders=2), tmp_path)
     scores = {answer.sample.id: answer.score.values["mean of five"] for answer in run.answers if answer.score}
     apart = [abs(scores[key_of(number)] - scores[f"{key_of(number)}#2"]) for number in (11, 12)]
 
@@ -202,7 +200,7 @@ def test_a_non_answer_is_no_equal_answer_but_could_be_one(tmp_path: Path) -> Non
         return {"answers": [1]} if seen.count(options) == 1 else REFUSAL
 
     llm = model(choose_action_reasons=once)
-    figure = run_of(arr_multi(data=world(tmp_path), vlm=llm, context="IN", orders=2), tmp_path).figure(
+    figure = run_of(ArrMulti(data=world(tmp_path), vlm=llm, context="IN", orders=2), tmp_path).figure(
         "same answer in both orders"
     )
 
@@ -247,7 +245,7 @@ def test_a_context_asks_and_shows_what_it_says(
     asked: list[ChatRequest] = []
     both = requests_of(asked, choose_action_reasons={"answers": [1]}, end_to_end={"answers": [1]})
 
-    run_of(arr_multi(data=world(tmp_path, true=(3,)), vlm=both, context=context), tmp_path)
+    run_of(ArrMulti(data=world(tmp_path, true=(3,)), vlm=both, context=context), tmp_path)
     *before, last = [_seen(request) for request in asked]
 
     assert sorted(map(_named, asked[:-1])) == sorted(expected[0])
@@ -269,9 +267,9 @@ def _seen(request: ChatRequest) -> str:
 
 def test_a_wrong_statement_has_the_right_objects_and_a_relation_that_nobody_sees(tmp_path: Path) -> None:
     rows = [[row(KEY, "1", "bottle", "feather"), row(KEY, "3", "bottle", "box"), row(KEY, "8", "beer", "lamp")]]
-    task = arr_multi(data=world(tmp_path, true=(3,), rows=rows), vlm=model(), context="I+s_wrong")
+    task = ArrMulti(data=world(tmp_path, true=(3,), rows=rows), vlm=model(), context="I+s_wrong")
 
-    assert task.samples[0].inputs["statement"] == {"relation": "TR2", "primary": "bottle", "secondary": "feather"}
+    assert task.samples()[0].inputs["statement"] == {"relation": "TR2", "primary": "bottle", "secondary": "feather"}
 
 
 def test_ads_without_what_a_context_needs_are_left_out_and_told(tmp_path: Path) -> None:
@@ -280,10 +278,10 @@ def test_ads_without_what_a_context_needs_are_left_out_and_told(tmp_path: Path) 
     data = world(tmp_path, rows=rows)
     (data / "train_images" / keys[2]).unlink()
 
-    task = arr_multi(data=data, vlm=model(), context="I+s_true", which="labelled")
+    task = ArrMulti(data=data, vlm=model(), context="I+s_true", which="labelled")
 
-    assert [sample.id for sample in task.samples] == [keys[0]]
-    assert task.notes[1:-1] == (
+    assert [sample.id for sample in task.samples()] == [keys[0]]
+    assert task.notes()[1:-1] == (
         "1 of 3 ads are left out: those with no image",
         "1 of 2 ads are left out: those with no atypicality statement to give",
     )
@@ -296,10 +294,10 @@ def test_published_descriptions_are_not_asked_for(tmp_path: Path) -> None:
     write_csv(tmp_path / "said" / "combine_LLAVA_description_ARR.csv", texts, ("ID", "description"))
     llm = requests_of(asked, choose_action_reasons={"answers": [1]})
 
-    task = arr_multi(data=data, llm=llm, context="T_V", descriptions=tmp_path / "said")
+    task = ArrMulti(data=data, llm=llm, context="T_V", descriptions=tmp_path / "said")
     run_of(task, tmp_path)
 
-    assert task.options["given"] == ["description"]
+    assert task.kept()["given"] == ["description"]
     assert [name_of(request) for request in asked] == ["choose_action_reasons"] * 2
     assert ["A bottle." in request.messages[-1].text for request in asked] == [True, False]
 
@@ -309,20 +307,20 @@ def test_without_a_vlm_ads_that_nobody_described_are_left_out(tmp_path: Path) ->
     texts = [[key_of(11), "A bottle."]]
     write_csv(tmp_path / "said" / "IN_LLAVA_description_ARR.csv", texts, ("ID", "description"))
 
-    task = arr_multi(data=data, llm=model(), context="IN", descriptions=tmp_path / "said")
+    task = ArrMulti(data=data, llm=model(), context="IN", descriptions=tmp_path / "said")
 
-    assert [sample.inputs["narration"] for sample in task.samples] == ["A bottle."]
-    assert task.notes[1] == "1 of 2 ads are left out: those that nobody described"
+    assert [sample.inputs["narration"] for sample in task.samples()] == ["A bottle."]
+    assert task.notes()[1] == "1 of 2 ads are left out: those that nobody described"
     with pytest.raises(BadData, match=r"No ad of .* can be used"):
-        arr_multi(data=data, llm=model(), context="UH", descriptions=tmp_path / "said")
+        ArrMulti(data=data, llm=model(), context="UH", descriptions=tmp_path / "said").evaluation()
 
 
 def test_roles_are_asked_for_their_part(tmp_path: Path) -> None:
     asked: dict[str, list[ChatRequest]] = {"vlm": [], "llm": [], "combiner": []}
     answers = {"choose_action_reasons": {"answers": [1]}}
-    models = {role: requests_of(requests, **answers) for role, requests in asked.items()}
+    models: dict[str, Any] = {role: requests_of(requests, **answers) for role, requests in asked.items()}
 
-    run_of(arr_multi(data=world(tmp_path, true=(3,)), context="T_V+s_IN", **models), tmp_path)
+    run_of(ArrMulti(data=world(tmp_path, true=(3,)), context="T_V+s_IN", **models), tmp_path)
 
     assert {role: {name_of(request) for request in requests} for role, requests in asked.items()} == {
         "vlm": {"objects", "scene_text", "narration", "unusual"},
@@ -336,7 +334,7 @@ def test_steps_are_asked_for(context: str, name: str, tmp_path: Path) -> None:
     asked: list[ChatRequest] = []
     vlm = requests_of(asked, **{name: {"reasoning": "1, then 2.", "answers": [2]}})
 
-    run = run_of(arr_multi(data=world(tmp_path, true=(3,)), vlm=vlm, context=context, step_by_step=True), tmp_path)
+    run = run_of(ArrMulti(data=world(tmp_path, true=(3,)), vlm=vlm, context=context, step_by_step=True), tmp_path)
 
     assert "Think step by step" in asked[-1].messages[-1].text
     assert run.answers[0].prediction.value == [2]
@@ -347,8 +345,8 @@ def test_options_stand_in_an_order_of_their_own_for_each_image_and_seed(tmp_path
     data = world(tmp_path)
 
     def options(seed: int, limit: int | None = None) -> list[list[str]]:
-        task = arr_multi(data=data, vlm=model(), context="I", seed=seed, limit=limit)
-        return [sample.inputs["options"] for sample in task.samples]
+        task = ArrMulti(data=data, vlm=model(), context="I", seed=seed, limit=limit)
+        return [sample.inputs["options"] for sample in task.samples()]
 
     assert options(0) == options(0)
     assert options(0, 1) == options(0)[:1]
@@ -358,23 +356,23 @@ def test_options_stand_in_an_order_of_their_own_for_each_image_and_seed(tmp_path
 
 
 def test_the_second_order_is_the_first_one_backwards(tmp_path: Path) -> None:
-    task = arr_multi(data=world(tmp_path, true=(3,)), vlm=model(), context="I", orders=2)
-    first, second = task.samples
+    task = ArrMulti(data=world(tmp_path, true=(3,)), vlm=model(), context="I", orders=2)
+    first, second = task.samples()
 
     assert (first.id, second.id, first.cluster, second.cluster) == (KEY, f"{KEY}#2", KEY, KEY)
     assert first.inputs["options"][::-1] == second.inputs["options"]
-    for each in task.samples:
+    for each in task.samples():
         target: Any = each.target
         assert [each.inputs["options"][n - 1].endswith("right") for n in target["true"]] == [True] * 3
 
 
 async def test_scoring_needs_no_data(tmp_path: Path) -> None:
-    run = run_of(arr_multi(data=world(tmp_path), vlm=model(end_to_end={"answers": [1, 5]}), context="I"), tmp_path)
+    run = run_of(ArrMulti(data=world(tmp_path), vlm=model(end_to_end={"answers": [1, 5]}), context="I"), tmp_path)
     figures = run.figures
     shutil.rmtree(tmp_path / "train_images")
     (tmp_path / "train" / "QA_Combined_Action_Reason_train.json").unlink()
 
-    again = await rescore(Run.open(run.path), arr_multi, reread=True)
+    again = await rescore(Run.open(run.path), ArrMulti, reread=True)
 
     assert again.run.figures == figures
     assert (again.reread, again.changed, again.kept) == (3, (), ())
@@ -386,12 +384,12 @@ async def test_scoring_needs_no_data(tmp_path: Path) -> None:
 def test_single_has_all_true_statements_among_its_options_or_one(tmp_path: Path) -> None:
     data = world(tmp_path, true=(1, 3, 5), wrong=10)
 
-    one = arr_single(data=data, vlm=model(), context="I", true="one")
-    all_of_them = arr_single(data=data, vlm=model(), context="I")
+    one = ArrSingle(data=data, vlm=model(), context="I", true="one")
+    all_of_them = ArrSingle(data=data, vlm=model(), context="I")
 
-    assert [len(sample.inputs["options"]) for sample in one.samples] == [11, 11, 11]
-    assert [_true(sample) for sample in one.samples] == [1, 1, 1]
-    assert [_true(sample) for sample in all_of_them.samples] == [1, 3, 5]
+    assert [len(sample.inputs["options"]) for sample in one.samples()] == [11, 11, 11]
+    assert [_true(sample) for sample in one.samples()] == [1, 1, 1]
+    assert [_true(sample) for sample in all_of_them.samples()] == [1, 3, 5]
 
 
 def _true(of: Sample) -> int:
@@ -406,7 +404,7 @@ def test_single_is_scored_by_accuracy(tmp_path: Path) -> None:
         return right(request) if "1/11.jpg" in request.messages[-1].text else {"answers": [1, 2]}
 
     llm = model(choose_action_reasons=half)
-    run = run_of(arr_single(data=world(tmp_path, true=(3, 3)), vlm=llm, context="IN"), tmp_path)
+    run = run_of(ArrSingle(data=world(tmp_path, true=(3, 3)), vlm=llm, context="IN"), tmp_path)
     figure = run.figure("accuracy")
 
     assert (figure.value, figure.among_answered, figure.if_right) == (0.5, 1, 1)
@@ -424,7 +422,7 @@ def test_a_file_of_one_kind_says_the_kind(name: str, kind: str, tmp_path: Path) 
     write_json(data / "train" / f"{name}{HARD}", {KEY: statements(KEY, 3, 3)})
     llm = model(end_to_end=choosing(lambda text: not is_wrong(text)))
 
-    run = run_of(arr_multi(data=data, vlm=llm, context="I", qa=Path(f"{name}{HARD}")), tmp_path)
+    run = run_of(ArrMulti(data=data, vlm=llm, context="I", qa=Path(f"{name}{HARD}")), tmp_path)
 
     assert {name: value for name, value in shown(run).items() if "error" in name and value is not None} == {
         f"error: {kind}": 100
@@ -439,10 +437,10 @@ def test_in_a_file_of_all_kinds_the_files_of_one_kind_tell(tmp_path: Path) -> No
     write_json(data / "train" / f"object{HARD}", {KEY: [true, [*true, "thing"]]})
     write_json(data / "train" / f"large_combined{HARD}", {KEY: [true, [*true, "act", "thing", "else"]]})
 
-    task = arr_multi(data=data, vlm=model(), context="I", qa=Path(f"large_combined{HARD}"))
-    target: Any = task.samples[0].target
+    task = ArrMulti(data=data, vlm=model(), context="I", qa=Path(f"large_combined{HARD}"))
+    target: Any = task.samples()[0].target
 
-    assert dict(zip(task.samples[0].inputs["options"], target["kinds"], strict=True)) == {
+    assert dict(zip(task.samples()[0].inputs["options"], target["kinds"], strict=True)) == {
         true[0]: "true",
         "act": "action",
         "thing": "object",
@@ -472,27 +470,27 @@ def test_kinds_go_with_the_file_that_is_written(place: str, tmp_path: Path) -> N
     data = world(tmp_path / "data", true=(3,))
     file = generated(data, (data / place).parent).rename(data / place)
 
-    task = arr_baseline(data=data, qa=file)
-    target: Any = task.samples[0].target
+    task = ArrBaseline(data=data, qa=file)
+    target: Any = task.samples()[0].target
 
     assert Counter(target["kinds"]) == {"true": 3, **WRITTEN}
-    assert task.notes[1] == f"Options of an image: 18, 3 of them true; wrong ones: hard negatives; {file.name}"
+    assert task.notes()[1] == f"Options of an image: 18, 3 of them true; wrong ones: hard negatives; {file.name}"
 
 
 def test_hard_negatives_are_those_that_lie_in_the_folder(tmp_path: Path) -> None:
     data = world(tmp_path, true=(3,))
     with pytest.raises(BadData) as missing:
-        arr_baseline(data=data, negatives="hard")
+        ArrBaseline(data=data, negatives="hard").evaluation()
     generated(data, data / "hard")
 
-    easy, hard = arr_baseline(data=data), arr_baseline(data=data, negatives="hard")
-    kinds: list[Counter[str]] = [Counter(task.samples[0].target["kinds"]) for task in (easy, hard)]
+    easy, hard = ArrBaseline(data=data), ArrBaseline(data=data, negatives="hard")
+    kinds: list[Counter[str]] = [Counter(task.samples()[0].target["kinds"]) for task in (easy, hard)]
 
     assert f"`askance negatives generate {data} --llm openai:gpt-4o --out {data}/hard`" in str(missing.value)
     assert kinds == [{"true": 3, "other image": 12}, {"true": 3, **WRITTEN}]
-    assert [task.options.get("negatives") for task in (easy, hard)] == [None, "hard"]
+    assert [task.kept().get("negatives") for task in (easy, hard)] == [None, "hard"]
     with pytest.raises(UsageError, match=r"^The file 'a\.json' says itself which options there are\."):
-        arr_baseline(data=data, negatives="hard", qa=Path("a.json"))
+        ArrBaseline(data=data, negatives="hard", qa=Path("a.json")).evaluation()
 
 
 def test_without_what_tells_them_kinds_are_unknown_and_that_is_said(tmp_path: Path) -> None:
@@ -502,21 +500,21 @@ def test_without_what_tells_them_kinds_are_unknown_and_that_is_said(tmp_path: Pa
     other = own[key_of(12)][0][0]
     file = write_json(tmp_path / "mixed.json", {**own, KEY: [true, [*options, other, "written by somebody"]]})
 
-    task = arr_baseline(data=data, qa=file)
-    found = Counter(kind for sample in task.samples for kind in sample.target["kinds"])
+    task = ArrBaseline(data=data, qa=file)
+    found = Counter(kind for sample in task.samples() for kind in sample.target["kinds"])
 
     assert found == {"true": 6, "other image": 25, "unknown hard negative": 1}
-    assert "25 statements of other images, 1 of an unknown kind; mixed.json" in task.notes[1]
-    assert task.notes[2].endswith("where the negatives.jsonl that was written with their file lies beside it")
+    assert "25 statements of other images, 1 of an unknown kind; mixed.json" in task.notes()[1]
+    assert task.notes()[2].endswith("where the negatives.jsonl that was written with their file lies beside it")
 
 
 def test_typical_images_are_a_set_of_their_own(tmp_path: Path) -> None:
     keys = [key_of(number) for number in (11, 12, 13)]
     rows = [[row(keys[0])], [row(keys[1], "Regular_Object", "", "")] * 3, [row(keys[2], "5")]]
 
-    task = arr_multi(data=world(tmp_path, rows=rows), vlm=model(), context="T_V", which="typical")
+    task = ArrMulti(data=world(tmp_path, rows=rows), vlm=model(), context="T_V", which="typical")
 
-    assert [sample.id for sample in task.samples] == [keys[1]]
+    assert [sample.id for sample in task.samples()] == [keys[1]]
 
 
 def test_options_of_blanks_are_not_shown(tmp_path: Path) -> None:
@@ -524,45 +522,51 @@ def test_options_of_blanks_are_not_shown(tmp_path: Path) -> None:
     true = statements(KEY, 1, 0)[0]
     write_json(data / "train" / "QA_Combined_Action_Reason_train.json", {KEY: [true, [*true, "  ", "n/a"]]})
 
-    task = arr_multi(data=data, vlm=model(), context="I")
+    task = ArrMulti(data=data, vlm=model(), context="I")
 
-    assert sorted(task.samples[0].inputs["options"]) == sorted([*true, "n/a"])
+    assert sorted(task.samples()[0].inputs["options"]) == sorted([*true, "n/a"])
 
 
 # --- what cannot be ---
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "context": ({"context": "V+UH"}, "There is no context 'V+UH'."),
+    "context": ({"context": "V+UH"}, "The task 'pittads/arr-multi' has no context 'V+UH'."),
     "statement in another description": (
         {"context": "IN+s_TV"},
         "The context 'IN+s_TV' detects a statement in T_V and shows another description.",
     ),
-    "orders": ({"orders": 3}, "Options cannot be shown in 3 orders. Give 1 or 2."),
-    "limit": ({"limit": 0}, "A limit of 0 leaves no ad. Give 1 or more."),
+    "orders": (
+        {"orders": 3},
+        "The option 'orders' of the task 'pittads/arr-multi' cannot be 3. It takes one of `1`, `2`.",
+    ),
+    "limit": (
+        {"limit": 0},
+        "The option 'limit' of the task 'pittads/arr-multi' cannot be 0. It takes a whole number from 1.",
+    ),
 }
 
 
 @pytest.mark.parametrize(("options", "message"), WRONG.values(), ids=WRONG)
 def test_what_cannot_be_is_said(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
-        arr_multi(data=world(tmp_path), vlm=model(), **options)
+        ArrMulti(data=world(tmp_path), vlm=model(), **options).evaluation()
 
     assert str(refused.value).startswith(message)
 
 
 def test_a_picture_needs_somebody_who_sees(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^The context 'I' shows the picture\. Give a `vlm`\.$"):
-        arr_multi(data=world(tmp_path), llm=model(), context="I")
+        ArrMulti(data=world(tmp_path), llm=model(), context="I").evaluation()
 
 
 def test_single_takes_one_true_statement_or_all(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="There cannot be 'two' true statements"):
-        arr_single(data=world(tmp_path), vlm=model(), context="I", true="two")
+    with pytest.raises(UsageError, match=r"cannot be 'two'\. It takes one of `one`, `all`"):
+        ArrSingle(data=world(tmp_path), vlm=model(), context="I", true="two").evaluation()  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("name", ["I", "T_V", "T_V-UH", "V+T+IN+UH", "T_V+s_IN", "I+T_V+s_true", "text-only"])
 def test_contexts_have_names(name: str) -> None:
-    assert view_of(name).name == name
+    assert ArrMulti(data=Path("ads"), context=name).view.name == name
 
 
 def test_two_orders_share_a_pair_and_equal_answers_a_number() -> None:

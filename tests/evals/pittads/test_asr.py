@@ -14,7 +14,7 @@ from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, Task, evaluate
 from askance.evals.analysis.rescore import rescore
-from askance.evals.pittads.tasks import asr
+from askance.evals.pittads import Asr
 from askance.evals.suite.choice import score_single
 from tests.evals.pittads.files import key_of, row
 from tests.evals.pittads.worlds import Reply, listed, model, requests_of, shown, world
@@ -24,7 +24,7 @@ KEY = key_of(11)
 
 
 def made(folder: Path, count: int = 5, **options: Any) -> Task:
-    return asr(**{"data": world(folder, true=(3,) * count), "vlm": model(), "context": "I", **options})
+    return Asr(**dict[str, Any]({"data": world(folder, true=(3,) * count), "vlm": model(), "context": "I", **options}))
 
 
 def kinds(sample: Sample) -> dict[str, str]:
@@ -35,7 +35,7 @@ def kinds(sample: Sample) -> dict[str, str]:
 def test_there_are_four_wrong_pairs_three_wrong_relations_and_the_swapped_pair(tmp_path: Path) -> None:
     task = made(tmp_path)
 
-    for number, sample in enumerate(task.samples):
+    for number, sample in enumerate(task.samples()):
         found = kinds(sample)
         true = Statement("TR1", f"bottle {number}", f"feather {number}")
         assert Counter(found.values()) == {"true": 1, "wrong objects": 4, "wrong relation": 3, "swapped": 1}
@@ -48,7 +48,7 @@ def test_there_are_four_wrong_pairs_three_wrong_relations_and_the_swapped_pair(t
 
 
 def test_wrong_objects_are_those_of_two_other_images_in_both_orders(tmp_path: Path) -> None:
-    for number, sample in enumerate(made(tmp_path).samples):
+    for number, sample in enumerate(made(tmp_path).samples()):
         wrong = [Statement.parse(text) for text, kind in kinds(sample).items() if kind == "wrong objects"]
         pairs = {frozenset((statement.primary, statement.secondary)) for statement in wrong}
 
@@ -63,16 +63,16 @@ def test_what_an_annotator_says_is_never_wrong(tmp_path: Path) -> None:
         [row(KEY, "1", "beer", "feather"), row(KEY, "3", "beer", "lamp"), row(KEY, "1", "Feather", "beer")],
         [row(key_of(12), "8", "BEER", "Feather")],
     ]
-    task = asr(data=world(tmp_path, true=(3, 3), rows=rows), vlm=model(), context="I")
+    task = Asr(data=world(tmp_path, true=(3, 3), rows=rows), vlm=model(), context="I")
 
-    assert Counter(kinds(task.samples[0]).values()) == {"true": 1, "wrong relation": 2}  # neither TR1 nor OIO
-    assert Statement("OR", "beer", "feather").text in kinds(task.samples[0])
+    assert Counter(kinds(task.samples()[0]).values()) == {"true": 1, "wrong relation": 2}  # neither TR1 nor OIO
+    assert Statement("OR", "beer", "feather").text in kinds(task.samples()[0])
 
 
 def test_two_names_of_one_object_cannot_be_swapped(tmp_path: Path) -> None:
     rows = [[row(KEY, "2", "tree", "tree")]]
 
-    found = kinds(asr(data=world(tmp_path, true=(3,), rows=rows), vlm=model(), context="I").samples[0])
+    found = kinds(Asr(data=world(tmp_path, true=(3,), rows=rows), vlm=model(), context="I").samples()[0])
 
     assert Counter(found.values()) == {"true": 1, "wrong relation": 3}
 
@@ -81,7 +81,7 @@ def test_options_are_a_matter_of_seed_and_image(tmp_path: Path) -> None:
     data = world(tmp_path, true=(3,) * 5)
 
     def options(**more: Any) -> list[list[str]]:
-        return [sample.inputs["options"] for sample in asr(data=data, vlm=model(), context="I", **more).samples]
+        return [sample.inputs["options"] for sample in Asr(data=data, vlm=model(), context="I", **more).samples()]
 
     assert options() == options()
     assert options(limit=2) == options()[:2]  # drawn from all annotated images
@@ -93,7 +93,7 @@ def test_a_perfect_chooser_is_right_and_the_order_is_nothing_to_it(context: str,
     asked: list[ChatRequest] = []
     true = {
         frozenset(found): text
-        for found in map(kinds, made(tmp_path).samples)
+        for found in map(kinds, made(tmp_path).samples())
         for text in found
         if found[text] == "true"
     }
@@ -121,7 +121,7 @@ def by_options(texts: Mapping[frozenset[str], str]) -> Reply:
 def test_errors_are_counted_by_kind(tmp_path: Path) -> None:
     wanted = ["true", "swapped", "swapped", "wrong relation"]
     chosen: dict[frozenset[str], str] = {}
-    for sample, want in zip(made(tmp_path, 4).samples, wanted, strict=True):
+    for sample, want in zip(made(tmp_path, 4).samples(), wanted, strict=True):
         found = kinds(sample)
         chosen[frozenset(found)] = next(text for text, kind in found.items() if kind == want)
     vlm = model(choose_statement_from_picture=by_options(chosen))
@@ -136,7 +136,7 @@ def test_errors_are_counted_by_kind(tmp_path: Path) -> None:
 
 
 def test_a_random_choice_is_right_one_time_in_nine(tmp_path: Path) -> None:
-    scores = [score_single(sample, [number]) for sample in made(tmp_path).samples for number in range(1, 10)]
+    scores = [score_single(sample, [number]) for sample in made(tmp_path).samples() for number in range(1, 10)]
 
     assert sum(score.values["accuracy"] for score in scores) / len(scores) == pytest.approx(1 / 9)
     assert sum(score.values["error: wrong objects"] for score in scores) / len(scores) == pytest.approx(4 / 9)
@@ -147,7 +147,7 @@ async def test_a_run_is_scored_again_without_its_data(tmp_path: Path) -> None:
     run = evaluate(made(tmp_path / "data", vlm=vlm), out=tmp_path / "run")
     (tmp_path / "data" / "final_csv.csv").unlink()
 
-    again = await rescore(Run.open(run.path), asr, reread=True)
+    again = await rescore(Run.open(run.path), Asr, reread=True)
 
     assert again.run.figures == run.figures
     assert (again.changed, again.kept) == ((), ())
@@ -157,12 +157,14 @@ def test_images_without_usable_objects_have_no_statement(tmp_path: Path) -> None
     rows = [[row(KEY, "1", "", "")], [row(key_of(12), "1", "cup", "brick")]]
     data = world(tmp_path, true=(3, 3), rows=rows)
 
-    assert [sample.id for sample in asr(data=data, vlm=model(), context="I", which="labelled").samples] == [key_of(12)]
+    assert [sample.id for sample in Asr(data=data, vlm=model(), context="I", which="labelled").samples()] == [
+        key_of(12)
+    ]
     with pytest.raises(BadData, match="have no atypicality statements"):
-        asr(data=data, vlm=model(), context="I", which="labelled", ids=[KEY])
+        Asr(data=data, vlm=model(), context="I", which="labelled", ids=[KEY]).evaluation()
 
 
 @pytest.mark.parametrize("context", ["I+T_V", "IN+s_IN", "nothing"])
 def test_contexts_with_two_things_are_no_contexts_here(context: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="context"):
-        made(tmp_path, context=context)
+        made(tmp_path, context=context).evaluation()

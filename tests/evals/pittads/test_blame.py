@@ -10,7 +10,7 @@ from askance.chat import ChatRequest
 from askance.evals import Run, evaluate
 from askance.evals.analysis.blame import ablame
 from askance.evals.analysis.trial import from_run
-from askance.evals.pittads.arr import arr_single
+from askance.evals.pittads.arr import ArrSingle
 from askance.models import Model
 from tests.evals.pittads.worlds import choosing, is_wrong, model, world
 
@@ -38,14 +38,14 @@ def data(tmp_path: Path) -> Path:
 
 
 def run_of(data: Path, scripted: Model, context: str) -> Run:
-    return evaluate(arr_single(data=data, vlm=scripted, context=context), out=data.parent / context)
+    return evaluate(ArrSingle(data=data, vlm=scripted, context=context), out=data.parent / context)
 
 
 @pytest.mark.parametrize("context", ["T_V+s_IN", "T_V+s_TV", "IN+s_IN"])
 async def test_a_statement_that_was_detected_wrongly_is_to_blame(data: Path, scripted: Model, context: str) -> None:
     run = run_of(data, scripted, context)
 
-    blame = await ablame(run, arr_single, engine=scripted.engine, models={"vlm": scripted})
+    blame = await ablame(run, ArrSingle, engine=scripted.engine, models={"vlm": scripted})
 
     assert [blame.guilty(answer) for answer in blame.wrong] == [("statement",)] * 2
 
@@ -55,7 +55,7 @@ async def test_the_statements_that_annotators_saw_come_from_a_run_that_was_given
 ) -> None:
     run, true = run_of(data, scripted, "T_V+s_IN"), run_of(data, scripted, "T_V+s_true")
 
-    blame = await ablame(run, arr_single, engine=scripted.engine, models={"vlm": scripted}, replacement=from_run(true))
+    blame = await ablame(run, ArrSingle, engine=scripted.engine, models={"vlm": scripted}, replacement=from_run(true))
 
     assert blame.links == ("statement",)
     assert [blame.guilty(answer) for answer in blame.wrong] == [("statement",)] * 2
@@ -65,7 +65,7 @@ async def test_the_statements_that_annotators_saw_come_from_a_run_that_was_given
 async def test_a_given_statement_can_be_blamed_as_well(data: Path, scripted: Model) -> None:
     run = run_of(data, scripted, "T_V+s_wrong")
 
-    blame = await ablame(run, arr_single, engine=scripted.engine, models={"vlm": scripted})
+    blame = await ablame(run, ArrSingle, engine=scripted.engine, models={"vlm": scripted})
 
     assert {blame.guilty(answer) for answer in blame.wrong} <= {("statement",)}
     assert all("statement" in trials for trials in blame.by_answer.values())

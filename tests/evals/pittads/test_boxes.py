@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.errors import BadData
-from askance.evals.pittads.boxes import Box, parse_boxes, with_commas
+from askance.evals.pittads.annotations import Box, parse_boxes, with_commas
 
 READ: dict[str, tuple[str, tuple[Box, ...]]] = {
     "none": ("[]", ()),

@@ -7,7 +7,8 @@ import pytest
 
 from askance.atypicality import Statement
 from askance.errors import BadData, UsageError
-from askance.evals.pittads import Ad, PittAds, draw_ids
+from askance.evals.pittads import Ad, PittAds
+from askance.evals.suite import draw_ids
 from tests.evals.pittads.files import (
     KEYS,
     draw,

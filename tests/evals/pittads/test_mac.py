@@ -20,13 +20,13 @@ from askance.errors import UsageError
 from askance.evals import Run, Sample, Score, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.figures import Scored, figure
-from askance.evals.pittads.labelling import label_scoring, score_labels
-from askance.evals.pittads.tasks import mac
+from askance.evals.pittads import Mac
+from askance.evals.pittads.mac import label_scorer, score_labels
 from tests.evals.pittads.files import key_of, row
 from tests.evals.pittads.worlds import REFUSAL, model, picture_of, requests_of, shown, world
 from tests.scripted import name_of
 
-SCORING = label_scoring()
+SCORING = label_scorer()
 METRICS = {metric.name: metric for metric in SCORING.metrics}
 TRUTHS = ["TR1", "TR1 NA", "TR2", "OIO OR", "OR", "OR NA", "TR1 OIO", "NA"]
 ANSWERS = ["TR1", "TR1", "OIO", "OIO OR", "NA", "OR NA TR2", "TR1", "OIO"]
@@ -183,21 +183,22 @@ VOTES = [
 
 
 def test_true_labels_are_all_that_any_annotator_says(tmp_path: Path) -> None:
-    task = mac(data=world(tmp_path, true=(3, 3), rows=VOTES), vlm=model(), context="I")
+    task = Mac(data=world(tmp_path, true=(3, 3), rows=VOTES), vlm=model(), context="I")
 
-    assert [each.target for each in task.samples] == [{"labels": ["TR1", "OR", "NA"]}, {"labels": ["OIO"]}]
-    assert task.label == "scripted (I)"
+    assert [each.target for each in task.samples()] == [{"labels": ["TR1", "OR", "NA"]}, {"labels": ["OIO"]}]
+    assert task.label() == "scripted (I)"
 
 
 def test_a_perfect_classifier_is_right_throughout(tmp_path: Path) -> None:
     data = world(tmp_path, true=(3, 3), rows=VOTES)
-    true: dict[str, Any] = {each.image.sha256: each.target for each in mac(data=data, vlm=model(), context="I").samples}  # pyright: ignore[reportOptionalMemberAccess]
+    samples = Mac(data=data, vlm=model(), context="I").samples()
+    true: dict[str, Any] = {each.image.sha256: each.target for each in samples if each.image is not None}
 
     def perfect(request: ChatRequest) -> dict[str, list[str]]:
         return {"categories": true[picture_of(request)]["labels"][::-1]}
 
     vlm = model(classify_from_picture=perfect)
-    run = evaluate(mac(data=data, vlm=vlm, context="I"), out=tmp_path / "run")
+    run = evaluate(Mac(data=data, vlm=vlm, context="I"), out=tmp_path / "run")
     figures = shown(run)
 
     assert [answer.prediction.value for answer in run.answers] == [["TR1", "OR", "NA"], ["OIO"]]
@@ -220,7 +221,7 @@ def test_a_context_is_what_the_classifier_reads(context: str, before: list[str],
     asked: list[ChatRequest] = []
     both = requests_of(asked, classify_atypicality={"categories": ["NA"]})
 
-    evaluate(mac(data=world(tmp_path, true=(3,)), vlm=both, context=context), out=tmp_path / "run")
+    evaluate(Mac(data=world(tmp_path, true=(3,)), vlm=both, context=context), out=tmp_path / "run")
 
     assert sorted(name_of(request) for request in asked[:-1]) == before
     assert read in asked[-1].messages[-1].text
@@ -229,7 +230,7 @@ def test_a_context_is_what_the_classifier_reads(context: str, before: list[str],
 def test_an_abstaining_classifier_is_between_the_bounds(tmp_path: Path) -> None:
     data = world(tmp_path, true=(3, 3), rows=VOTES)
 
-    run = evaluate(mac(data=data, vlm=model(classify_from_picture=REFUSAL), context="I"), out=tmp_path / "run")
+    run = evaluate(Mac(data=data, vlm=model(classify_from_picture=REFUSAL), context="I"), out=tmp_path / "run")
     found = run.figure("micro F1")
 
     assert (found.value, found.if_wrong, found.if_right, found.answered) == (0, 0, 1, 0)
@@ -239,10 +240,10 @@ def test_an_abstaining_classifier_is_between_the_bounds(tmp_path: Path) -> None:
 async def test_a_run_is_scored_again_without_its_data(tmp_path: Path) -> None:
     data = world(tmp_path / "data", true=(3, 3), rows=VOTES)
     llm = model(classify_atypicality={"categories": ["TR1", "OIO"]})
-    run = evaluate(mac(data=data, vlm=llm, context="UH"), out=tmp_path / "run")
+    run = evaluate(Mac(data=data, vlm=llm, context="UH"), out=tmp_path / "run")
     (data / "final_csv.csv").unlink()
 
-    again = await rescore(Run.open(run.path), mac, reread=True)
+    again = await rescore(Run.open(run.path), Mac, reread=True)
 
     assert again.run.figures == run.figures
     assert (again.reread, again.changed, again.kept) == (2, (), ())
@@ -251,7 +252,7 @@ async def test_a_run_is_scored_again_without_its_data(tmp_path: Path) -> None:
 async def test_a_run_whose_labels_were_numbers_of_answers_is_read_again(tmp_path: Path) -> None:
     data = world(tmp_path / "data", true=(3, 3), rows=VOTES)
     llm = model(classify_atypicality={"categories": ["TR1", "OIO"]})
-    run = evaluate(mac(data=data, vlm=llm, context="UH"), out=tmp_path / "run")
+    run = evaluate(Mac(data=data, vlm=llm, context="UH"), out=tmp_path / "run")
     file = run.path / "samples.jsonl"
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     for line in lines:
@@ -260,7 +261,7 @@ async def test_a_run_whose_labels_were_numbers_of_answers_is_read_again(tmp_path
         line["links"]["answers"], line["trace"]["answers"] = said, [1, 3]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
-    again = await rescore(Run.open(run.path), mac, reread=True)
+    again = await rescore(Run.open(run.path), Mac, reread=True)
 
     assert again.run.figures == run.figures
     assert (again.reread, again.changed, again.kept) == (2, (), ())
@@ -269,7 +270,7 @@ async def test_a_run_whose_labels_were_numbers_of_answers_is_read_again(tmp_path
 @pytest.mark.parametrize("context", ["I+T_V", "UH+s_IN", "I+s_true", "X"])
 def test_contexts_with_two_things_are_no_contexts_here(context: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="context"):
-        mac(data=world(tmp_path), vlm=model(), context=context)
+        Mac(data=world(tmp_path), vlm=model(), context=context).evaluation()
 
 
 @pytest.mark.parametrize("value", ["TR3", ["or"], [1], None], ids=repr)

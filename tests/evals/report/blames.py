@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from askance.evals import Run, blame, evaluate
-from tests.evals.guilty import guilty, liar
+from tests.evals.guilty import Guilty, liar
 from tests.evals.report.runs import HOSTILE
 
 LIED = ("01", "03")
@@ -25,8 +25,8 @@ def lied(pictures: Path, folder: Path, *, into: Path | None = None, **options: A
         options: of the blame.
     """
     model = liar(pictures, "unusual", of=LIED)
-    run = evaluate(guilty(data=pictures, vlm=model), out=folder)
-    blame(run, guilty, engine=model.engine, models={"vlm": model}, out=into, **options)
+    run = evaluate(Guilty(data=pictures, vlm=model), out=folder)
+    blame(run, Guilty, engine=model.engine, models={"vlm": model}, out=into, **options)
     return Run.open(folder)
 
 

@@ -12,7 +12,7 @@ from zlib import decompress
 
 from askance.chains import action_reason
 from askance.chat import ChatRequest, ChatResponse, Usage
-from askance.evals import ChainSolver, Prediction, Run, Sample, Score, Scoring, Task, evaluate, mean
+from askance.evals import ChainSolver, Evaluation, Prediction, Run, Sample, Score, Scorer, evaluate, mean
 from askance.evals.pittads.dataset import Negatives
 from askance.evals.report.document import environment
 from askance.images import Image
@@ -43,7 +43,7 @@ def _score(sample: Sample, value: Any) -> Score:
     return Score(values={"accuracy": float(right)}, notes={} if right else {"errors": {f"said {value}": 1}})
 
 
-SCORING = Scoring(
+SCORING = Scorer(
     score=_score, metrics=(mean("accuracy"),), if_wrong=lambda _: WRONG, if_right=lambda _: RIGHT, notes=("Made up.",)
 )
 
@@ -74,8 +74,8 @@ def plain_run(folder: Path, count: int = 12, *, shift: int = 0, label: str = "pl
         )
         for number in range(count)
     ]
-    task = Task(
-        samples=samples, solver=solve, scoring=SCORING, name="tests/plain", label=label, options={"shift": shift}
+    task = Evaluation(
+        samples=samples, solver=solve, scorer=SCORING, name="tests/plain", label=label, options={"shift": shift}
     )
     return evaluate(task, out=folder)
 
@@ -96,11 +96,11 @@ def copied(run: Run, count: int) -> Run:
 
 def chain_run(folder: Path, data: Path, *, negatives: Negatives = "easy", **answers: Any) -> Run:
     """The whole chain over made-up ads, answered by a script; `answers` change what it says."""
-    from askance.evals.pittads.arr import arr_multi
+    from askance.evals.pittads.arr import ArrMulti
 
     chosen = worlds.choosing(worlds.is_wrong)
     model = worlds.model(**{"choose_action_reasons": chosen, **answers})
-    return evaluate(arr_multi(data=data, vlm=model, context="T_V+s_IN", negatives=negatives), out=folder)
+    return evaluate(ArrMulti(data=data, vlm=model, context="T_V+s_IN", negatives=negatives), out=folder)
 
 
 def hostile_run(folder: Path, pictures: Path) -> Run:
@@ -135,13 +135,13 @@ def hostile_run(folder: Path, pictures: Path) -> Run:
             notes={"errors": {HOSTILE[0]: 1}, "reason": sample.id, "judge": {"judge": HOSTILE[1]}},
         )
 
-    scoring = Scoring(
+    scoring = Scorer(
         score=score, metrics=(mean("accuracy"),), if_wrong=lambda _: WRONG, if_right=lambda _: RIGHT, notes=HOSTILE[:3]
     )
-    task = Task(
+    task = Evaluation(
         samples=samples,
         solver=ChainSolver(action_reason(vlm=model, llm=model)),
-        scoring=scoring,
+        scorer=scoring,
         name=f"tests/{HOSTILE[0]}",
         label=HOSTILE[1],
         options={"evil": HOSTILE[2]},

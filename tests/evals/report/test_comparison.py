@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from askance.evals import Run, Task, compare, task
+from askance.evals import Run, Sample, Scorer, Task, compare
 from askance.evals.report import ComparisonReport, build_comparison, comparison_page
 from tests.evals.pittads import worlds
 from tests.evals.report.runs import SCORING, Parsed, chain_run, plain_run
 
 
-@task("tests/shown", scoring=SCORING)
-def shown() -> Task:
+class Shown(Task):
     """What scores the plain runs."""
-    return Task(samples=(), solver=lambda _: None, scoring=SCORING)
+
+    name = "tests/shown"
+
+    def samples(self) -> list[Sample]:
+        return []
+
+    def solver(self) -> Callable[[Sample], None]:
+        return lambda _: None
+
+    def scorer(self) -> Scorer:
+        return SCORING
 
 
 def difference_of(*runs: Run) -> ComparisonReport:

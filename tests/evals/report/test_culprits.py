@@ -14,7 +14,7 @@ from askance.errors import UsageError
 from askance.evals import Run, blame, rescore
 from askance.evals.analysis.trial import from_run
 from askance.evals.report import build_report, report_page
-from tests.evals.guilty import guilty, liar, run_of
+from tests.evals.guilty import Guilty, liar, run_of
 from tests.evals.odd import write_pictures
 from tests.evals.report.blames import LIED, changed, hostile, lied
 from tests.evals.report.runs import HOSTILE, Parsed
@@ -88,7 +88,7 @@ def test_a_sample_tells_what_each_link_made_of_its_answer(run: Run) -> None:
 
 def test_several_blames_and_several_runs_stand_apart(run: Run, honest: Run, pictures: Path, tmp_path: Path) -> None:
     model = liar(pictures, "unusual", of=LIED)
-    blame(run, guilty, engine=model.engine, models={"vlm": model}, replacement=from_run(honest))
+    blame(run, Guilty, engine=model.engine, models={"vlm": model}, replacement=from_run(honest))
     other = lied(pictures, tmp_path / "other", links=["scene_text"])
     parsed = page_of(run, other, honest)
 
@@ -186,7 +186,7 @@ def test_half_of_a_blame_is_shown_with_a_note(run: Run, spoil: Callable[[Path], 
 
 def test_scoring_alike_again_changes_nothing(run: Run) -> None:
     before = page_of(run).text
-    asyncio.run(rescore(run, guilty))
+    asyncio.run(rescore(run, Guilty))
 
     assert "Each link dropped" in before
     assert "Each link dropped" in page_of(Run.open(run.path)).text

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Protocol
 
 import pytest
+from pydantic import Field
 
 from askance.atypicality import Statement
-from askance.evals import Run, Sample, Task, compare, evaluate, right_or_wrong, task
+from askance.evals import Run, Sample, Scorer, Task, compare, evaluate, right_or_wrong
 from askance.nodes import Result, given, skipped
 from tests.evals.numbers import always_odd, run_of
 
@@ -38,10 +40,24 @@ class Tags(HTMLParser):
         self.text += data
 
 
-@task("tests/html", scoring=right_or_wrong())
-def named(label: str = "", right: int = 3) -> Task:
-    samples = [Sample(id=str(number), target=True) for number in range(4)]
-    return Task(samples=samples, solver=lambda each: int(each.id) < right, label=label, options={"right": right})
+class Named(Task):
+    """Numbers that are small."""
+
+    name = "tests/html"
+    title: str = Field(default="", exclude=True)
+    right: int = 3
+
+    def samples(self) -> list[Sample]:
+        return [Sample(id=str(number), target=True) for number in range(4)]
+
+    def solver(self) -> Callable[[Sample], bool]:
+        return lambda each: int(each.id) < self.right
+
+    def scorer(self) -> Scorer:
+        return right_or_wrong()
+
+    def label(self) -> str:
+        return self.title
 
 
 def test_a_run_shows_its_figures(tmp_path: Path) -> None:
@@ -59,14 +75,14 @@ def test_a_run_that_is_not_finished_says_so(tmp_path: Path) -> None:
 
 
 def test_a_comparison_shows_its_sentence(tmp_path: Path) -> None:
-    one, other = (evaluate(named(right=right), out=tmp_path / str(right)) for right in (4, 0))
+    one, other = (evaluate(Named(right=right), out=tmp_path / str(right)) for right in (4, 0))
     (comparison,) = compare(one, other)
 
     assert Tags(comparison).text == comparison.sentence
 
 
 def test_a_comparison_of_several_runs_shows_a_line_for_each_pair(tmp_path: Path) -> None:
-    runs = [evaluate(named(right=right, label=f"{right} right"), out=tmp_path / str(right)) for right in (4, 2, 0)]
+    runs = [evaluate(Named(right=right, title=f"{right} right"), out=tmp_path / str(right)) for right in (4, 2, 0)]
     shown = Tags(compare(*runs))
 
     assert shown.text.startswith("tests/html · A 4 right · B 2 right · C 0 rightfigurerunsfirstsecond")
@@ -94,10 +110,10 @@ def test_a_result_shows_its_outcome_and_what_it_says(result: Result[object], tex
 
 
 def test_what_others_say_is_never_markup(tmp_path: Path) -> None:
-    run = evaluate(named(label=HOSTILE), out=tmp_path / "run")
+    run = evaluate(Named(title=HOSTILE), out=tmp_path / "run")
     shown = [
         Tags(run),
-        Tags(compare(run, evaluate(named(label=f"{HOSTILE}2", right=2), out=tmp_path / "other"))),
+        Tags(compare(run, evaluate(Named(title=f"{HOSTILE}2", right=2), out=tmp_path / "other"))),
         Tags(Statement("OR", HOSTILE, HOSTILE)),
         Tags(given(HOSTILE)),
         Tags(skipped(HOSTILE)),

@@ -11,13 +11,13 @@ from PIL import Image as Pillow
 from askance.evals import Run, evaluate
 from askance.evals.report import Thumbnails, build_report, report_page
 from askance.evals.report.document import write_page
-from tests.evals.odd import chooser, odd, write_pictures
+from tests.evals.odd import Odd, chooser, write_pictures
 from tests.evals.report.runs import Parsed
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return evaluate(odd(data=write_pictures(tmp_path / "data"), vlm=chooser(2)), out=tmp_path / "run")
+    return evaluate(Odd(data=write_pictures(tmp_path / "data"), vlm=chooser(2)), out=tmp_path / "run")
 
 
 def test_pictures_are_found_by_their_digest_whatever_they_are_called(run: Run, tmp_path: Path) -> None:

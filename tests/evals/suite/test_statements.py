@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from askance.errors import BadData
-from askance.evals.pittads import AdOptions, read_qa
+from askance.evals.suite import AdOptions, read_qa
 from askance.evals.suite.files import Problems
 from tests.evals.pittads.files import record, true_of, write, write_json
 

@@ -15,8 +15,8 @@ from askance.chat import ChatRequest
 from askance.errors import MissingExtra, UsageError
 from askance.evals import Run, evaluate
 from askance.evals.analysis.rescore import rescore
-from askance.evals.whoops.caption_metrics import BLEU, CIDER_METRIC, caption_score, cider, tokens
-from askance.evals.whoops.tasks import captioning
+from askance.evals.whoops import Captioning
+from askance.evals.whoops.captioning import BLEU, CIDER_METRIC, caption_score, cider, tokens
 from tests.evals.pittads.worlds import shown
 from tests.evals.whoops import files
 from tests.evals.whoops.files import IDS, NAMES
@@ -140,7 +140,7 @@ def saying(request: ChatRequest) -> Any:
 
 
 def test_figures_of_a_run_by_hand(data: Path, tmp_path: Path) -> None:
-    run = evaluate(captioning(data=data, vlm=model(caption=saying)), out=tmp_path / "run")
+    run = evaluate(Captioning(data=data, vlm=model(caption=saying)), out=tmp_path / "run")
     captions = [
         (tokens(row["crowd_captions"][1] if at < 3 else "A dog"), [tokens(text) for text in row["crowd_captions"]])
         for at, row in enumerate(files.rows())
@@ -160,7 +160,7 @@ def test_a_non_answer_is_an_empty_caption(data: Path, tmp_path: Path) -> None:
     def half(request: ChatRequest) -> Any:
         return REFUSAL if seen(request) == IDS[0] else saying(request)
 
-    run = evaluate(captioning(data=data, vlm=model(caption=half)), out=tmp_path / "run")
+    run = evaluate(Captioning(data=data, vlm=model(caption=half)), out=tmp_path / "run")
 
     for name in ("CIDEr", "BLEU-4"):
         figure = run.figure(name)
@@ -175,15 +175,15 @@ def test_captions_may_be_written_from_words(context: str, data: Path, tmp_path: 
     who = model(
         narration={"description": "N."}, caption_from_description={"description": files.rows()[0]["selected_caption"]}
     )
-    run = evaluate(captioning(data=data, vlm=who, context=context, limit=2), out=tmp_path / "run")
+    run = evaluate(Captioning(data=data, vlm=who, context=context, limit=2), out=tmp_path / "run")
 
     assert shown(run)["BLEU-4: Physical rules"] == 100
 
 
 async def test_a_run_is_scored_again_without_its_data(data: Path, tmp_path: Path) -> None:
-    run = evaluate(captioning(data=data, vlm=model(caption=saying)), out=tmp_path / "run")
+    run = evaluate(Captioning(data=data, vlm=model(caption=saying)), out=tmp_path / "run")
 
-    again = await rescore(Run.open(run.path), captioning, reread=True)
+    again = await rescore(Run.open(run.path), Captioning, reread=True)
 
     assert again.run.figures == run.figures
 
@@ -197,9 +197,9 @@ def test_without_a_package_nobody_is_asked(
     monkeypatch.setitem(sys.modules, package, None)
 
     with pytest.raises(MissingExtra, match=rf"{package} is not installed, which {figure} .* 'askance\[captions\]'"):
-        captioning(data=data, vlm=model())
+        Captioning(data=data, vlm=model()).evaluation()
 
 
 def test_a_caption_of_a_caption_is_no_task(data: Path) -> None:
     with pytest.raises(UsageError, match="'whoops/captioning' has no context 'caption'"):
-        captioning(data=data, vlm=model(), context="caption")
+        Captioning(data=data, vlm=model(), context="caption").evaluation()

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from askance.errors import BadData, BadImage, MissingExtra
-from askance.evals.whoops import Whoops, check, fold_of, folds, read_pairs
-from askance.evals.whoops.cells import questions_in, texts_in
+from askance.evals.suite import fold_of, folds
+from askance.evals.whoops import Whoops, check, read_pairs
+from askance.evals.whoops.images import questions_in, texts_in
 from tests.evals.whoops import files
 from tests.evals.whoops.files import IDS, LAYOUTS
 from tests.scripted import PICTURES

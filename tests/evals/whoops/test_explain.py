@@ -14,7 +14,7 @@ from askance.evals import Run, evaluate
 from askance.evals.analysis.blame import ablame, make_blame, plan_blame
 from askance.evals.analysis.rescore import rescore
 from askance.evals.analysis.trial import Trials
-from askance.evals.whoops.tasks import explain
+from askance.evals.whoops import Explain
 from askance.models import Engine
 from tests.evals.pittads.worlds import shown
 from tests.evals.whoops import files
@@ -42,7 +42,7 @@ def seeing(**more: Any) -> Any:
 
 def test_figures_by_hand(data: Path, tmp_path: Path) -> None:
     judge = model(judge_equivalence=judging(same))
-    run = evaluate(explain(data=data, vlm=seeing(), judge=judge), out=tmp_path / "run")
+    run = evaluate(Explain(data=data, vlm=seeing(), judge=judge), out=tmp_path / "run")
 
     assert shown(run) == {  # 2, 1, 0, 1 and 0 of five references
         "judged": pytest.approx(100 * 3 / 5),
@@ -62,7 +62,7 @@ def test_a_reply_that_cannot_be_read_is_neither_true_nor_false(data: Path, tmp_p
         return "perhaps" if candidate == "nothing of it" else same(reference, candidate)
 
     judge = model(judge_equivalence=judging(odd))
-    run = evaluate(explain(data=data, vlm=seeing(), judge=judge), out=tmp_path / "run")
+    run = evaluate(Explain(data=data, vlm=seeing(), judge=judge), out=tmp_path / "run")
     judged = run.figure("judged")
 
     assert (judged.samples, judged.answered) == (5, 4)
@@ -72,7 +72,7 @@ def test_a_reply_that_cannot_be_read_is_neither_true_nor_false(data: Path, tmp_p
 
 def test_an_unreadable_judge_leaves_everything_open(data: Path, tmp_path: Path) -> None:
     judge = model(judge_equivalence="Well, it depends.")
-    judged = evaluate(explain(data=data, vlm=seeing(), judge=judge), out=tmp_path / "run").figure("judged")
+    judged = evaluate(Explain(data=data, vlm=seeing(), judge=judge), out=tmp_path / "run").figure("judged")
 
     assert (judged.answered, judged.among_answered, judged.if_wrong, judged.if_right) == (0, None, 0, 1)
 
@@ -87,7 +87,7 @@ def test_people_stand_beside_the_judge(data: Path, tmp_path: Path) -> None:
     ]
     files.write_table(labels, rows)
     judge = model(judge_equivalence=judging(same))
-    run = evaluate(explain(data=data, vlm=seeing(), judge=judge, labels=labels), out=tmp_path / "run")
+    run = evaluate(Explain(data=data, vlm=seeing(), judge=judge, labels=labels), out=tmp_path / "run")
 
     assert (run.figure("people").value, run.figure("people").samples) == (1, 2)
     assert run.figure("judge agrees with people").value == 0.5
@@ -98,7 +98,7 @@ def test_labels_of_other_images_are_no_labels(data: Path, tmp_path: Path) -> Non
     files.write_table(labels, [{"id": "x", "reference": "r", "candidate": "c", "verdict": "true"}])
 
     with pytest.raises(BadData, match="are of none of the images"):
-        explain(data=data, vlm=seeing(), judge=model(), labels=labels)
+        Explain(data=data, vlm=seeing(), judge=model(), labels=labels).evaluation()
 
 
 CONTEXTS = {
@@ -125,7 +125,7 @@ def test_each_pipeline_reads_its_description(context: str, read: str, data: Path
         unusual={"unusual": "U."},
     )
     llm = model(explain_from_description=answer, combine={"description": "COMBINED."})
-    task = explain(data=data, vlm=vlm, llm=llm, judge=model(judge_equivalence=judging(same)), context=context, limit=1)
+    task = Explain(data=data, vlm=vlm, llm=llm, judge=model(judge_equivalence=judging(same)), context=context, limit=1)
     run = evaluate(task, out=tmp_path / "run")
 
     assert texts == [read]
@@ -138,18 +138,18 @@ def test_the_oracle_needs_no_picture(data: Path, tmp_path: Path) -> None:
     llm = model(explain_from_description={"explanation": "rule 3"})
     judge = model(judge_equivalence=judging(same))
 
-    run = evaluate(explain(data=data, llm=llm, judge=judge, context="gold-caption"), out=tmp_path / "run")
+    run = evaluate(Explain(data=data, llm=llm, judge=judge, context="gold-caption"), out=tmp_path / "run")
 
     assert shown(run)["judged"] == 100
     with pytest.raises(BadData, match="have no pictures"):
-        explain(data=data, vlm=llm, judge=judge)
+        Explain(data=data, vlm=llm, judge=judge).evaluation()
 
 
 async def test_a_run_is_judged_again_from_its_folder(data: Path, tmp_path: Path) -> None:
-    task = explain(data=data, vlm=seeing(), judge=model(judge_equivalence=judging(same)), judge_form="rubric")
+    task = Explain(data=data, vlm=seeing(), judge=model(judge_equivalence=judging(same)), judge_form="rubric")
     run = evaluate(task, out=tmp_path / "run")
 
-    again = await rescore(Run.open(run.path), explain, reread=True)
+    again = await rescore(Run.open(run.path), Explain, reread=True)
 
     assert again.run.figures == run.figures
     assert again.run.notes == run.notes
@@ -163,7 +163,7 @@ def test_the_judge_is_asked_in_the_words_of_the_paper(data: Path, tmp_path: Path
         texts.append(request.messages[-1].text)
         return {"verdict": "true"}
 
-    evaluate(explain(data=data, vlm=seeing(), judge=model(judge_equivalence=noting), limit=1), out=tmp_path / "run")
+    evaluate(Explain(data=data, vlm=seeing(), judge=model(judge_equivalence=noting), limit=1), out=tmp_path / "run")
 
     assert len(texts) == 5
     assert 'equivalence of the following explanations for the question "What is unusual in this image?"' in texts[0]
@@ -171,7 +171,7 @@ def test_the_judge_is_asked_in_the_words_of_the_paper(data: Path, tmp_path: Path
 
 def test_without_a_judge_there_is_no_task(data: Path) -> None:
     with pytest.raises(UsageError, match=r"'whoops/explain' needs 'judge'\. Give -T judge="):
-        explain(data=data, vlm=model())
+        Explain(data=data, vlm=model()).evaluation()
 
 
 def test_a_card_of_another_judge_is_refused(data: Path, tmp_path: Path) -> None:
@@ -179,16 +179,16 @@ def test_a_card_of_another_judge_is_refused(data: Path, tmp_path: Path) -> None:
     card.write_text(json.dumps({"format": 0}), encoding="utf-8")
 
     with pytest.raises(BadData, match="no card of a judge"):
-        explain(data=data, vlm=model(), judge=model(), card=card)
+        Explain(data=data, vlm=model(), judge=model(), card=card).evaluation()
 
 
 def test_a_fold_is_its_test_images(data: Path) -> None:
-    tasks = [explain(data=data, vlm=model(), judge=model(), fold=fold) for fold in range(5)]
+    tasks = [Explain(data=data, vlm=model(), judge=model(), fold=fold) for fold in range(5)]
 
-    assert sorted(sample.id for task in tasks for sample in task.samples) == sorted(IDS)
-    assert [sample.tags["fold"] for task in tasks for sample in task.samples] == [0, 1, 2, 3, 4]
-    with pytest.raises(UsageError, match="no image in fold 5"):
-        explain(data=data, vlm=model(), judge=model(), fold=5)
+    assert sorted(sample.id for task in tasks for sample in task.samples()) == sorted(IDS)
+    assert [sample.tags["fold"] for task in tasks for sample in task.samples()] == [0, 1, 2, 3, 4]
+    with pytest.raises(UsageError, match=r"cannot be 5\. It takes a whole number from 0 to 4\."):
+        Explain(data=data, vlm=model(), judge=model(), fold=5).evaluation()
 
 
 async def test_blame_plans_and_asks_the_judge_of_its_trials(data: Path, tmp_path: Path) -> None:
@@ -202,11 +202,11 @@ async def test_blame_plans_and_asks_the_judge_of_its_trials(data: Path, tmp_path
         explain_from_description=lambda request: {"explanation": f"nothing of {description(request).split()[0]}"},
     )
     judge = model(judge_equivalence=judging(same))
-    task = explain(data=data, vlm=vlm, judge=judge, context="T_V", limit=1)
+    task = Explain(data=data, vlm=vlm, judge=judge, context="T_V", limit=1)
     run = evaluate(task, out=tmp_path / "run")
     own, alone = {"vlm": vlm, "judge": judge}, {"vlm": vlm}
 
-    trials = Trials(run, explain, engine=vlm.engine, models=own, links=["description"])
+    trials = Trials(run, Explain, engine=vlm.engine, models=own, links=["description"])
     before = await plan_blame(trials)
     blame = await make_blame(trials)
     after = await plan_blame(trials)
@@ -215,4 +215,4 @@ async def test_blame_plans_and_asks_the_judge_of_its_trials(data: Path, tmp_path
     assert [(line.link, line.calls) for line in before.links if line.calls] == [("reply", 1), ("judge", 5)]
     assert ([trial.worth for trial in blame.trials], after.calls) == ([0.0], 0)
     with pytest.raises(UsageError, match="nobody can be asked"):
-        await ablame(run, explain, engine=Engine(), models=alone, links=["description"], out=elsewhere)
+        await ablame(run, Explain, engine=Engine(), models=alone, links=["description"], out=elsewhere)

@@ -12,7 +12,7 @@ from askance.errors import BadData, UsageError
 from askance.evals import Run, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.controls import controlled
-from askance.evals.whoops.tasks import identify
+from askance.evals.whoops import Identify
 from tests.evals.pittads.worlds import shown
 from tests.evals.whoops import files
 from tests.evals.whoops.files import IDS
@@ -33,7 +33,7 @@ def said(weird: tuple[str, ...]) -> Any:
 
 
 def test_figures_over_pairs_by_hand(data: Path, tmp_path: Path) -> None:
-    run = evaluate(identify(data=data, vlm=model(identify_from_picture=said(IDS[:2]))), out=tmp_path / "run")
+    run = evaluate(Identify(data=data, vlm=model(identify_from_picture=said(IDS[:2]))), out=tmp_path / "run")
 
     assert shown(run) == {  # weird: right, right, wrong; normal: all right
         "accuracy": pytest.approx(100 * 5 / 6),
@@ -48,7 +48,7 @@ def test_figures_over_pairs_by_hand(data: Path, tmp_path: Path) -> None:
 
 
 def test_one_who_always_says_weird_is_at_chance_and_right_about_no_pair(data: Path, tmp_path: Path) -> None:
-    run = evaluate(identify(data=data, vlm=model(identify_from_picture={"answer": "weird"})), out=tmp_path / "run")
+    run = evaluate(Identify(data=data, vlm=model(identify_from_picture={"answer": "weird"})), out=tmp_path / "run")
 
     assert [shown(run)[name] for name in ("accuracy", "both of a pair", "said weird")] == [50, 0, 100]
 
@@ -58,7 +58,7 @@ def test_refusals_are_between_the_bounds(data: Path, tmp_path: Path) -> None:
         found = said(IDS[:3])(request)
         return REFUSAL if found["answer"] == "normal" else found
 
-    run = evaluate(identify(data=data, vlm=model(identify_from_picture=half)), out=tmp_path / "run")
+    run = evaluate(Identify(data=data, vlm=model(identify_from_picture=half)), out=tmp_path / "run")
     both = run.figure("both of a pair")
 
     assert (both.value, both.if_wrong, both.if_right) == (0, 0, 1)
@@ -78,7 +78,7 @@ def test_a_context_is_what_is_read(context: str, read: str, data: Path, tmp_path
         return {"answer": "weird"}
 
     who = model(caption={"description": "CAPTIONED."}, identify_from_description=answer)
-    run = evaluate(identify(data=data, vlm=who, context=context), out=tmp_path / "run")
+    run = evaluate(Identify(data=data, vlm=who, context=context), out=tmp_path / "run")
 
     assert {*texts} == {read}
     assert run.figure("accuracy").value == 0.5
@@ -96,16 +96,16 @@ def test_the_oracle_reads_the_captions_of_both(data: Path, tmp_path: Path) -> No
         return {"answer": "weird" if "bricks" in description(request) else "normal"}
 
     llm = model(identify_from_description=answer)
-    run = evaluate(identify(data=pairs, llm=llm, context="gold-caption"), out=tmp_path / "run")
+    run = evaluate(Identify(data=pairs, llm=llm, context="gold-caption"), out=tmp_path / "run")
 
     assert shown(run)["accuracy"] == 100
     with pytest.raises(BadData, match="The normal image of the pair 'w00-brick-cup' has no caption"):
-        identify(data=data, llm=llm, context="gold-caption")
+        Identify(data=data, llm=llm, context="gold-caption").evaluation()
 
 
 def test_a_blind_model_does_as_well_on_swapped_pictures(data: Path, tmp_path: Path) -> None:
     blind = model(identify_from_picture={"answer": "weird"})
-    plain = identify(data=data, vlm=blind)
+    plain = Identify(data=data, vlm=blind)
 
     runs = [evaluate(task, out=tmp_path / str(n)) for n, task in enumerate((plain, controlled(plain, "swapped-image")))]
 
@@ -113,10 +113,10 @@ def test_a_blind_model_does_as_well_on_swapped_pictures(data: Path, tmp_path: Pa
 
 
 async def test_a_run_is_scored_and_read_again_without_its_data(data: Path, tmp_path: Path) -> None:
-    run = evaluate(identify(data=data, vlm=model(identify_from_picture=said(IDS[:2]))), out=tmp_path / "run")
+    run = evaluate(Identify(data=data, vlm=model(identify_from_picture=said(IDS[:2]))), out=tmp_path / "run")
     (data / "whoops_dataset.csv").unlink()
 
-    again = await rescore(Run.open(run.path), identify, reread=True)
+    again = await rescore(Run.open(run.path), Identify, reread=True)
 
     assert again.run.figures == run.figures
     assert (again.reread, again.changed, again.kept) == (6, (), ())
@@ -125,25 +125,25 @@ async def test_a_run_is_scored_and_read_again_without_its_data(data: Path, tmp_p
 def test_folds_split_whole_pairs_and_hold_each_once(tmp_path: Path) -> None:
     data = files.first_release(tmp_path / "data")
     files.pairs(data / "pairs", count=5)
-    parts = [[sample.id for sample in identify(data=data, vlm=model(), fold=fold).samples] for fold in range(5)]
+    parts = [[sample.id for sample in Identify(data=data, vlm=model(), fold=fold).samples()] for fold in range(5)]
 
     assert [len(part) for part in parts] == [2] * 5
     assert sorted(name for part in parts for name in part) == sorted(
-        sample.id for sample in identify(data=data, vlm=model()).samples
+        sample.id for sample in Identify(data=data, vlm=model()).samples()
     )
     assert all(len({name.partition("#")[0] for name in part}) == 1 for part in parts)
-    with pytest.raises(UsageError, match=r"There is no fold 5\. Folds are 0 to 4\."):
-        identify(data=data, vlm=model(), fold=5)
+    with pytest.raises(UsageError, match=r"cannot be 5\. It takes a whole number from 0 to 4\."):
+        Identify(data=data, vlm=model(), fold=5).evaluation()
 
 
 def test_what_cannot_be_is_said(data: Path, tmp_path: Path) -> None:
     who = model()
     with pytest.raises(UsageError, match=r"no context 'X'\. Choose one of I, caption"):
-        identify(data=data, vlm=who, context="X")
+        Identify(data=data, vlm=who, context="X").evaluation()
     with pytest.raises(UsageError, match=r"looks at the picture\. Give a `vlm`"):
-        identify(data=data, llm=who)
+        Identify(data=data, llm=who).evaluation()
     with pytest.raises(BadData, match="holds no pairs"):
-        identify(data=files.image_folder(tmp_path / "other"), vlm=who)
-    with pytest.raises(UsageError, match="leaves no pair"):
-        identify(data=data, vlm=who, limit=0)
-    assert len(identify(data=data, vlm=who, limit=1).samples) == 2
+        Identify(data=files.image_folder(tmp_path / "other"), vlm=who).evaluation()
+    with pytest.raises(UsageError, match=r"cannot be 0\. It takes a whole number from 1\."):
+        Identify(data=data, vlm=who, limit=0).evaluation()
+    assert len(Identify(data=data, vlm=who, limit=1).samples()) == 2

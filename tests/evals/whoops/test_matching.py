@@ -14,7 +14,7 @@ from askance.evals import Run, Task, aevaluate, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.plan import plan_run
 from askance.evals.predicting import Turn
-from askance.evals.whoops.tasks import matching
+from askance.evals.whoops import CaptionMatching
 from askance.images import Image
 from askance.models import Engine, ScriptedScorer
 from askance.replay import MemoryStore
@@ -46,7 +46,7 @@ def fit(image: Image, text: str) -> float:
 
 def test_figures_of_a_scorer_by_hand(data: Path, tmp_path: Path) -> None:
     scorer = ScriptedScorer(fit, identity="fits")
-    run = evaluate(matching(data=data, scorer=scorer, engine=engine()), out=tmp_path / "run")
+    run = evaluate(CaptionMatching(data=data, scorer=scorer, engine=engine()), out=tmp_path / "run")
     # of the first picture 10 of 25 pairs (place over other), 5 ties; of the four others all
     assert shown(run) == {
         "right rankings": pytest.approx(100 * 110 / 125),
@@ -66,10 +66,12 @@ def test_figures_of_a_scorer_by_hand(data: Path, tmp_path: Path) -> None:
 async def test_the_plan_counts_each_score_once(data: Path, tmp_path: Path) -> None:
     records, scorer = MemoryStore(), ScriptedScorer(fit, identity="fits")
     own = Engine(records=records)
-    task = matching(data=data, scorer=scorer, orders=2, engine=own)
+    task = CaptionMatching(data=data, scorer=scorer, orders=2, engine=own)
     before = await plan_run(task, turns(task), own)
     asked = len(scorer.asked)
-    await aevaluate(replace(task, samples=task.samples[:50]), out=tmp_path / "run", engine=own)  # of one picture
+    await aevaluate(
+        replace(task.evaluation(), samples=task.samples()[:50]), out=tmp_path / "run", engine=own
+    )  # of one picture
     after = await plan_run(task, turns(task), own)
     found = [[(link.link, link.hits, link.known, link.below) for link in plan.links] for plan in (before, after)]
 
@@ -81,14 +83,14 @@ async def test_the_plan_counts_each_score_once(data: Path, tmp_path: Path) -> No
 
 async def test_nothing_is_planned_in_a_replay(data: Path) -> None:
     own = Engine(records=MemoryStore(), mode="replay")
-    task = matching(data=data, scorer=ScriptedScorer(fit, identity="fits"), engine=own)
+    task = CaptionMatching(data=data, scorer=ScriptedScorer(fit, identity="fits"), engine=own)
 
     with pytest.raises(UsageError, match=r"^`replay` asks nothing, so there is nothing to plan\."):
         await plan_run(task, turns(task), own)
 
 
 def turns(task: Task) -> list[Turn]:
-    return [Turn(sample=sample, epoch=0) for sample in task.samples]
+    return [Turn(sample=sample, epoch=0) for sample in task.samples()]
 
 
 def test_per_image_gives_each_image_its_weight(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_per_image_gives_each_image_its_weight(tmp_path: Path) -> None:
     table[1]["crowd_underspecified_captions"] = '["Something stands there, says person 0"]'
     files.write_table(tmp_path / "data" / "whoops_dataset.csv", table)
     files.pictures(tmp_path / "data")
-    task = matching(data=tmp_path / "data", scorer=ScriptedScorer(fit), engine=engine())
+    task = CaptionMatching(data=tmp_path / "data", scorer=ScriptedScorer(fit), engine=engine())
     run = evaluate(task, out=tmp_path / "run")
 
     assert shown(run)["right rankings"] == pytest.approx(100 * (10 + 5) / 30)
@@ -105,10 +107,10 @@ def test_per_image_gives_each_image_its_weight(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("pairs", "count"), [("all", 25), ("selected", 5), ("same-place", 5)])
 def test_pairs_are_read_in_three_ways(pairs: Any, count: int, data: Path) -> None:
-    task = matching(data=data, scorer=ScriptedScorer(fit), pairs=pairs, engine=engine())
+    task = CaptionMatching(data=data, scorer=ScriptedScorer(fit), pairs=pairs, engine=engine())
 
-    assert len(task.samples) == 5 * count
-    assert {sample.target["pairs"] for sample in task.samples} == {count}
+    assert len(task.samples()) == 5 * count
+    assert {sample.target["pairs"] for sample in task.samples()} == {count}
 
 
 def test_a_model_is_asked_in_both_orders(data: Path, tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_a_model_is_asked_in_both_orders(data: Path, tmp_path: Path) -> None:
         return {"answers": [detailed if person(options[detailed - 1]) % 2 == 0 else 1]}
 
     vlm = model(choose_caption_from_picture=first_of_odd)
-    run = evaluate(matching(data=data, vlm=vlm), out=tmp_path / "run")
+    run = evaluate(CaptionMatching(data=data, vlm=vlm), out=tmp_path / "run")
 
     assert len(run.answers) == 250
     assert shown(run)["right rankings"] == pytest.approx(100 * (3 + 2 * 0.5) / 5)
@@ -129,7 +131,7 @@ def test_a_model_is_asked_in_both_orders(data: Path, tmp_path: Path) -> None:
 
 def test_a_blind_model_may_prefer_what_is_longer(data: Path, tmp_path: Path) -> None:
     llm = model(choose_caption=choosing(lambda text: not text.startswith("Something")))
-    run = evaluate(matching(data=data, llm=llm, context="text-only", pairs="selected"), out=tmp_path / "run")
+    run = evaluate(CaptionMatching(data=data, llm=llm, context="text-only", pairs="selected"), out=tmp_path / "run")
 
     assert shown(run)["right rankings"] == shown(run)["right in both orders"] == 100
     assert all(answer.sample.image is None for answer in run.answers)
@@ -139,13 +141,13 @@ async def test_runs_are_scored_and_read_again_without_their_data(data: Path, tmp
     vlm = model(choose_caption_from_picture={"answers": [1]})
     scorer = ScriptedScorer(fit, identity="fits")
     tasks = {
-        "model": matching(data=data, vlm=vlm, limit=1),
-        "scorer": matching(data=data, scorer=scorer, engine=engine()),
+        "model": CaptionMatching(data=data, vlm=vlm, limit=1),
+        "scorer": CaptionMatching(data=data, scorer=scorer, engine=engine()),
     }
     for name, task in tasks.items():
         run = evaluate(task, out=tmp_path / name)
 
-        again = await rescore(Run.open(run.path), matching, reread=True)
+        again = await rescore(Run.open(run.path), CaptionMatching, reread=True)
 
         assert again.run.figures == run.figures
         assert (again.changed, again.kept) == ((), ())
@@ -154,15 +156,15 @@ async def test_runs_are_scored_and_read_again_without_their_data(data: Path, tmp
 def test_what_cannot_be_is_said(data: Path, tmp_path: Path) -> None:
     scorer = ScriptedScorer(fit)
     with pytest.raises(UsageError, match="ranks by the picture alone"):
-        matching(data=data, scorer=scorer, vlm=model(), engine=engine())
+        CaptionMatching(data=data, scorer=scorer, vlm=model(), engine=engine()).evaluation()
     with pytest.raises(UsageError, match="no context 'gold-caption'"):
-        matching(data=data, vlm=model(), context="gold-caption")
-    with pytest.raises(UsageError, match="no pairs 'some'"):
-        matching(data=data, vlm=model(), pairs="some")
-    with pytest.raises(UsageError, match="cannot be shown in 3 orders"):
-        matching(data=data, vlm=model(), orders=3)
+        CaptionMatching(data=data, vlm=model(), context="gold-caption").evaluation()
+    with pytest.raises(UsageError, match=r"cannot be 'some'\. It takes one of `all`"):
+        CaptionMatching(data=data, vlm=model(), pairs="some").evaluation()  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UsageError, match=r"cannot be 3\. It takes one of `1`, `2`"):
+        CaptionMatching(data=data, vlm=model(), orders=3).evaluation()  # pyright: ignore[reportArgumentType]
     same = [{**files.as_json(files.rows()[0]), "crowd_captions": '["a"]', "crowd_underspecified_captions": '["a"]'}]
     files.write_table(tmp_path / "same" / "whoops_dataset.csv", same)
     files.pictures(tmp_path / "same")
     with pytest.raises(BadData, match="two captions that differ"):
-        matching(data=tmp_path / "same", vlm=model())
+        CaptionMatching(data=tmp_path / "same", vlm=model()).evaluation()

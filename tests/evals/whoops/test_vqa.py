@@ -14,9 +14,8 @@ from askance.chat import ChatRequest
 from askance.evals import Run, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.reference import reference_table
-from askance.evals.whoops.answers import plain
-from askance.evals.whoops.tasks import vqa
-from askance.evals.whoops.vqa import scoring
+from askance.evals.whoops import Vqa
+from askance.evals.whoops.vqa import plain
 from tests.evals.pittads.worlds import shown
 from tests.evals.whoops import files
 from tests.evals.whoops.files import IDS
@@ -38,7 +37,7 @@ def answering(request: ChatRequest) -> Any:
 
 
 def test_exact_match_by_hand(data: Path, tmp_path: Path) -> None:
-    run = evaluate(vqa(data=data, vlm=model(answer_from_picture=answering)), out=tmp_path / "run")
+    run = evaluate(Vqa(data=data, vlm=model(answer_from_picture=answering)), out=tmp_path / "run")
 
     assert shown(run) == {  # three of five things, and all five numbers; strictly one thing and no number
         "exact match": 80,
@@ -56,7 +55,7 @@ def test_a_judge_stands_in_the_place_of_bem(data: Path, tmp_path: Path) -> None:
         return "true" if candidate in reference or candidate == "2" else "false"
 
     who = model(answer_from_picture=answering, judge_equivalence=judging(same))
-    run = evaluate(vqa(data=data, vlm=who, judge=who), out=tmp_path / "run")
+    run = evaluate(Vqa(data=data, vlm=who, judge=who), out=tmp_path / "run")
 
     assert [shown(run)[name] for name in ("exact match", "judged")] == [80, 80]  # "grass", not "the cat cup!"
     assert run.notes[0] == "Judged by scripted (rubric), which has no card: how often it is wrong is not known."
@@ -78,9 +77,9 @@ def test_a_classifier_scores_answers_beside_or_without_a_judge(data: Path, tmp_p
         return "true" if candidate in reference or candidate == "2" else "false"
 
     who = model(answer_from_picture=answering, judge_equivalence=judging(same))
-    alone = evaluate(vqa(data=data, vlm=who, scorer=Sharing()), out=tmp_path / "alone")
-    beside = evaluate(vqa(data=data, vlm=who, judge=who, scorer=Sharing()), out=tmp_path / "beside")
-    again = asyncio.run(rescore(beside, vqa)).run
+    alone = evaluate(Vqa(data=data, vlm=who, scorer=Sharing()), out=tmp_path / "alone")
+    beside = evaluate(Vqa(data=data, vlm=who, judge=who, scorer=Sharing()), out=tmp_path / "beside")
+    again = asyncio.run(rescore(beside, Vqa)).run
 
     # "brick cup" 1, "the cat cup!" 6 of 9, "a coin horse" 1, "grass" 1, "a painting" 4 of 7; five numbers 0.5
     assert shown(alone)["equivalence"] == pytest.approx(100 * (1 + 6 / 9 + 1 + 1 + 4 / 7 + 2.5) / 10, abs=0.01)
@@ -99,7 +98,7 @@ def test_the_judge_knows_the_question(data: Path, tmp_path: Path) -> None:
         return {"common": "", "different": "", "reason": "", "verdict": "true"}
 
     who = model(answer_from_picture=answering, judge_equivalence=noting)
-    evaluate(vqa(data=data, vlm=who, judge=who, limit=1), out=tmp_path / "run")
+    evaluate(Vqa(data=data, vlm=who, judge=who, limit=1), out=tmp_path / "run")
 
     assert sorted("What is shown?" in text for text in texts) == [False, True]
 
@@ -116,7 +115,7 @@ def test_words_alone_are_answered_from(context: str, read: str, data: Path, tmp_
         return {"answer": "two"}
 
     run = evaluate(
-        vqa(data=data, llm=model(answer_from_description=answer), context=context, limit=1), out=tmp_path / "run"
+        Vqa(data=data, llm=model(answer_from_description=answer), context=context, limit=1), out=tmp_path / "run"
     )
 
     assert all(text.startswith(read) for text in texts)
@@ -125,9 +124,9 @@ def test_words_alone_are_answered_from(context: str, read: str, data: Path, tmp_
 
 async def test_a_run_is_scored_again_with_its_judge(data: Path, tmp_path: Path) -> None:
     who = model(answer_from_picture=answering, judge_equivalence=judging(lambda _, __: "unclear"))
-    run = evaluate(vqa(data=data, vlm=who, judge=who), out=tmp_path / "run")
+    run = evaluate(Vqa(data=data, vlm=who, judge=who), out=tmp_path / "run")
 
-    again = await rescore(Run.open(run.path), vqa, reread=True)
+    again = await rescore(Run.open(run.path), Vqa, reread=True)
 
     assert again.run.figures == run.figures
     assert again.run.notes == run.notes
@@ -157,7 +156,7 @@ def test_answers_are_made_comparable(text: str, expected: str) -> None:
 
 
 def test_the_published_figure_stands_beside_the_metric_of_its_rule() -> None:
-    metrics = [metric.name for metric in scoring().metrics]
+    metrics = [metric.name for metric in Vqa.of_run({}).scorer().metrics]
     columns = reference_table("whoops", 2).columns
 
     assert [name for name in metrics if name in columns] == ["strict match"]

@@ -1,0 +1,167 @@
+"""What the tasks over ads share: which ads they are about, and what of them is given to the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from typing_extensions import override
+
+from askance.atypicality import RELATIONS, Statement
+from askance.errors import BadData
+from askance.evals.pittads.dataset import Need, PittAds, Which
+from askance.evals.suite.context import NOTHING, TEXT_ONLY, View, tools_of
+from askance.evals.suite.options import lot
+from askance.evals.suite.selection import Taken
+from askance.evals.suite.task import RoleTask, SuiteTask
+from askance.images import Image
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.pittads.dataset import Ad
+
+
+class AdsTask(SuiteTask):
+    """A task over ads; see `PittAds.open` for which these are."""
+
+    needs: ClassVar[tuple[Need, ...]] = ()
+    """What at least some of the ads must have."""
+
+    small: bool = False
+    """250 images, drawn by the seed."""
+    which: Which = "usable"
+    """Of the annotated images those with usable objects, with a label, or the typical ones (Table 13)."""
+
+    @cached_property
+    def view(self) -> View:
+        """What the answering model gets."""
+        return View(name=TEXT_ONLY)
+
+    @property
+    def looks(self) -> bool:
+        """Whether there is a model that looks at pictures."""
+        return False
+
+    @cached_property
+    def dataset(self) -> PittAds:
+        """The data."""
+        return self.opened()
+
+    def opened(self, **more: Any) -> PittAds:
+        """The data, read anew; see `PittAds.open`."""
+        return PittAds.open(self.data, ids=self.ids, small=self.small, seed=self.seed, which=self.which, **more)
+
+    def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
+        """Conditions on each ad, by what is said of those that do not meet them."""
+        return {}
+
+    @cached_property
+    def taken(self) -> Taken[Ad]:
+        """The ads that the task can be run on in its context.
+
+        Raises:
+            BadData: none is left, or what `PittAds` says.
+        """
+        data = self.dataset
+        data.require(*self.needs)
+        conditions: dict[str, Callable[[Ad], bool]] = {
+            **self.usable(),
+            "with no image": lambda ad: ad.image is not None or not (self.view.picture or self._asked_about(ad)),
+            "that nobody described": lambda ad: self.looks or not self._lacks(ad),
+            "with no atypicality statement to give": lambda ad: (
+                self.view.statement not in {"s_true", "s_wrong"} or "statement" in self.links[ad.id]
+            ),
+        }
+        found = Taken(items=data.ads, notes=(data.origin,), noun="ads")
+        for what, holds in conditions.items():
+            found = found.where(holds, left_out=f"those {what}")
+        if not found.items:
+            raise BadData(
+                f"No ad of {str(self.data)!r} can be used: {'; '.join(found.notes)}.",
+                hint="Give data that has them, or ask for fewer conditions.",
+            )
+        return found.first(self.limit)
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return self.taken.notes
+
+    def _lacks(self, ad: Ad) -> bool:
+        """Whether a tool has to be asked about an ad."""
+        links = self.links[ad.id]
+        return any(link not in links for link in tools_of(self.view, described="description" in links))
+
+    def _asked_about(self, ad: Ad) -> bool:
+        return self.looks and self._lacks(ad)
+
+    @cached_property
+    def links(self) -> Mapping[str, Mapping[str, Any]]:
+        """By ad, the links that it brings, as JSON values."""
+        return {ad.id: self._links_of(ad) for ad in self.dataset.ads}
+
+    @cached_property
+    def given(self) -> tuple[str, ...]:
+        """The links that every ad brings."""
+        return tuple(self.found("given", self._common))
+
+    def _common(self) -> list[str]:
+        return sorted(set[str].intersection(*(set(self.links[ad.id]) for ad in self.taken.items)))
+
+    def _links_of(self, ad: Ad) -> dict[str, Any]:
+        """What an ad brings to the context: published verbalizations that it uses, and its own statements, as JSON."""
+        view = self.view
+        if view.blind:
+            return {"description": NOTHING}
+        used = {*tools_of(view), *(("description",) if view.combined else ())}
+        said = {link: text for link, text in ad.given.items() if link in used}
+        links = {link: list(text) if isinstance(text, tuple) else text for link, text in said.items()}
+        statement = self._statement_of(ad)
+        return links if statement is None else {**links, "statement": statement_form(statement)}
+
+    def _statement_of(self, ad: Ad) -> Statement | None:
+        """s⁺ or s̄ where the context gives one: the first true statement, or the same with a relation nobody sees."""
+        if self.view.statement not in {"s_true", "s_wrong"} or not ad.statements:
+            return None
+        true = ad.statements[0]
+        if self.view.statement == "s_true":
+            return true
+        wrong = wrong_relations(ad, true, seed=self.seed)
+        return wrong[0] if wrong else None
+
+    def image_of(self, ad: Ad) -> Image | None:
+        """The picture that a sample brings; none where nothing is to be told of it."""
+        return None if ad.image is None or self.view.blind else Image.load(ad.image)
+
+
+class DescribedTask(RoleTask, AdsTask):
+    """A task over ads whose pictures are looked at, or described already."""
+
+    descriptions: Path | None = None
+    """Published verbalizations, a file or a folder."""
+
+    @property
+    @override
+    def looks(self) -> bool:
+        return self.vlm is not None
+
+    @override
+    def opened(self, **more: Any) -> PittAds:
+        return super().opened(descriptions=self.descriptions or (), **more)
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), "given": list(self.given)}
+
+
+def wrong_relations(ad: Ad, true: Statement, *, seed: int) -> tuple[Statement, ...]:
+    """`true` with each relation that no annotator of the ad sees, in a random order."""
+    seen = {*ad.labels, true.relation}
+    wrong = [Statement(relation, true.primary, true.secondary) for relation in RELATIONS if relation not in seen]
+    return tuple(sorted(wrong, key=lambda statement: lot(seed, ad.id, "relation", statement.relation)))
+
+
+def statement_form(statement: Statement) -> dict[str, str]:
+    """A statement as a chain takes it."""
+    return {"relation": statement.relation, "primary": statement.primary, "secondary": statement.secondary}

@@ -1,0 +1,297 @@
+"""Solvers without a language model: options ranked by encoders, by how well they fit a picture and what is said of it.
+
+`PairRanker` goes by the picture alone. `FusionSolver` is that of Table 11 of the paper on atypical ads:
+
+A scorer says how well an option fits the picture, an embedder how similar it is to each text: objects, scene text,
+narration, what is unusual, or the combined description. How the two are put together the paper does not say. Here
+
+    fused(option) = (1 − weight) · fit(picture, option) + weight · mean over texts of cosine(text, option)
+
+with a weight of 1/2, over texts that say anything; where none does (a picture without scene text), the picture alone
+decides. With the two towers of one encoder and vectors of length 1, this ranks options as the mean of the features of
+picture and texts does. Fits and cosines are added as they are, so the scorer has to give cosines too. Each text stands
+for itself, because dual encoders read few tokens; `texts="joined"` makes one text of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import fsum
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from askance.chains import DESCRIPTION, Chain
+from askance.chains.line import line_of
+from askance.errors import UsageError
+from askance.evals.baselines import COUNT, options_of
+from askance.evals.solving import given_of
+from askance.evals.values import Prediction
+from askance.models import cosine, get_embedder, get_scorer
+
+if TYPE_CHECKING:
+    from askance.chains import Planner, Reading
+    from askance.chat import JsonObject
+    from askance.evals.values import Sample
+    from askance.models import EmbedderLike, Engine, Model, ScorerLike
+
+FusionContext = Literal["I", "I+T", "I+T+V", "I+T+V+IN+UH", "I+T_V"]
+"""What options are held against: the picture, and with it scene text, objects, narration, what is unusual, or the
+combined description."""
+
+Texts = Literal["apart", "joined"]
+"""Whether each text is compared with the options, or all of them as one."""
+
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "I": (),
+    "I+T": ("scene_text",),
+    "I+T+V": ("scene_text", "objects"),
+    "I+T+V+IN+UH": ("scene_text", "objects", "narration", "unusual"),
+    "I+T_V": ("description",),
+}
+
+WEIGHT = 0.5
+"""Of the texts, against the picture."""
+
+
+class FusionSolver:
+    """Gives the options that fit best, in order.
+
+    Args:
+        scorer: how well an option fits the picture.
+        embedder: how similar an option is to a text; not needed for `I`.
+        context: what options are held against.
+        chain: makes the texts that a sample does not bring; without it, a sample that lacks one is skipped.
+        texts: whether they are compared one by one or as one.
+        weight: of the texts, from 0 to 1.
+        count: options of an answer.
+        engine: whose records and mode scores and vectors are worked out by.
+
+    Raises:
+        UsageError: no such context, or no embedder for one with texts.
+    """
+
+    def __init__(
+        self,
+        scorer: ScorerLike,
+        embedder: EmbedderLike | None = None,
+        *,
+        context: FusionContext = "I",
+        chain: Chain | None = None,
+        texts: Texts = "apart",
+        weight: float = WEIGHT,
+        count: int = COUNT,
+        engine: Engine | None = None,
+    ) -> None:
+        self.parts = parts_of(context)
+        if self.parts and embedder is None:
+            raise UsageError(f"The context {context!r} compares options with texts.", hint="Give an `embedder`.")
+        if not 0 <= weight <= 1 or texts not in get_args(Texts):
+            raise UsageError(
+                f"Texts cannot be weighed by {weight:g} and taken {texts!r}.",
+                hint=f"The weight is from 0 to 1; texts are {' or '.join(get_args(Texts))}.",
+            )
+        self.scorer = get_scorer(scorer, engine=engine)
+        self.embedder = None if embedder is None else get_embedder(embedder, engine=engine or self.scorer.engine)
+        self.context = context
+        self.chain = chain or Chain("given", target=DESCRIPTION, steps=())
+        self.texts: Texts = texts
+        self.weight = weight
+        self.count = count
+
+    @property
+    def models(self) -> list[Model]:
+        """The models that make the texts."""
+        return list(dict.fromkeys(node.model for node in self.chain.nodes))
+
+    @property
+    def engine(self) -> Engine:
+        """Whose records the scores are in."""
+        return self.scorer.engine
+
+    def form(self) -> JsonObject:
+        """Everything that decides the answers."""
+        nodes = self.chain.nodes
+        return {
+            "fusion": self.context,
+            "scorer": self.scorer.form(),
+            "embedder": None if self.embedder is None else self.embedder.form(),
+            "texts": self.texts,
+            "weight": self.weight,
+            "count": self.count,
+            "models": {node.name: node.model.form() for node in nodes},
+            "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
+        }
+
+    def given(self, sample: Sample) -> Mapping[str, Any]:
+        """What the chain that makes the texts is given for a sample."""
+        return given_of(sample)
+
+    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+        """Counts the scores and vectors that an answer rests on; nothing is made.
+
+        Args:
+            sample: that is to be answered.
+            reading: what the chain says of it, as far as that is on record.
+            planner: that counts.
+
+        Raises:
+            BadImage: the file of the picture cannot be read.
+        """
+        if sample.image is None:
+            return
+        options, scorer = options_of(sample), self.scorer
+        keys, lacking = scorer.keys(sample.image, options), scorer.lacking(sample.image, options)
+        planner.compute("scores", scorer.id, keys=keys, lacking=lacking)
+        if self.embedder is None:
+            return
+        waiting = [part for part in self.parts if _is_missing(reading, part)]
+        joined = self.texts == "joined"
+        known = [] if waiting and joined else self._texts(reading, without=waiting)
+        texts = [*known, *options] if known or waiting else []
+        keys, lacking = self.embedder.keys(texts), self.embedder.lacking(texts)
+        below = min(1, len(waiting)) if joined else len(waiting)
+        planner.compute("vectors", self.embedder.id, keys=keys, lacking=lacking, below=below)
+
+    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
+        """The prediction for one sample.
+
+        Raises:
+            AskanceError: the picture, a score or a vector cannot be had.
+        """
+        options = options_of(sample)
+        if sample.image is None:
+            return Prediction(outcome="failed", reason="there is no picture")
+        reading = await self.chain.ainvoke({**given_of(sample)}, config)
+        line = line_of(reading)
+        missing = _missing(reading, self.parts)
+        if missing is not None:
+            return Prediction(outcome="skipped", reason=missing, links=line["links"], meta=line["meta"])
+        fits = await self.scorer.score(sample.image, options)
+        similar, keys = await self._similar(reading, options)
+        fused = fits if similar is None else [self._fused(*pair) for pair in zip(fits, similar, strict=True)]
+        calls = [*self.scorer.keys(sample.image, options), *keys]
+        return Prediction(
+            outcome="answered",
+            value=ranked(fused)[: self.count],
+            links={**line["links"], "scores": {"outcome": "answered", "calls": calls}},
+            trace={"scores": fused, "verbalization": line["verbalization"]},
+            meta=line["meta"],
+        )
+
+    def _texts(self, reading: Reading, *, without: Sequence[str] = ()) -> list[str]:
+        """What is said of the picture, without what says nothing."""
+        said = [_said(reading, part).strip() for part in self.parts if part not in without]
+        texts = [text for text in said if text]
+        return ["\n".join(texts)] if texts and self.texts == "joined" else texts
+
+    async def _similar(self, reading: Reading, options: Sequence[str]) -> tuple[list[float] | None, Sequence[str]]:
+        """For each option how similar it is to the texts, on average, None without any; and the keys of the vectors."""
+        texts = self._texts(reading)
+        if self.embedder is None or not texts:
+            return None, ()
+        vectors = await self.embedder.embed([*texts, *options])
+        about, chosen = vectors[: len(texts)], vectors[len(texts) :]
+        similar = [fsum(cosine(text, option) for text in about) / len(about) for option in chosen]
+        return similar, self.embedder.keys([*texts, *options])
+
+    def _fused(self, fit: float, similarity: float) -> float:
+        return (1 - self.weight) * fit + self.weight * similarity
+
+
+def parts_of(context: str) -> tuple[str, ...]:
+    """The links whose texts a context has.
+
+    Raises:
+        UsageError: there is no such context.
+    """
+    if context not in PARTS:
+        raise UsageError(f"Options cannot be held against {context!r}.", hint=f"Choose one of {', '.join(PARTS)}.")
+    return PARTS[context]
+
+
+def ranked(scores: Sequence[float]) -> list[int]:
+    """Numbers of the options from the highest score down; of equal scores the lower number comes first."""
+    return sorted(range(1, len(scores) + 1), key=lambda number: -scores[number - 1])
+
+
+def _missing(reading: Reading, parts: Sequence[str]) -> str | None:
+    """Why a text is not there; None where all are."""
+    for part in parts:
+        if not _is_missing(reading, part):
+            continue
+        found = reading.links.get(part)
+        if found is None:
+            return f"{part} is not given, and there is nobody to ask for it"
+        return f"{part} has no answer ({found.outcome})"
+    return None
+
+
+def _is_missing(reading: Reading, part: str) -> bool:
+    found = reading.links.get(part)
+    return found is None or not found.answered
+
+
+def _said(reading: Reading, part: str) -> str:
+    """The text of a link; scene text that is not there is no text."""
+    value: Any = reading.links[part].value
+    return "\n".join(value.lines) if part == "scene_text" else str(value)
+
+
+class PairRanker:
+    """Gives the number of the option that fits the picture better; none where both fit alike.
+
+    Args:
+        scorer: how well a text fits a picture.
+        engine: whose records and mode its scores go by.
+    """
+
+    def __init__(self, scorer: ScorerLike, *, engine: Engine | None = None) -> None:
+        self.scorer = get_scorer(scorer, engine=engine)
+        self.chain = Chain("given", target=DESCRIPTION, steps=(), mode=self.scorer.engine.mode)
+        """Asks nothing, for nothing is said of a picture: what is made is scores alone."""
+
+    @property
+    def engine(self) -> Engine:
+        """Whose records the scores are in."""
+        return self.scorer.engine
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return str(self.scorer.id)
+
+    def form(self) -> JsonObject:
+        """Everything that decides the answers."""
+        return {"ranks": "pairs", "scorer": self.scorer.form()}
+
+    def given(self, sample: Sample) -> Mapping[str, Any]:
+        """What is given to the chain that asks nothing."""
+        return given_of(sample)
+
+    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:  # noqa: ARG002  # nothing is said of it
+        """Counts the scores that a ranking rests on; nothing is made.
+
+        Raises:
+            BadImage: the file of the picture cannot be read.
+        """
+        if sample.image is not None:
+            image, options, scorer = sample.image, options_of(sample), self.scorer
+            keys, lacking = scorer.keys(image, options), scorer.lacking(image, options)
+            planner.compute("scores", scorer.id, keys=keys, lacking=lacking)
+
+    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable
+        """The prediction for one sample.
+
+        Raises:
+            AskanceError: the picture or a score cannot be had.
+        """
+        options = options_of(sample)
+        if sample.image is None:
+            return Prediction(outcome="failed", reason="there is no picture")
+        fits = await self.scorer.score(sample.image, options)
+        best = [number for number, fit in enumerate(fits, start=1) if fit == max(fits)]
+        return Prediction(
+            outcome="answered",
+            value=best if len(best) == 1 else [],
+            links={"scores": {"outcome": "answered", "calls": list(self.scorer.keys(sample.image, options))}},
+            trace={"scores": fits},
+        )

@@ -1,0 +1,398 @@
+"""Tasks: what is asked, who answers, and how that is scored.
+
+A task is a class. Its fields are its options, so that each is checked, listed and kept with a run; its methods give
+samples, a solver and a scorer:
+
+```python
+class OddOrNot(Task):
+    \"\"\"Whether a picture has anything odd about it.\"\"\"
+
+    name = "odd-or-not"
+    data: Path
+    \"\"\"File with a picture and its answer a line.\"\"\"
+    vlm: ModelLike
+    \"\"\"Sees the picture.\"\"\"
+
+    def samples(self) -> Sequence[Sample]: ...
+    def solver(self) -> Solver: ...
+    def scorer(self) -> Scorer: ...
+
+run = evaluate(OddOrNot(data="odd.jsonl", vlm="openai:gpt-4o"))
+```
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
+
+from askance.chains import Chain
+from askance.errors import UsageError
+from askance.evals.solving import ChainSolver
+from askance.evals.values import Sample, grouped_by_picture
+from askance.models import get_model
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from askance.chat import JsonObject
+    from askance.evals.scorer import Scorer
+    from askance.evals.solving import Solver
+    from askance.models import Engine, Model
+else:
+    Engine = Any  # pydantic would look into it
+
+Found = TypeVar("Found")
+
+ROLES = ("vlm", "llm", "combiner")
+"""Options of a task that are models: what sees the picture, what reasons over words, and what makes T_V."""
+
+WORKSPACE = ("engine", "prompts")
+"""Options that nobody names on the command line: the command fills them in."""
+
+SUITES = "askance.suites"
+"""Group of entry points by which a package brings a suite: its name, and the module that has its tasks."""
+
+
+class Task(BaseModel):
+    """A task: its fields are its options, and the first line of its docstring says what it is.
+
+    Give each field a type, a default unless it is needed, and a docstring of one line below it.
+    """
+
+    model_config = ConfigDict(
+        arbitrary_types_allowed=True, defer_build=True, extra="forbid", frozen=True, use_attribute_docstrings=True
+    )
+
+    name: ClassVar[str] = ""
+    """How the task is found, such as `pittads/mac`."""
+
+    engine: Engine | None = Field(default=None, exclude=True, repr=False)
+    """Whose records, mode and budget are used; by default that of the models."""
+
+    _run: Mapping[str, Any] | None = PrivateAttr(default=None)
+    """What a run has kept, where the task was made from one."""
+
+    def __init__(self, **options: Any) -> None:
+        """The task with these options; None is not given.
+
+        Raises:
+            UsageError: an option that it does not take, one that it needs and is not there, or a value that one cannot
+                have.
+        """
+        try:
+            super().__init__(**{name: value for name, value in options.items() if value is not None})
+        except ValidationError as error:
+            raise self._refused(error) from error
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in type(self).model_fields:  # a task that was made from a run has what the run kept
+                raise UsageError(f"Nothing says which `{name}` to take.", hint=_needed(name))
+            return super().__getattr__(name)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Refuses options that would hide what every task has."""
+        super().__init_subclass__(**more)
+        hidden = next((name for name in inspect.get_annotations(cls) if name != "name" and hasattr(Task, name)), None)
+        if hidden is not None:
+            raise UsageError(
+                f"The task {cls.name!r} has an option called {hidden!r}, which every task has itself.",
+                hint="Give it another name, and write `Field(alias=…)` where it is to be called so all the same.",
+            )
+
+    @abstractmethod
+    def samples(self) -> Sequence[Sample]:
+        """What is asked, read from the data; those that share a picture and name no group become one group."""
+
+    @abstractmethod
+    def solver(self) -> Solver:
+        """What answers: a chain, a Runnable or a function from a sample to a prediction, or to the answer itself."""
+
+    @abstractmethod
+    def scorer(self) -> Scorer:
+        """How answers are scored."""
+
+    def label(self) -> str:
+        """What its run is called in tables; by default its models. It tells no run from another."""
+        return ""
+
+    def notes(self) -> tuple[str, ...]:
+        """What there is to say of the data, such as samples that had to be left out."""
+        return ()
+
+    def kept(self) -> JsonObject:
+        """The options as a run keeps them: part of what tells it from others.
+
+        Models and paths are no part: models are kept by role, and files tell runs apart by what is in them.
+        """
+        told = {name for name, each in type(self).model_fields.items() if not _is_named(each)}
+        return self.model_dump(mode="json", by_alias=True, include=told, exclude_none=True)
+
+    @property
+    def models(self) -> Mapping[str, Model]:
+        """The models that it was made with, by role."""
+        given = {role: getattr(self, role) for role in ROLES if role in type(self).model_fields}
+        return {role: get_model(model) for role, model in given.items() if model is not None}
+
+    def evaluation(self) -> Evaluation:
+        """The task with its samples read and its solver made."""
+        return Evaluation(
+            samples=self.samples(),
+            solver=self.solver(),
+            scorer=lambda engine: self.model_copy(update={"engine": engine}).scorer(),
+            name=self.name,
+            label=self.label(),
+            options=self.kept(),
+            models=self.models,
+            notes=self.notes(),
+            origin=self.origin(),
+        )
+
+    def found(self, name: str, look: Callable[[], Found]) -> Found:
+        """What is found in the data and kept in the options of a run: what the run says, or else what `look` finds."""
+        return look() if self._run is None else self._run.get(name, ())
+
+    @classmethod
+    def of_run(
+        cls,
+        options: Mapping[str, Any],
+        *,
+        models: Mapping[str, Model] | None = None,
+        engine: Engine | None = None,
+        samples: Sequence[Sample] = (),
+    ) -> Self:
+        """The task that a run was of, made without its data: it can solve and score.
+
+        Args:
+            options: as the run keeps them; those that the task has no more are left out.
+            models: by role.
+            engine: whose records and mode are used.
+            samples: those of the run.
+
+        Raises:
+            UsageError: an option has a value that it cannot have.
+        """
+        fields = {each.alias or name: (name, each) for name, each in cls.model_fields.items()}
+        there = {fields[key][0]: value for key, value in {**options, **(models or {})}.items() if key in fields}
+        made = cls.model_construct(**{name: cls._checked(name, value) for name, value in there.items()}, engine=engine)
+        made._run = {**options, "samples": samples}
+        return made
+
+    @classmethod
+    def takes(cls) -> Mapping[str, FieldInfo]:
+        """The options that can be named, by name."""
+        return {each.alias or name: each for name, each in cls.model_fields.items() if name not in WORKSPACE}
+
+    @classmethod
+    def summary(cls) -> str:
+        """What it is, in a line."""
+        return (inspect.getdoc(cls) or "").partition("\n")[0]
+
+    @classmethod
+    def origin(cls) -> JsonObject:
+        """The file that it stands in, as seen from here; nothing for the tasks of a suite, which are found by name."""
+        suite = suites().get(cls.name.partition("/")[0])
+        if suite is not None and suite.module.partition(".")[0] == cls.__module__.partition(".")[0]:
+            return {}
+        file = Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
+        return {"task": f"{Path(os.path.relpath(file)).as_posix()}@{cls.name}"} if file.is_file() else {}
+
+    @classmethod
+    def _refused(cls, error: ValidationError) -> UsageError:
+        """The first thing that is wrong, in words for a person."""
+        errors = error.errors(include_url=False)
+        first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+        name = str(first["loc"][0]) if first["loc"] else ""
+        takes = cls.takes()
+        if first["type"] == "extra_forbidden" or name not in takes:
+            return UsageError(f"The task {cls.name!r} takes no {name!r}.", hint=f"It takes {', '.join(takes)}.")
+        if first["type"] == "missing":
+            return UsageError(f"The task {cls.name!r} needs {name!r}.", hint=_needed(name))
+        return cls._wrong(name, first["input"])
+
+    @classmethod
+    def _checked(cls, name: str, value: Any) -> Any:
+        """The value of one option, as the task holds it."""
+        try:
+            return _adapter(cls, name).validate_python(value)
+        except ValidationError as error:
+            raise cls._wrong(cls.model_fields[name].alias or name, value) from error
+
+    @classmethod
+    def _wrong(cls, name: str, value: Any) -> UsageError:
+        return UsageError(
+            f"The option {name!r} of the task {cls.name!r} cannot be {value!r}.",
+            hint=f"It takes {type_in_words(cls.takes()[name])}.",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """A task with its samples read and its solver made: what is run, planned and named."""
+
+    samples: Sequence[Sample]
+    """Those that share a picture and name no group become one group, which is called by the digest."""
+    solver: Solver
+    """A chain, a Runnable or a function: from a sample to a prediction, or to the answer itself."""
+    scorer: Scorer | Callable[[Engine], Scorer]
+    """How answers are scored, or what says so once it has the run's engine."""
+    name: str = ""
+    label: str = ""
+    """What its run is called in tables; by default its models. It tells no run from another."""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What it was made with, as JSON: part of what tells one run from another."""
+    models: Mapping[str, Model] = field(default_factory=dict[str, "Model"])
+    """The models that it was made with, by role."""
+    notes: tuple[str, ...] = ()
+    """What there is to say of the data, such as samples that had to be left out."""
+    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Where its task is found, where its name does not say it, as JSON; a run keeps it to be scored again."""
+
+    @classmethod
+    def of(cls, task: Task | Evaluation) -> Evaluation:
+        """What is run of a task."""
+        return task if isinstance(task, Evaluation) else task.evaluation()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.solver, Chain):
+            object.__setattr__(self, "solver", ChainSolver(self.solver))
+        object.__setattr__(self, "samples", grouped_by_picture(self.samples))
+
+    def limited(self, count: int) -> Evaluation:
+        """Over the first `count` samples.
+
+        Raises:
+            UsageError: that is none.
+        """
+        if count < 1:
+            raise UsageError(f"A limit of {count} leaves no sample.", hint="Give at least 1.")
+        if count >= len(self.samples):
+            return self
+        note = f"The first {count:,} of {len(self.samples):,} samples."
+        return replace(self, samples=self.samples[:count], notes=(*self.notes, note))
+
+    def with_ids(self, ids: Collection[str]) -> Evaluation:
+        """Over the samples of these ids, in the task's order.
+
+        Raises:
+            UsageError: an id is that of no sample.
+        """
+        wanted = dict.fromkeys(ids)
+        there = {sample.id for sample in self.samples}
+        unknown = [name for name in wanted if name not in there]
+        if unknown:
+            raise UsageError(
+                f"{len(unknown):,} of {len(wanted):,} ids are those of no sample, such as {unknown[0]!r}.",
+                hint=f"The samples of {self.name!r} are called like {self.samples[0].id!r}." if self.samples else None,
+            )
+        note = f"{len(wanted):,} of {len(there):,} samples, by a list of ids."
+        samples = [sample for sample in self.samples if sample.id in wanted]
+        return replace(self, samples=samples, notes=(*self.notes, note))
+
+
+def _needed(name: str) -> str:
+    ways = {"data": "--data FOLDER", "vlm": "--vlm MODEL", "llm": "--llm MODEL"}
+    return f"Give {ways.get(name, f'-T {name}=…')} on the command line, or `{name}=` in Python."
+
+
+@cache
+def suites() -> Mapping[str, EntryPoint]:
+    """The suites that are installed, by the first part of their tasks' names.
+
+    Raises:
+        UsageError: two packages bring suites of one name.
+    """
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=SUITES):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            raise UsageError(
+                f"Two packages bring a suite {entry.name!r}: {other.value} and {entry.value}.",
+                hint="Uninstall one of the two.",
+            )
+    return dict(sorted(found.items()))
+
+
+def defined() -> dict[str, type[Task]]:
+    """The tasks that this process has loaded, by name; of several with one name the last."""
+    found: dict[str, type[Task]] = {}
+    waiting: list[type[Task]] = [Task]
+    while waiting:
+        task = waiting.pop(0)
+        waiting.extend(task.__subclasses__())
+        if "name" in vars(task) and task.name:
+            found[task.name] = task
+    return found
+
+
+@cache
+def _adapter(task: type[Task], name: str) -> TypeAdapter[Any]:
+    """Checks the values of one option."""
+    config = ConfigDict(arbitrary_types_allowed=True)
+    return TypeAdapter(task.model_fields[name].rebuild_annotation(), config=config)
+
+
+_WORDS: Mapping[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Path: "a path",
+    tuple: "a list of texts",
+    Sequence: "a list of texts",
+}
+
+
+def type_in_words(each: FieldInfo) -> str:
+    """What an option takes, such as `a path` or `one of easy, hard`."""
+    bounds = [
+        f"{word} {getattr(limit, name)}"
+        for limit in each.metadata
+        for name, word in _BOUNDS.items()
+        if hasattr(limit, name)
+    ]
+    return " ".join([" or ".join(dict.fromkeys(map(_in_words, kinds_of(each)))), *bounds])
+
+
+_BOUNDS: Mapping[str, str] = {"ge": "from", "le": "to"}
+
+
+def _in_words(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(f'`{each}`' for each in get_args(kind))}"
+    return kind if isinstance(kind, str) else _WORDS.get(get_origin(kind) or kind, "a value")
+
+
+def kinds_of(each: FieldInfo) -> Sequence[Any]:
+    """What an option takes, apart from None: types, and texts such as `a model` for what is made from its name."""
+    return [*_kinds(each.rebuild_annotation())]
+
+
+def _is_named(each: FieldInfo) -> bool:
+    """Whether an option names something that lies elsewhere: a file or a model."""
+    return any(kind is Path or isinstance(kind, str) for kind in kinds_of(each))
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        named = [each for each in more if isinstance(each, str)]
+        yield from named or _kinds(inner)
+    elif get_origin(annotation) in {Union, UnionType}:
+        for each in get_args(annotation):
+            yield from _kinds(each)
+    elif annotation is not NoneType:
+        yield annotation

@@ -1,0 +1,338 @@
+"""The layouts in which people have the data set on disk, and its rows as they stand in them.
+
+| layout | files |
+|---|---|
+| `csv` | `whoops_dataset.csv`, and `whoops_images.zip` or the pictures that it holds |
+| `imagefolder` | `test/metadata.csv` with a column `file_name`, and the pictures beside it |
+| `arrow` | parquet files, or what `datasets` keeps on disk; the pictures are among the columns |
+
+Pictures lie in folders or in the archive that they come in, and are known by the name of their file without its ending.
+Arrow files are parquet, and data sets that `datasets` keeps on disk.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeAlias
+
+from askance.errors import BadData, BadImage, MissingExtra
+from askance.evals.suite.files import read_text
+from askance.evals.whoops.images import COLUMNS, id_of
+from askance.images import SUFFIXES, Image
+
+PICTURE = "image"
+"""The column with the picture: its bytes, and the name of its file."""
+
+
+class ArrowTable:
+    """The rows of one or several Arrow files of one data set; pictures are read when they are needed.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        BadData: a file that cannot be read.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        arrow = _pyarrow()
+        tables = [_read(path) for path in paths]
+        try:
+            self._table = arrow.concat_tables(tables)
+        except arrow.ArrowException as error:
+            raise _unreadable(paths[0], error) from error
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._table.column_names)
+
+    def rows(self, columns: Sequence[str]) -> list[Mapping[str, Any]]:
+        """The values of those of `columns` that there are."""
+        return self._table.select([name for name in self.columns if name in columns]).to_pylist()
+
+    def picture(self, place: int) -> tuple[bytes | None, str]:
+        """The bytes of a row's picture, None where there are none, and the name of its file."""
+        if PICTURE not in self.columns:
+            return None, ""
+        found: Any = self._table.column(PICTURE)[place].as_py()
+        if found is None or isinstance(found, bytes):
+            return found, ""
+        parts: Mapping[str, Any] = found
+        return parts.get("bytes"), str(parts.get("path") or "")
+
+
+def _read(path: Path) -> Any:
+    """The table in a file: parquet, or the stream (or file) format of Arrow, mapped rather than read."""
+    arrow = _pyarrow()
+    try:
+        if path.suffix == ".parquet":
+            return import_module("pyarrow.parquet").read_table(str(path), memory_map=True)
+        try:
+            return arrow.ipc.open_stream(arrow.memory_map(str(path))).read_all()
+        except arrow.ArrowInvalid:
+            return arrow.ipc.open_file(arrow.memory_map(str(path))).read_all()
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> BadData:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return BadData(f"The file {str(path)!r} cannot be read as Arrow: {reason}.", hint="Fetch it again.")
+
+
+def _pyarrow() -> Any:
+    try:
+        return import_module("pyarrow")
+    except ImportError as error:
+        raise MissingExtra("pyarrow is not installed.", hint="pip install 'askance[arrow]'") from error
+
+
+ARCHIVE = "whoops_images.zip"
+FOLDER = "whoops_images"
+APART = frozenset({"pairs", "normal", "weird"})
+"""Folders that hold pictures of another kind: those of pairs."""
+
+DEEPEST = 3
+MOST_FILES = 100_000
+"""Files that are looked at at most; the data set has 500 images."""
+MOST_BYTES = 64_000_000
+"""Most bytes of a picture within an archive; those of the data set have about 1.4 million."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureFiles:
+    """The pictures of a folder, and those of an archive for which there is no file."""
+
+    by_stem: Mapping[str, Path]
+    archive: Path | None = None
+    members: Mapping[str, str]
+    """Of the archive, by name without its ending."""
+
+    @classmethod
+    def scan(cls, folder: Path) -> PictureFiles:
+        """The pictures below a folder; names alone are read.
+
+        Raises:
+            BadData: too many files, or an archive that is none.
+        """
+        by_stem: dict[str, Path] = {}
+        for path in sorted(_files(folder), key=lambda path: (path.parent.name != FOLDER, len(path.parts), str(path))):
+            by_stem.setdefault(path.stem, path)
+        archive = next((path for path in (folder / ARCHIVE, folder / "test" / ARCHIVE) if path.is_file()), None)
+        return cls(by_stem=by_stem, archive=archive, members={} if archive is None else _members(archive))
+
+    def __contains__(self, stem: str) -> bool:
+        return stem in self.by_stem or stem in self.members
+
+    def __len__(self) -> int:
+        return len({*self.by_stem, *self.members})
+
+    def load(self, stem: str) -> Image | None:
+        """The picture of that name; one from the archive is held in memory.
+
+        Raises:
+            BadImage: the archive does not give it out.
+        """
+        if stem in self.by_stem:
+            return Image.from_path(self.by_stem[stem])
+        if self.archive is None or stem not in self.members:
+            return None
+        return _unpacked(self.archive, self.members[stem])
+
+
+def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise BadData(
+            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
+        ) from error
+    if len(entries) > MOST_FILES:
+        raise BadData(
+            f"The folder {str(folder)!r} holds more than {MOST_FILES:,} files.", hint="Name that of the data."
+        )
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file():
+            yield Path(entry.path)
+        elif depth < DEEPEST and entry.is_dir() and entry.name not in APART:
+            yield from _files(Path(entry.path), depth + 1)
+
+
+def _members(archive: Path) -> dict[str, str]:
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            names = opened.namelist()
+    except (OSError, zipfile.BadZipFile) as error:
+        raise BadData(f"The archive {str(archive)!r} cannot be read: {error}.", hint="Fetch it again.") from error
+    shown = [name for name in names if not PurePosixPath(name).name.startswith(".") and "__MACOSX" not in name]
+    wanted = (name for name in shown if PurePosixPath(name).suffix.lower() in SUFFIXES)
+    return {PurePosixPath(name).stem: name for name in wanted}
+
+
+def _unpacked(archive: Path, member: str) -> Image:
+    try:
+        with zipfile.ZipFile(archive) as opened, opened.open(member) as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
+        raise BadImage(f"{member!r} cannot be taken out of {str(archive)!r}: {error}.", hint="Unpack it.") from error
+    if len(data) > MOST_BYTES:
+        raise BadImage(
+            f"{member!r} in {str(archive)!r} has more than {MOST_BYTES // 1_000_000} MB.",
+            hint="Make the picture smaller.",
+        )
+    return Image.from_bytes(data, name=PurePosixPath(member).name)
+
+
+Layout: TypeAlias = Literal["csv", "imagefolder", "arrow"]
+
+TABLE = "whoops_dataset.csv"
+METADATA = "metadata.csv"
+_TABLES: Mapping[Layout, str] = {"csv": TABLE, "imagefolder": METADATA}
+_ARROW = (".parquet", ".arrow")
+_PLACES = ("", "test", "data", "test/data", "default", "default/test")
+"""Folders in which files are looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhoopsRows:
+    """The rows of the data set as a file has them, and how their pictures are had."""
+
+    layout: Layout
+    files: tuple[Path, ...]
+    rows: tuple[tuple[str, Mapping[str, Any]], ...]
+    """Each with the file and the place in it, for complaints."""
+    load: Callable[[int], Image | None]
+    """From the position of a row to its picture."""
+    has_picture: Callable[[int], bool]
+    columns: tuple[str, ...]
+    by_place: bool = False
+    """Whether pictures are found by the position of the row, as in the re-cast of the benchmark of atypical ads."""
+
+
+def has_rows(folder: Path) -> bool:
+    """Whether a folder holds the data set in any layout; nothing is read."""
+    tables = ((folder / place / name).is_file() for name in _TABLES.values() for place in _PLACES)
+    return any(tables) or bool(_arrow_files(folder))
+
+
+def read_rows(folder: Path) -> WhoopsRows:
+    """The rows in a folder, in whichever layout.
+
+    Where there are several, that of the CSV file counts, then that of the folder of images.
+
+    Raises:
+        BadData: no such folder, no file of the data set, or one that cannot be read.
+        MissingExtra: an Arrow file without pyarrow.
+    """
+    if not folder.is_dir():
+        raise BadData(f"There is no data folder {str(folder)!r}.", hint=_HINT)
+    for layout, name in _TABLES.items():
+        for place in _PLACES:
+            if (folder / place / name).is_file():
+                return _of_table(layout, folder, folder / place / name)
+    files = _arrow_files(folder)
+    if not files:
+        raise BadData(f"The folder {str(folder)!r} holds nothing of the data set.", hint=_HINT)
+    return _of_arrow(files)
+
+
+_HINT = f"Expected is {TABLE!r}, or {METADATA!r} beside the images, or parquet or Arrow files."
+
+
+def _arrow_files(folder: Path) -> tuple[Path, ...]:
+    """The first kind of Arrow files that the folder has; a file of another split is left out."""
+    for suffix in _ARROW:
+        for place in _PLACES:
+            found = sorted(path for path in (folder / place).glob(f"*{suffix}") if not path.name.startswith("cache-"))
+            if found:
+                return tuple(found)
+    return ()
+
+
+def _of_table(layout: Layout, folder: Path, path: Path) -> WhoopsRows:
+    rows = tuple((f"The file {str(path)!r}, line {line}", row) for line, row in _records(path))
+    pictures = PictureFiles.scan(folder)
+    names = [_stems(row, where) for where, row in rows]
+    by_place = not any(stem in pictures for stems in names for stem in stems) and all(
+        str(place) in pictures for place in range(len(rows))
+    )
+
+    def stem(place: int) -> str | None:
+        wanted = (str(place),) if by_place else names[place]
+        return next((each for each in wanted if each in pictures), None)
+
+    def load(place: int) -> Image | None:
+        found = stem(place)
+        return None if found is None else pictures.load(found)
+
+    return WhoopsRows(
+        layout=layout,
+        files=(path,),
+        rows=rows,
+        load=load,
+        has_picture=lambda place: stem(place) is not None,
+        columns=tuple(rows[0][1]) if rows else (),
+        by_place=by_place,
+    )
+
+
+def _stems(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Names under which the picture of a row may lie: of its file, and its id."""
+    file = str(row.get("file_name") or "").replace("\\", "/")
+    return tuple(dict.fromkeys(name for name in (PurePosixPath(file).stem, id_of(row, where)) if name))
+
+
+def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """The rows of a CSV file, each with the line on which it ends."""
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(reader, ())]
+        known = [name for name in header if name in COLUMNS]
+        if not {"image_id", "file_name"} & {*known}:
+            raise BadData(
+                f"The file {str(path)!r} has no column that names the image.",
+                hint=f"It has {', '.join(map(repr, header[:20])) or 'none'}; expected is 'image_id' or 'file_name'.",
+            )
+        twice = next((name for name in known if header.count(name) > 1), None)
+        if twice is not None:
+            raise BadData(f"The file {str(path)!r} has the column {twice!r} twice.", hint="Keep one of them.")
+        for row in reader:
+            if len(row) > len(header) or (len(row) < len(header) and len(row) > 0):
+                raise BadData(
+                    f"The file {str(path)!r}, line {reader.line_num}: {len(row)} fields, and the first line names "
+                    f"{len(header)}.",
+                    hint="A field with a comma or a line break in it stands in double quotes.",
+                )
+            if row:
+                yield reader.line_num, {name: cell for name, cell in zip(header, row, strict=True) if name in COLUMNS}
+    except csv.Error as error:
+        raise BadData(f"The file {str(path)!r}, line {reader.line_num}: no CSV ({error}).", hint="Fetch it.") from error
+
+
+def _of_arrow(files: tuple[Path, ...]) -> WhoopsRows:
+    table = ArrowTable(files)
+    rows = table.rows(COLUMNS)
+    first = str(files[0])
+    if rows and not {"image_id", "file_name"} & {*table.columns}:
+        rows = [{**row, "file_name": table.picture(place)[1]} for place, row in enumerate(rows)]
+
+    def load(place: int) -> Image | None:
+        data, name = table.picture(place)
+        return None if data is None else Image.from_bytes(data, name=PurePosixPath(name).name or None)
+
+    return WhoopsRows(
+        layout="arrow",
+        files=files,
+        rows=tuple((f"The file {first!r}, row {place}", row) for place, row in enumerate(rows)),
+        load=load,
+        has_picture=lambda place: table.picture(place)[0] is not None,
+        columns=tuple(name for name in table.columns if name in COLUMNS),
+    )

@@ -1,0 +1,512 @@
+"""Questions about images, made from their captions (section 4.2 of the WHOOPS! paper): resumable, counted at each gate.
+
+A caption becomes questions with their answers, and each pair passes the gates or not:
+
+1. A phrase of the caption is taken for an answer; it has to stand in the caption.
+2. A question is written for it, without the answer in it.
+3. The question is answered from the caption alone; a judge says whether both answers mean the same (as in Q²).
+4. The question is answered without anything; a pair whose answer is guessed so is dropped: it needs no image.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from askance.agents import AboutDescription, answer_from_description, judge_equivalence
+from askance.agents.negatives import normal
+from askance.agents.questioning import AnswerInCaption, find_candidates, write_question
+from askance.chains import Planner
+from askance.chains.stream import in_order
+from askance.chat import key_of
+from askance.errors import UsageError
+from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
+from askance.evals.storage import RunFolder, write_lines, write_whole
+from askance.evals.suite.context import NOTHING
+from askance.evals.suite.options import lot
+from askance.models import run_sync
+from askance.models.capabilities import endpoint_key
+from askance.models.scope import Pending
+
+if TYPE_CHECKING:
+    from askance.agents import JudgeForm, Verdict
+    from askance.chains.planner import Role as PlanRole
+    from askance.chat import JsonObject
+    from askance.images import Image
+    from askance.models import Model, ModelLike
+    from askance.nodes import Node, Result
+    from askance.prompts import PromptLibrary
+
+Gate: TypeAlias = Literal["in the caption", "question", "answered from the caption", "not answered blindly", "new"]
+"""What a pair has to pass, in this order; `new`: no other pair of the image asks the same."""
+GATES: tuple[Gate, ...] = get_args(Gate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionPair:
+    """An answer and the question to it, and how far it came."""
+
+    answer: str
+    question: str = ""
+    from_caption: str = ""
+    """What the question is answered with from the caption."""
+    blindly: str = ""
+    """What it is answered with without anything."""
+    stopped: Gate | None = None
+    """The gate that it did not pass."""
+    reason: str = ""
+    calls: tuple[str, ...] = ()
+    """Keys of the records that it rests on."""
+    failed: bool = False
+    """Whether a call failed, so that asking again may bring it further."""
+
+    def form(self) -> JsonObject:
+        """The pair as JSON."""
+        form = asdict(self)
+        return {**form, "calls": list(self.calls)}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> QuestionPair:
+        """The pair that `form` stands for."""
+        fields: dict[str, Any] = {**form, "calls": tuple(form["calls"])}
+        return cls(**fields)
+
+
+class QuestionMaker:
+    """Makes questions from a caption.
+
+    Args:
+        llm: finds answers and writes questions.
+        reader: answers questions from the caption; by default the LLM does.
+        blind: answers them without anything; by default the LLM does.
+        judge: says whether two answers mean the same; by default the LLM does.
+        judge_form: of its question.
+        count: answers of a caption at most.
+        prompts: where prompts are looked up.
+    """
+
+    def __init__(
+        self,
+        llm: ModelLike,
+        *,
+        reader: ModelLike | None = None,
+        blind: ModelLike | None = None,
+        judge: ModelLike | None = None,
+        judge_form: JudgeForm = "rubric",
+        count: int = 5,
+        prompts: PromptLibrary | None = None,
+    ) -> None:
+        self.finder = find_candidates(llm, count=count, prompts=prompts)
+        self.writer = write_question(llm, prompts=prompts)
+        self.reader = answer_from_description(llm if reader is None else reader, prompts=prompts)
+        self.guesser = answer_from_description(llm if blind is None else blind, prompts=prompts, name="blind")
+        self.judge = judge_equivalence(llm if judge is None else judge, form=judge_form, prompts=prompts)
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models that it asks, each once."""
+        return tuple(dict.fromkeys(node.model for node in self.nodes.values()))
+
+    @property
+    def nodes(self) -> Mapping[str, Node[Any, Any]]:
+        """What it asks, by role."""
+        return {
+            "finder": self.finder,
+            "writer": self.writer,
+            "reader": self.reader,
+            "blind": self.guesser,
+            "judge": self.judge,
+        }
+
+    def standing_in(self, roles: Mapping[str, PlanRole]) -> QuestionMaker:
+        """One that asks the same in the roles of a plan, which are called as those of `nodes`."""
+        twin = copy.copy(self)
+        twin.finder = roles["finder"].stand_in(self.finder)
+        twin.writer = roles["writer"].stand_in(self.writer)
+        twin.reader = roles["reader"].stand_in(self.reader)
+        twin.guesser = roles["blind"].stand_in(self.guesser)
+        twin.judge = roles["judge"].stand_in(self.judge)
+        return twin
+
+    def form(self) -> JsonObject:
+        """Everything that decides what is made."""
+        prompts = [prompt for node in self.nodes.values() for prompt in node.prompts_in_use]
+        return {
+            "models": {name: node.model.form() for name, node in self.nodes.items() if name != "judge"},
+            "judge": self.judge.canonical(),
+            "prompts": {prompt.path.name: prompt.digest for prompt in prompts},
+            "count": self.finder.count,
+        }
+
+    async def find(self, caption: str) -> Result[Any]:
+        """The answers that a caption has."""
+        return await self.finder.ask(caption)
+
+    async def pair(self, caption: str, answer: str) -> QuestionPair:
+        """What becomes of one answer; it goes from gate to gate until one stops it."""
+        pair = QuestionPair(answer=answer)
+        if normal(answer) not in normal(caption):
+            return replace(pair, stopped="in the caption", reason="the caption does not have these words")
+        for gate in (self._question, self._from_caption, self._blindly):
+            pair = await gate(pair, caption)
+            if pair.stopped is not None:
+                break
+        return pair
+
+    async def _question(self, pair: QuestionPair, caption: str) -> QuestionPair:
+        asked = await self.writer.ask(AnswerInCaption(caption=caption, answer=pair.answer))
+        question = "" if asked.value is None else str(asked.value)
+        pair = _with(pair, asked, gate="question", question=question)
+        if pair.stopped is None and f" {normal(pair.answer)} " in f" {normal(question)} ":
+            return replace(pair, stopped="question", reason="the question has the answer in it")
+        return pair
+
+    async def _from_caption(self, pair: QuestionPair, caption: str) -> QuestionPair:
+        gate: Gate = "answered from the caption"
+        asked = await self.reader.ask(AboutDescription(description=caption, question=pair.question))
+        pair = _with(pair, asked, gate=gate, from_caption="" if asked.value is None else str(asked.value))
+        if pair.stopped is not None:
+            return pair
+        pair, verdict = await self._same(pair, pair.from_caption, gate=gate)
+        if verdict.value in {None, "true"}:
+            return pair
+        return replace(pair, stopped=gate, reason=f"the caption answers {pair.from_caption!r} ({verdict})")
+
+    async def _blindly(self, pair: QuestionPair, caption: str) -> QuestionPair:  # noqa: ARG002  # as every gate
+        gate: Gate = "not answered blindly"
+        asked = await self.guesser.ask(AboutDescription(description=NOTHING, question=pair.question))
+        pair = _with(pair, asked, gate=gate, blindly="" if asked.value is None else str(asked.value))
+        if pair.stopped is not None:
+            return pair
+        pair, verdict = await self._same(pair, pair.blindly, gate=gate)
+        if verdict.value != "true":
+            return pair
+        return replace(pair, stopped=gate, reason=f"a model that sees nothing answers {pair.blindly!r}")
+
+    async def _same(self, pair: QuestionPair, said: str, *, gate: Gate) -> tuple[QuestionPair, Verdict]:
+        """Whether an answer means the same as the pair's; a pair without a verdict is stopped."""
+        verdict = await self.judge.judge(pair.answer, said, question=pair.question)
+        pair = replace(pair, calls=(*pair.calls, *verdict.calls))
+        if verdict.value is None:
+            reason = f"no verdict: {verdict.outcome}: {verdict.reason}"
+            pair = replace(pair, stopped=gate, reason=reason, failed=verdict.outcome == "failed")
+        return pair, verdict
+
+
+def _with(pair: QuestionPair, asked: Result[Any], *, gate: Gate, **said: str) -> QuestionPair:
+    """The pair with what was said; stopped at the gate where nothing was."""
+    pair = replace(pair, calls=(*pair.calls, *(call.key for call in asked.calls)), **said)
+    if asked.value is not None:
+        return pair
+    return replace(
+        pair, stopped=gate, reason=f"{asked.outcome}: {asked.reason}", failed=asked.outcome in {"failed", "skipped"}
+    )
+
+
+KEPT, DROPPED = "questions.json", "dropped.jsonl"
+QUESTION = "Is this the right answer to the question about the image?"
+IMAGES = 100
+"""Images of a sheet; the paper had people check 300 questions."""
+
+
+def write_questions(out: Path, pairs: Mapping[str, Sequence[QuestionPair]]) -> None:
+    """Writes `questions.json`, question and answer by image, and `dropped.jsonl`, why each other was dropped."""
+    kept = {
+        key: [[pair.question, pair.answer] for pair in found if pair.stopped is None] for key, found in pairs.items()
+    }
+    write_whole(out / KEPT, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+    dropped = (
+        {"image": key, "gate": pair.stopped, "reason": pair.reason, "question": pair.question, "answer": pair.answer}
+        for key, found in pairs.items()
+        for pair in found
+        if pair.stopped is not None
+    )
+    write_lines(out / DROPPED, dropped)
+
+
+def write_validation(
+    out: Path,
+    kept: Mapping[str, Sequence[QuestionPair]],
+    *,
+    images: Callable[[str], Image | None],
+    count: int = IMAGES,
+    seed: int = 0,
+) -> Sheet:
+    """Writes a blind sheet for people: `sheet.html`, `sheet.csv`, and `key.json`, which they must not see.
+
+    A quarter of its lines are questions with the answer of another image, as in section 4.2. What people answer is read
+    by `askance.evals.negatives.read_ratings`.
+
+    Args:
+        out: folder for the files.
+        kept: by image the pairs that passed every gate.
+        images: finds an image by its id.
+        count: images at most.
+        seed: of images, order and wrong answers.
+
+    Raises:
+        UsageError: there is nothing to sample.
+        BadData: none of the images could be shown.
+    """
+    sets = [_options(key, kept, seed=seed) for key, pairs in kept.items() if pairs]
+    if not any(each.negatives for each in sets):
+        raise UsageError(
+            f"The questions of {len(sets):,} images are too few for a sheet.",
+            hint="Wrong answers are those of other images: it takes questions of two that are answered otherwise.",
+        )
+    sheet = draw_sheet([each for each in sets if each.negatives], count=count, seed=seed)
+    write_sheet(sheet, out, images=images, question=QUESTION)
+    return sheet
+
+
+def _options(key: str, kept: Mapping[str, Sequence[QuestionPair]], *, seed: int) -> OptionSet:
+    """The pairs of an image as statements, and to three of them one with a wrong answer."""
+    true = tuple(dict.fromkeys(_shown(pair.question, pair.answer) for pair in kept[key]))
+    own = {pair.answer.casefold() for pair in kept[key]}
+    others = [pair.answer for other, pairs in kept.items() if other != key for pair in pairs]
+    wrong = sorted({each for each in others if each.casefold() not in own}, key=lambda each: lot(seed, key, each))
+    made = [_shown(pair.question, answer) for pair, answer in zip(kept[key], wrong, strict=False)]
+    negatives = tuple(
+        HardNegative(key=key, text=text, source=true[0]) for text in made[: -(-len(true) // 3)] if text not in true
+    )
+    return OptionSet(
+        key=key, true=true, options=(*true, *(negative.text for negative in negatives)), negatives=negatives
+    )
+
+
+def _shown(question: str, answer: str) -> str:
+    return f"{question} {answer}"
+
+
+_QUOTE = re.compile(r"(:| ['\"]).*", re.DOTALL)
+"""Where a reason begins to quote."""
+
+if TYPE_CHECKING:
+    from askance.chains import Plan
+    from askance.chat import JsonObject
+    from askance.evals.whoops.images import WeirdImage
+
+
+@dataclass(kw_only=True)
+class QuestionSet:
+    """What came of the making."""
+
+    folder: Path
+    captions: int
+    done: int = 0
+    """Captions that all was made of that can be."""
+    left: int = 0
+    """Captions that the budget had nothing left for."""
+    candidates: int = 0
+    """Answers that were found in all captions."""
+    passed: Mapping[Gate, int] = field(default_factory=dict[Gate, int])
+    """Pairs left after each gate, in their order."""
+    reasons: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Captions without answers, by outcome."""
+    pairs: Mapping[str, Sequence[QuestionPair]] = field(default_factory=dict[str, Sequence[QuestionPair]])
+    """By image all pairs, dropped ones too."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every caption was gone through."""
+        return self.done == self.captions
+
+    @property
+    def dropped(self) -> Mapping[tuple[Gate, str], int]:
+        """How many pairs were dropped at each gate, by reason; reasons that quote a model count as one."""
+        stopped = [pair for pairs in self.pairs.values() for pair in pairs if pair.stopped is not None]
+        counts = Counter((pair.stopped, _QUOTE.sub(" …", pair.reason)) for pair in stopped)
+        return {(gate, reason): counts[gate, reason] for gate in GATES for each, reason in counts if each == gate}
+
+    @property
+    def kept(self) -> Mapping[str, Sequence[QuestionPair]]:
+        """By image the pairs that passed every gate."""
+        return {key: [pair for pair in pairs if pair.stopped is None] for key, pairs in self.pairs.items()}
+
+
+Told: TypeAlias = Callable[[int, int], None]
+"""Hears after each caption how many are done, and of how many."""
+
+
+def captions_of(entries: Sequence[WeirdImage]) -> Mapping[str, str]:
+    """The captions of `entries`, by a name that begins with the image.
+
+    Raises:
+        UsageError: no entry has a caption.
+    """
+    captions = {f"{entry.id}\n{place}": text for entry in entries for place, text in enumerate(entry.captions)}
+    if not captions:
+        raise UsageError("There are no captions to make questions from.", hint="They are in `crowd_captions`.")
+    return captions
+
+
+async def amake(
+    entries: Sequence[WeirdImage], maker: QuestionMaker, *, out: Path, told: Told | None = None
+) -> QuestionSet:
+    """Makes questions from the captions of `entries` into the folder `out`; one that was begun is finished.
+
+    A caption of which a call failed is gone through again by the next call; what is on record is not asked again.
+
+    Args:
+        entries: images with captions.
+        maker: what is asked of whom.
+        out: folder of the run and of the files.
+        told: of every caption that is done.
+
+    Raises:
+        UsageError: no entry has a caption, or the folder holds something else.
+        CallError: a model cannot be asked at all.
+        StoreError: the records or the folder cannot be read or written.
+    """
+    captions = captions_of(entries)
+    configuration: JsonObject = {
+        "task": "questions",
+        **maker.form(),
+        "captions": {"count": len(captions), "digest": key_of("captions", {"captions": captions})},
+    }
+    folder = RunFolder(out, configuration, name=lambda line: str(line["id"]))
+    engine = maker.models[0].engine
+    try:
+        todo = [name for name in captions if name not in folder.finished]
+        for model in maker.models if todo else ():
+            await model.output_mode()
+        affordable = takewhile(lambda _: engine.budget is None or not engine.budget.used_up, todo)
+
+        async def line(name: str) -> JsonObject | None:
+            """The line of a caption; None where the budget had nothing left for it."""
+            found = await _line(name, captions[name], maker)
+            unaffordable = found["outcome"] == "failed" and engine.budget is not None and engine.budget.used_up
+            return None if unaffordable else found
+
+        done = len(captions) - len(todo)
+        async with aclosing(in_order(line, affordable, room=lambda: engine.places)) as lines:
+            async for each in lines:
+                if each is None:
+                    continue
+                folder.add(each)
+                done += 1
+                if told is not None:
+                    told(done, len(captions))
+        made = _made(out, captions, [*folder.lines()])
+        write_questions(out, made.pairs)
+        made.left = len(captions) - done
+        more = {"passed": dict(made.passed), "candidates": made.candidates, "left": made.left}
+        folder.finish(engine.recorder.records, also=[endpoint_key(model.id) for model in maker.models], more=more)
+    finally:
+        folder.close()
+        for model in maker.models:
+            await model.aclose()
+    return made
+
+
+def make(entries: Sequence[WeirdImage], maker: QuestionMaker, *, out: Path, told: Told | None = None) -> QuestionSet:
+    """As `amake`, from anywhere: scripts, threads, notebooks."""
+    return run_sync(amake(entries, maker, out=out, told=told))
+
+
+async def _line(name: str, caption: str, maker: QuestionMaker) -> JsonObject:
+    found = await maker.find(caption)
+    pairs = [await maker.pair(caption, answer) for answer in (() if found.value is None else found.value.texts)]
+    calls = [call.key for call in found.calls] + [key for pair in pairs for key in pair.calls]
+    outcome = "failed" if any(pair.failed for pair in pairs) else found.outcome
+    return {
+        "id": name,
+        "caption": caption,
+        "outcome": outcome,
+        "reason": found.reason,
+        "value": [pair.form() for pair in pairs],
+        "links": {"questions": {"outcome": outcome, "calls": calls}},
+        "meta": {},
+    }
+
+
+def _made(out: Path, captions: Mapping[str, str], lines: Sequence[Mapping[str, Any]]) -> QuestionSet:
+    """What the lines come to; of pairs of an image with the same question, the first in order is kept."""
+    by_name = {str(line["id"]): line for line in lines}
+    pairs: dict[str, list[QuestionPair]] = {}
+    asked: dict[str, set[str]] = {}
+    for name in captions:
+        key = name.partition("\n")[0]
+        for pair in _pairs(by_name.get(name)):
+            pairs.setdefault(key, []).append(_once(pair, asked.setdefault(key, set())))
+    every = [pair for found in pairs.values() for pair in found]
+    return QuestionSet(
+        folder=out,
+        captions=len(captions),
+        done=sum(line["outcome"] == "answered" for line in lines),
+        candidates=len(every),
+        passed={gate: sum(_passed(pair, gate) for pair in every) for gate in GATES},
+        reasons=dict(Counter(str(line["outcome"]) for line in lines if not line["value"])),
+        pairs=pairs,
+    )
+
+
+def _pairs(line: Mapping[str, Any] | None) -> Iterator[QuestionPair]:
+    for form in () if line is None else line["value"]:
+        yield QuestionPair.from_form(form)
+
+
+def _once(pair: QuestionPair, asked: set[str]) -> QuestionPair:
+    question = normal(pair.question)
+    if pair.stopped is not None:
+        return pair
+    if question in asked:
+        return replace(pair, stopped="new", reason="another pair of the image asks the same")
+    asked.add(question)
+    return pair
+
+
+def _passed(pair: QuestionPair, gate: Gate) -> bool:
+    return pair.stopped is None or GATES.index(pair.stopped) > GATES.index(gate)
+
+
+async def planned(entries: Sequence[WeirdImage], maker: QuestionMaker) -> Plan:
+    """What making questions from the captions of `entries` would ask; nothing is asked.
+
+    Of a caption whose answers are not known yet, as many are counted as it may have, and each goes through all gates:
+    what comes is no more than that.
+
+    Raises:
+        UsageError: no entry has a caption, or the mode is `replay`, which asks nothing.
+    """
+    captions, planner = captions_of(entries), Planner(unit="caption")
+    roles = {name: planner.role(name, node) for name, node in maker.nodes.items()}
+    twin = maker.standing_in(roles)
+
+    def behind(first: str, *, count: int) -> None:
+        """Counts the calls of `count` pairs from that of `first` on."""
+        for role in _ASKED[_ASKED.index(first) :] if first else ():
+            roles[role.split()[0]].behind(count)
+
+    with planner.walking():
+        for caption in captions.values():
+            found = await twin.find(caption)
+            if found.error == Pending.__name__:
+                behind("writer", count=maker.finder.count)
+            for answer in () if found.value is None else found.value.texts:
+                pair = await twin.pair(caption, answer)
+                behind(_waiting(pair) if pair.failed else "", count=1)
+    return planner.plan(len(captions))
+
+
+_ASKED: tuple[str, ...] = ("writer", "reader", "judge", "blind", "judge again")
+"""Who is asked about a pair, in their order."""
+
+
+def _waiting(pair: QuestionPair) -> str:
+    """Who is asked about a pair behind the answer that it waits for; empty for nobody."""
+    match pair.stopped:
+        case "question":
+            return "reader"
+        case "answered from the caption":
+            return "blind" if pair.from_caption else "judge"
+        case _:
+            return "" if pair.blindly else "judge again"

@@ -1,0 +1,205 @@
+"""What the tasks over WHOOPS! share: which images they are about, the contexts, and figures by category."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
+
+from pydantic import Field
+from typing_extensions import override
+
+from askance.chains import REPLY, SeenContext
+from askance.errors import BadData, UsageError
+from askance.evals.suite.context import GOLD, NOTHING, TEXT_ONLY, chain_of
+from askance.evals.suite.selection import FOLDS, Taken, fold_of
+from askance.evals.suite.task import ModelTask, SuiteTask
+from askance.evals.values import Sample, Score
+from askance.evals.whoops.dataset import Need, Whoops
+
+if TYPE_CHECKING:
+    from askance.chains import Chain, Link
+    from askance.chains.catalog import Asker
+    from askance.chat import JsonObject
+    from askance.evals.figures import Metric
+    from askance.evals.scorer import Scorer
+    from askance.evals.whoops.images import WeirdImage
+    from askance.images import Image
+
+CONTEXTS: tuple[str, ...] = (*get_args(SeenContext), GOLD, TEXT_ONLY)
+
+
+class WeirdTask(ModelTask, SuiteTask):
+    """A task over weird images, whatever file tells of them."""
+
+    contexts = CONTEXTS
+
+    fold: int | None = Field(default=None, ge=0, le=FOLDS - 1)
+    """Only the test images of this fold, from 0."""
+
+    def links_of(self, caption: str) -> dict[str, str]:
+        """What a sample brings to the chain, given the caption that people chose."""
+        return {GOLD: {"description": caption}, TEXT_ONLY: {"description": NOTHING}}.get(self.context, {})
+
+    def chain(self, name: str, *, target: Link[Any] = REPLY, seen: Asker, described: Asker) -> Chain:
+        """The chain of the task in its context.
+
+        Raises:
+            UsageError: a model is missing.
+        """
+        if self.view.looks and self.vlm is None:
+            raise UsageError(f"The context {self.context!r} looks at the picture.", hint="Give a `vlm`.")
+        given = () if self.view.looks else ("description",)
+        return chain_of(name, self, target=target, given=given, seen=seen, described=described)
+
+    def _categories(self) -> Sequence[str]:
+        """The commonsense categories of the images."""
+        return ()
+
+    @cached_property
+    def categories(self) -> tuple[str, ...]:
+        """The commonsense categories that there are."""
+        return tuple(self.found("categories", self._categories))
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), "categories": list(self.categories)}
+
+
+class WhoopsTask(WeirdTask):
+    """A task over the images of the data set."""
+
+    needs: ClassVar[tuple[Need, ...]] = ()
+    """What every image must have."""
+
+    def wanted(self) -> tuple[Need, ...]:
+        """What every image must have, beside a picture where one is looked at."""
+        return self.needs
+
+    @cached_property
+    def dataset(self) -> Whoops:
+        """The data."""
+        return Whoops.open(self.data, ids=self.ids)
+
+    @cached_property
+    def taken(self) -> Taken[WeirdImage]:
+        """The images that the task can be run on in its context.
+
+        Raises:
+            BadData: none is left, or what `Whoops` says.
+            UsageError: there is no image in the fold.
+        """
+        data = self.dataset
+        wanted: tuple[Need, ...] = (*self.wanted(), *(("image",) if self.view.looks else ()))
+        there = {entry.id for entry in data.with_all(*wanted)}
+        found = Taken(items=data.entries, notes=(data.origin,))
+        found = found.where(lambda entry: entry.id in there, left_out=f"no {'; '.join(wanted)}")
+        if self.context == GOLD:
+            found = found.where(lambda entry: bool(gold_caption(entry)), left_out="no caption")
+            if not found.items:
+                raise BadData(
+                    f"The images of {str(self.data)!r} have no captions.", hint="They are in `crowd_captions`."
+                )
+        if self.fold is not None:
+            items = tuple(entry for entry in found.items if self.folds.get(entry.id) == self.fold)
+            if not items:
+                raise UsageError(f"There is no image in fold {self.fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
+            note = f"the {len(items):,} test images of fold {self.fold} of {FOLDS}, seed {self.seed}"
+            found = replace(found, items=items, notes=(*found.notes, note))
+        return found.first(self.limit)
+
+    @cached_property
+    def folds(self) -> Mapping[str, int]:
+        """By id, the fold in whose test an image is; empty where there are too few images for folds."""
+        names = [entry.id for entry in self.dataset.entries]
+        return fold_of(names, seed=self.seed) if len(names) >= FOLDS and not self.dataset.listed else {}
+
+    @override
+    def _categories(self) -> Sequence[str]:
+        return sorted({entry.category for entry in self.taken.items} - {""})
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return self.taken.notes
+
+    def image_of(self, entry: WeirdImage) -> Image | None:
+        """The picture that a sample brings; none where nobody looks at it."""
+        return entry.load() if self.view.looks else None
+
+    def sample_of(
+        self, entry: WeirdImage, *, name: str = "", inputs: Mapping[str, Any] | None = None, target: Any
+    ) -> Sample:
+        """A sample of an image.
+
+        Args:
+            entry: the image.
+            name: id of the sample; by default that of the image.
+            inputs: what the sample brings beside its caption.
+            target: what is true of it.
+        """
+        category = {"category": entry.category} if entry.category else {}
+        fold = {"fold": self.folds[entry.id]} if entry.id in self.folds else {}
+        return Sample(
+            id=name or entry.id,
+            image=self.image_of(entry),
+            inputs={**self.links_of(gold_caption(entry)), **(inputs or {})},
+            target=target,
+            group=entry.id,
+            tags={**category, **fold},
+        )
+
+
+def gold_caption(entry: WeirdImage) -> str:
+    """The caption that people chose of an image, or else the first one; empty without any."""
+    return entry.selected_caption or next(iter(entry.captions), "")
+
+
+def by_category(scorer: Scorer, categories: Sequence[str], *names: str) -> Scorer:
+    """`scorer` with some of its metrics once more for each category: `accuracy: Physical rules`.
+
+    Args:
+        scorer: of a task whose samples have their category among their tags.
+        categories: those that there are.
+        names: of the metrics that are told apart.
+    """
+    apart = [metric for metric in scorer.metrics if metric.name in names]
+    columns = tuple(dict.fromkeys(column for metric in apart for column in metric.columns))
+    of_each = [_of(metric, category) for metric in apart for category in categories]
+
+    def told(of: Callable[[Sample], Score]) -> Callable[[Sample], Score]:
+        return lambda sample: _told(of(sample), sample, columns)
+
+    def score(sample: Sample, value: Any) -> Score | Awaitable[Score]:
+        found = scorer.score(sample, value)
+        return _told(found, sample, columns) if isinstance(found, Score) else _later(found, sample, columns)
+
+    return replace(
+        scorer,
+        score=score,
+        metrics=(*scorer.metrics, *of_each),
+        if_wrong=told(scorer.if_wrong),
+        if_right=told(scorer.if_right),
+    )
+
+
+def _of(metric: Metric, category: str) -> Metric:
+    return replace(
+        metric,
+        name=f"{metric.name}: {category}",
+        columns=tuple(f"{column}: {category}" for column in metric.columns),
+        summary=f"{metric.summary or metric.name}, {category}",
+    )
+
+
+async def _later(found: Awaitable[Score], sample: Sample, columns: Sequence[str]) -> Score:
+    return _told(await found, sample, columns)
+
+
+def _told(score: Score, sample: Sample, columns: Sequence[str]) -> Score:
+    """The score with its values once more under the names of the sample's category."""
+    category = sample.tags.get("category")
+    if category is None:
+        return score
+    own = {f"{name}: {category}": score.values[name] for name in columns if name in score.values}
+    return replace(score, values={**score.values, **own})

@@ -1,0 +1,146 @@
+"""How a task with no Python is scored: by choice, by equal text, by labels, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, get_args
+
+from askance.errors import UsageError
+from askance.evals.figures import Metric, mean
+from askance.evals.scorer import Scorer
+from askance.evals.values import Sample, Score
+from askance.statistics import LabelCounts, LabelFigure, f1, macro, micro, precision, recall
+
+ScoreName = Literal["choice", "exact", "labels", "none"]
+SCORES: tuple[ScoreName, ...] = get_args(ScoreName)
+
+
+def scorer_of(name: ScoreName, *, labels: Sequence[str], count: int, metrics: Sequence[str]) -> Scorer:
+    """The scoring called `name`.
+
+    Args:
+        name: `choice` compares numbers of options, `exact` texts, `labels` sets of labels; `none` counts answers alone.
+        labels: those that there are, for `labels`.
+        count: options that are asked for, for `choice`.
+        metrics: names of the metrics to show, in order; none is all.
+
+    Raises:
+        UsageError: the scoring has no metric of a name.
+    """
+    made = {
+        "choice": partial(_choice, count),
+        "exact": _exact,
+        "labels": partial(_labels, tuple(labels)),
+        "none": _none,
+    }[name]()
+    if not metrics:
+        return made
+    known = {metric.name: metric for metric in made.metrics}
+    unknown = [metric for metric in metrics if metric not in known]
+    if unknown:
+        raise UsageError(f"`{name}` has no metric `{unknown[0]}`.", hint=f"It has {', '.join(known)}.")
+    return Scorer(
+        score=made.score,
+        metrics=tuple(known[metric] for metric in metrics),
+        if_wrong=made.if_wrong,
+        if_right=made.if_right,
+        notes=made.notes,
+    )
+
+
+def folded(text: str) -> str:
+    """`text` as answers are compared: without case, superfluous blanks, quotes around it and a period at its end."""
+    return " ".join(text.strip().strip("\"'`").rstrip(".").split()).casefold()
+
+
+def _choice(count: int) -> Scorer:
+    """The first answer is right, and min(k, right answers) / k of the first `count` for each k up to it."""
+
+    def worth(answers: Sequence[int], right: Sequence[int]) -> Score:
+        hits = sum(number in right for number in answers[:count])
+        first = float(bool(answers) and answers[0] in right)
+        shares = {f"precision@{k}": min(k, hits) / k for k in range(1, count + 1)}
+        return Score(values={"accuracy": first, **(shares if count > 1 else {})})
+
+    names = ["accuracy", *(f"precision@{k}" for k in range(1, count + 1) if count > 1)]
+    summaries = {"accuracy": "the first option chosen is right"}
+    return Scorer(
+        score=lambda sample, value: worth(value, sample.target),
+        metrics=tuple(mean(name, summary=summaries.get(name, "of the first answers, at most k")) for name in names),
+        if_wrong=lambda _: worth([], []),
+        if_right=lambda sample: worth(sample.target, sample.target),
+    )
+
+
+def _exact() -> Scorer:
+    """The answer is the target, or one of the targets, but for case, blanks and a period at its end."""
+
+    def score(sample: Sample, value: Any) -> Score:
+        return _right(folded(str(value)) in {folded(str(each)) for each in sample.target})
+
+    return Scorer(
+        score=score,
+        metrics=(mean("accuracy", summary="the answer is that of the data, but for case and blanks"),),
+        if_wrong=lambda _: _right(False),  # noqa: FBT003
+        if_right=lambda _: _right(True),  # noqa: FBT003
+    )
+
+
+def _right(right: bool) -> Score:  # noqa: FBT001
+    return Score(values={"accuracy": float(right)})
+
+
+def _none() -> Scorer:
+    """Nothing is known to be right: the share of samples with an answer."""
+    return Scorer(
+        score=lambda _sample, _value: Score(values={"answered": 1.0}),
+        metrics=(mean("answered", summary="samples with an answer"),),
+        if_wrong=lambda _: Score(values={"answered": 0.0}),
+        if_right=lambda _: Score(values={"answered": 1.0}),
+        notes=("The data name nothing that is right, so that only outcomes are counted.",),
+    )
+
+
+def _labels(labels: tuple[str, ...]) -> Scorer:
+    """Sets of labels: equal as a whole, and precision, recall and F1 of the labels."""
+
+    def worth(truth: Sequence[str], given: Sequence[str]) -> Score:
+        values = {"exact": float(set(truth) == set(given))}
+        for label in labels:
+            there, said = label in truth, label in given
+            values |= {f"is {label}": float(there), f"said {label}": float(said), f"hit {label}": float(there and said)}
+        return Score(values=values)
+
+    def score(sample: Sample, value: Any) -> Score:
+        known = {folded(label): label for label in labels}
+        said = [known[key] for part in str(value).split(",") if (key := folded(part)) in known]
+        return worth(sample.target, said)
+
+    columns = tuple(f"{kind} {label}" for label in labels for kind in ("is", "said", "hit"))
+    figures = tuple(
+        Metric(name=name, columns=columns, of_sums=of_sums, summary=summary)
+        for name, (of_sums, summary) in _OF_LABELS.items()
+    )
+    return Scorer(
+        score=score,
+        metrics=(*figures, mean("exact", name="accuracy", summary="exactly the labels that are true")),
+        if_wrong=lambda sample: worth(sample.target, [label for label in labels if label not in sample.target]),
+        if_right=lambda sample: worth(sample.target, sample.target),
+        notes=("A wrong answer, which a non-answer counts as, gives exactly the labels that are not true.",),
+    )
+
+
+def _averaged(
+    average: Callable[[LabelFigure, Sequence[LabelCounts]], float], figure: LabelFigure, sums: Sequence[float]
+) -> float:
+    counts = zip(sums[::3], sums[1::3], sums[2::3], strict=True)
+    return average(figure, [LabelCounts(both=hits, true=true, given=said) for true, said, hits in counts])
+
+
+_OF_LABELS: Mapping[str, tuple[Callable[[Sequence[float]], float], str]] = {
+    "f1": (partial(_averaged, macro, f1), "mean of the labels' F1"),
+    "precision": (partial(_averaged, macro, precision), "mean of the labels' precision"),
+    "recall": (partial(_averaged, macro, recall), "mean of the labels' recall"),
+    "micro f1": (partial(_averaged, micro, f1), "F1 over all pairs of sample and label"),
+}

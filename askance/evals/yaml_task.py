@@ -1,0 +1,327 @@
+"""Tasks with no Python: a YAML file says what is asked and how it is scored, a JSONL file or a folder what of.
+
+```yaml
+name: posters
+summary: Which slogan a poster argues for.
+data: posters.jsonl
+chain: action-reason
+count: 3
+score: choice
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from typing_extensions import override
+
+from askance.agents.ask import ask_about_picture
+from askance.chains import REPLY, Chain, Context, Step, action_reason, end_to_end, picture, verbalize
+from askance.chains.catalog import installed_chain
+from askance.errors import UsageError
+from askance.evals.solving import ChainSolver
+from askance.evals.task import Task, type_in_words
+from askance.evals.yaml_files import read_yaml
+from askance.evals.yaml_rows import Rows
+from askance.evals.yaml_scorer import ScoreName, scorer_of
+from askance.models import ModelLike
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.scorer import Scorer
+    from askance.evals.values import Sample
+    from askance.prompts import PromptLibrary
+else:
+    PromptLibrary = Any  # pydantic would look into it
+
+ChainName: TypeAlias = Literal["verbalize", "action-reason", "end-to-end", "ask"]
+CHAINS: tuple[ChainName, ...] = get_args(ChainName)
+
+TAKES: Mapping[ChainName, frozenset[str]] = {
+    "verbalize": frozenset({"context"}),
+    "action-reason": frozenset({"context", "statement", "choose", "count", "options"}),
+    "end-to-end": frozenset({"context", "statement", "choose", "count", "options", "step_by_step"}),
+    "ask": frozenset({"question", "labels", "several", "prompt"}),
+}
+"""What a file may say by chain, of what does not go for all."""
+
+
+def takes(chain: str) -> frozenset[str]:
+    """What a file may say of a chain, beside what goes for all."""
+    return TAKES.get(cast("ChainName", chain), frozenset({"options"}))
+
+
+_OF_ALL = frozenset({"name", "summary", "data", "chain", "score", "metrics", "labels"})
+
+Text: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S", strict=True)]
+Texts: TypeAlias = Annotated[tuple[Text, ...], Field(min_length=1)]
+Flag: TypeAlias = Annotated[bool, Field(strict=True)]
+
+
+def _known(chain: str) -> str:
+    if chain not in CHAINS and installed_chain(chain) is None:
+        msg = "there is no such chain"
+        raise ValueError(msg)
+    return chain
+
+
+AnyChain: TypeAlias = Annotated[
+    str,
+    Field(strict=True),
+    AfterValidator(_known),
+    f"one of {', '.join(f'`{name}`' for name in CHAINS)}, or a chain that an installed package brings",
+]
+
+
+class Declaration(BaseModel):
+    """What a YAML file says; the names are those of its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Text
+    chain: AnyChain
+    score: ScoreName
+    summary: Text = ""
+    data: Text | None = None
+    """A JSONL file, or a folder of pictures, in the folder of the YAML file."""
+    metrics: Texts = ()
+    """Names of those to show, the first stands for the task; none is all."""
+    labels: Texts = ()
+    """A closed set of answers."""
+    options: Texts = ()
+    """What can be chosen from, for samples that bring none of their own."""
+    context: Context | None = None
+    statement: Flag | None = None
+    choose: Literal["multi", "single"] = "multi"
+    count: Annotated[int, Field(strict=True, ge=1, le=100)] = 3
+    step_by_step: Flag = False
+    question: Text | None = None
+    several: Flag = False
+    prompt: Text | None = None
+    """Name of a prompt file of the user's own."""
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any], where: str) -> Declaration:
+        """`content` as a declaration; every key is checked.
+
+        Args:
+            content: values by key; null is not given.
+            where: the file, for complaints.
+
+        Raises:
+            UsageError: a key is not known, is missing, or has a value that it cannot have.
+        """
+        chain = content.get("chain")
+        others = {*cls.model_fields} - _OF_ALL - (takes(chain) if isinstance(chain, str) else {*cls.model_fields})
+        alien = [name for name in content if name in others]
+        if alien and (chain in CHAINS or installed_chain(str(chain)) is not None):
+            takers = ", ".join(f"`{each}`" for each in CHAINS if alien[0] in TAKES[each])
+            raise UsageError(f"{where}: the chain `{chain}` takes no `{alien[0]}`.", hint=f"It goes with {takers}.")
+        try:
+            made = cls(**{name: value for name, value in content.items() if value is not None})
+        except ValidationError as error:
+            raise cls._refused(error, where) from error
+        made._check(where)
+        return made
+
+    @classmethod
+    def _refused(cls, error: ValidationError, where: str) -> UsageError:
+        errors = error.errors(include_url=False)
+        first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+        name = str(first["loc"][0])
+        if first["type"] == "extra_forbidden":
+            return UsageError(f"{where}: `{name}` is not known.", hint=f"A task has {', '.join(cls.model_fields)}.")
+        takes = type_in_words(cls.model_fields[name])
+        if first["type"] == "missing":
+            return UsageError(f"{where}: `{name}` is missing.", hint=f"It is {takes}.")
+        return UsageError(f"{where}: `{name}` is {takes}, not {first['input']!r}.", hint=f"Mend `{name}`.")
+
+    def _check(self, where: str) -> None:
+        """Raises where values do not go together."""
+        if self.chain in CHAINS:
+            self.check_score(chooses="choose" in takes(self.chain), where=where)
+        if self.score == "labels" and not self.labels:
+            raise UsageError(f"{where}: `labels` are missing.", hint="List the labels that there are.")
+        if self.chain == "ask" and self.question is None and self.prompt is None:
+            raise UsageError(f"{where}: nothing is asked.", hint="Write `question: …`, or name a `prompt` of your own.")
+        _ = self.scorer  # its metrics are checked
+
+    def check_score(self, *, chooses: bool, where: str) -> None:
+        """Refuses a scoring that does not fit what the chain gives.
+
+        Args:
+            chooses: whether the chain chooses among options.
+            where: the file, for the message.
+
+        Raises:
+            UsageError: it does not fit.
+        """
+        if (self.score == "choice") is not chooses and self.score != "none":
+            fitting = "`choice`" if chooses else "`exact` or `labels`"
+            raise UsageError(
+                f"{where}: `{self.score}` does not score what the chain `{self.chain}` gives.",
+                hint=f"That is scored by {fitting}, or by `none`.",
+            )
+
+    @property
+    def scorer(self) -> Scorer:
+        """How answers are scored.
+
+        Raises:
+            UsageError: there is no metric of a name.
+        """
+        count = 1 if self.choose == "single" else self.count
+        return scorer_of(self.score, labels=self.labels, count=count, metrics=self.metrics)
+
+    def form(self) -> JsonObject:
+        """The declaration as JSON, what is at its default left out; `data` is no part of it."""
+        return self.model_dump(mode="json", exclude={"data"}, exclude_defaults=True)
+
+
+class YamlTask(Task):
+    """A task that a YAML file declares; each file has a class of its own."""
+
+    declaration: ClassVar[Declaration]
+    file: ClassVar[Path | None] = None
+    """None where the file is gone, and a run tells of the task."""
+
+    data: Path | None = None
+    """A JSONL file or a folder of pictures; by default what the file names."""
+    vlm: ModelLike
+    """Sees the picture."""
+    llm: ModelLike | None = None
+    """Reasons over words; by default the VLM does."""
+    context: Context | None = None
+    """What the description is made of; by default what the file says."""
+    prompts: PromptLibrary | None = Field(default=None, exclude=True, repr=False)
+    """Where prompts are looked up."""
+
+    @override
+    def samples(self) -> Sequence[Sample]:
+        return Rows(self.declaration, self.solver().chain).read(self._place())
+
+    @override
+    def scorer(self) -> Scorer:
+        return self.declaration.scorer
+
+    @override
+    def solver(self) -> ChainSolver:
+        told = self.declaration
+        if self.context is not None and "context" not in takes(told.chain):
+            raise UsageError(
+                f"The chain {told.chain!r} of the task {told.name!r} takes no context.", hint="Leave `--context` out."
+            )
+        chain = self._chain()
+        told.check_score(chooses=chain.target.chooses, where=f"The task {told.name!r}")
+        return ChainSolver(chain)
+
+    @classmethod
+    @override
+    def summary(cls) -> str:
+        return cls.declaration.summary
+
+    @classmethod
+    @override
+    def origin(cls) -> JsonObject:
+        place: JsonObject = {} if cls.file is None else {"task": cls.file.as_posix()}
+        return {"declaration": cls.declaration.form(), **place}
+
+    def _place(self) -> Path:
+        told, file = self.declaration, self.file
+        if self.data is not None:
+            return self.data
+        if told.data is None or file is None:
+            raise UsageError(
+                f"The task {told.name!r} names no data.",
+                hint="Give `--data`: a JSONL file, or a folder of pictures; or write `data: FILE` into its file.",
+            )
+        home = file.resolve().parent
+        place = (home / told.data).resolve()
+        if not place.is_relative_to(home):
+            raise UsageError(
+                f"{str(file)!r}: `data` leads out of the folder of its file: {told.data!r}.",
+                hint="Put the data beside it, or name them with `--data`.",
+            )
+        return file.parent / told.data
+
+    def _chain(self) -> Chain:
+        """The chain that the file tells of."""
+        told, models, prompts = self.declaration, (self.vlm, self.llm), self.prompts
+        context = self.context or told.context
+        match told.chain:
+            case "verbalize":
+                return verbalize(*models, context=context or "T_V", prompts=prompts)
+            case "action-reason":
+                return action_reason(
+                    *models,
+                    context=context or "T_V",
+                    statement=told.statement is not False,
+                    mode=told.choose,
+                    count=told.count,
+                    prompts=prompts,
+                )
+            case "end-to-end":
+                return end_to_end(
+                    *models,
+                    context=context,
+                    statement=bool(told.statement),
+                    mode=told.choose,
+                    count=told.count,
+                    step_by_step=told.step_by_step,
+                    prompts=prompts,
+                )
+            case "ask":
+                return self._asking()
+            case _:
+                make = installed_chain(told.chain)
+                if make is None:
+                    raise UsageError(f"There is no chain {told.chain!r}.", hint="Install the package that brings it.")
+                return make(*models, prompts=prompts)
+
+    def _asking(self) -> Chain:
+        told = self.declaration
+        node = ask_about_picture(
+            self.vlm,
+            question=told.question,
+            labels=told.labels,
+            several=told.several or told.score == "labels",
+            prompt=told.prompt,
+            prompts=self.prompts,
+        )
+        step = Step(link=REPLY, node=node, subject=picture)
+        return Chain("ask", target=REPLY, steps=[step], mode=node.model.mode)
+
+
+def read_task(path: Path) -> type[YamlTask]:
+    """The task that a YAML file declares.
+
+    Raises:
+        UsageError: the file cannot be read, or says what no task can; the message names the key.
+    """
+    return _task(Declaration.of(read_yaml(path, what="a task"), str(path)), path)
+
+
+def task_from_form(form: Any, *, name: str) -> type[YamlTask]:
+    """The task that a run tells of, for scoring and reading it again with the file gone.
+
+    Raises:
+        UsageError: it tells of none.
+    """
+    if not isinstance(form, dict):
+        raise UsageError(
+            f"What the run tells of the task {name!r} is no declaration.", hint="Name the task's file: `--task FILE`."
+        )
+    return _task(Declaration.of(cast("dict[str, Any]", form), f"the task {name!r} of the run"), None)
+
+
+def _task(told: Declaration, path: Path | None) -> type[YamlTask]:
+    class Declared(YamlTask):
+        name = told.name
+        declaration = told
+        file = path
+
+    return Declared

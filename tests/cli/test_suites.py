@@ -1,0 +1,119 @@
+"""A suite that another package brings: found by its entry point, run, reported, compared and scored again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from askance.errors import UsageError
+from askance.evals import Run, evaluate, find_task, task_of
+from askance.evals.catalog import packaged, tasks_of_suite
+from askance.evals.task import suites
+from tests.cli.command import Command
+
+SUITE = '''\
+"""Whether numbers are odd."""
+
+from typing import Literal
+
+from askance.evals import Sample, Task, right_or_wrong
+
+
+class Parity(Task):
+    """Whether a number is odd."""
+
+    name = "tiny/parity"
+    count: int = 8
+    """How many numbers."""
+    says: Literal["odd", "even"] = "odd"
+    """What is said of each."""
+
+    def samples(self):
+        return [Sample(id=str(number), target="odd" if number % 2 else "even") for number in range(self.count)]
+
+    def solver(self):
+        return lambda sample: self.says
+
+    def scorer(self):
+        return right_or_wrong()
+'''
+
+
+def install(place: Path, name: str, text: str, *, suite: str = "tiny") -> None:
+    """Puts a distribution with one module and an entry point into a folder."""
+    about = place / f"{name}-1.0.dist-info"
+    about.mkdir(parents=True)
+    (place / f"{name}.py").write_text(text, encoding="utf-8")
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text(f"[askance.suites]\n{suite} = {name}\n", encoding="utf-8")
+
+
+@pytest.fixture
+def site(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of installed packages of the test's own."""
+    place = own_place / "site"
+    place.mkdir()
+    monkeypatch.syspath_prepend(str(place))  # pyright: ignore[reportUnknownMemberType]
+    for known in (suites, tasks_of_suite):
+        known.cache_clear()
+    yield place
+    for known in (suites, tasks_of_suite):
+        known.cache_clear()
+
+
+def test_a_suite_of_another_package_is_run_reported_and_compared(site: Path, askance: Command) -> None:
+    install(site, "askance_tiny", SUITE)
+
+    done = [askance("eval", "run", "tiny/parity", "-T", f"says={word}", "--out", word) for word in ("odd", "even")]
+    listed, options = askance("eval", "list"), askance("eval", "list", "tiny/parity", "--json")
+    page, compared = askance("report", "odd", "-o", "odd.html"), askance("compare", "odd", "even", "--json")
+    again = askance("eval", "score", "odd", "--reread", "--json")
+
+    assert [each.code for each in (*done, listed, options, page, compared, again)] == [0] * 7
+    assert "tiny/parity " in listed.out
+    assert json.loads(options.out)["options"][1] == {
+        "name": "says",
+        "takes": "one of `odd`, `even`",
+        "needed": False,
+        "default": "odd",
+        "meaning": "What is said of each.",
+    }
+    run = Run.open("odd")
+    assert (run.origin, run.configuration["options"]) == ({}, {"count": 8, "says": "odd"})
+    assert (run.figure("accuracy").value, again.lines[0]["reread"]) == (0.5, 8)
+    assert "tiny/parity" in Path("odd.html").read_text(encoding="utf-8")
+
+
+def test_it_is_a_class_as_all_tasks_are(site: Path) -> None:
+    install(site, "askance_small", SUITE.replace("tiny/", "small/"), suite="small")
+
+    task = find_task("small/parity")
+    run = evaluate(task(count=3), out="run")
+
+    assert run.figure("accuracy").value == pytest.approx(1 / 3)
+    assert task_of(run) is task
+
+
+WRONG = {
+    "broken": ("1 / 0", r"The suite 'tiny' \(wrong\) cannot be loaded: ZeroDivisionError"),
+    "not there": (SUITE, r"There is no task 'tiny/paritee'\. Near it: tiny/parity"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_with_a_suite_is_told(text: str, message: str, site: Path) -> None:
+    install(site, "wrong", text)
+
+    with pytest.raises(UsageError, match=message):
+        find_task("tiny/paritee")
+
+
+def test_two_packages_cannot_bring_one_suite(site: Path) -> None:
+    for name in ("one_tiny", "other_tiny"):
+        install(site, name, SUITE)
+
+    with pytest.raises(UsageError, match=r"Two packages bring a suite 'tiny': \w+_tiny and \w+_tiny\. Uninstall"):
+        packaged()

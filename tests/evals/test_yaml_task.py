@@ -1,0 +1,394 @@
+"""Tasks with no Python: what their files may say, what is refused, and how they are scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.chat import ChatRequest, key_of
+from askance.errors import BadData, UsageError
+from askance.evals import Figure, Run, aevaluate, evaluate, find_task, rescore
+from askance.evals.analysis.rescore import rerun
+from askance.evals.yaml_task import read_task, task_from_form
+from askance.models import Model
+from tests.cli.command import draw
+from tests.scripted import model_of, scripted
+
+POSTERS = """\
+name: posters
+summary: Which claim a poster argues for.
+data: posters.jsonl
+chain: end-to-end
+score: choice
+"""
+OPTIONS = ["I should drink tea", "I should buy bricks", "I should sleep"]
+
+
+def write(text: str, *rows: Mapping[str, Any] | str, name: str = "posters") -> Path:
+    """A task file, and its rows beside it."""
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    Path(f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    path = Path(f"{name}.yaml")
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def answering(**answers: Any) -> Model:
+    return model_of(scripted(**answers))
+
+
+def in_turn(*answers: Any) -> Callable[[ChatRequest], Any]:
+    """Gives the answers one after the other."""
+    left = iter(answers)
+    return lambda _: {"answer": next(left)}
+
+
+def value_of(run: Run, metric: str) -> float | None:
+    return run.figure(metric).value
+
+
+@pytest.fixture(autouse=True)
+def pictures(own_place: Path) -> None:
+    draw(own_place, "a.png", "b.png", "c.png")
+
+
+# --- data ---
+
+
+def test_a_row_becomes_a_sample() -> None:
+    path = write(
+        POSTERS,
+        {
+            "id": "one",
+            "image": "a.png",
+            "options": OPTIONS,
+            "target": ["I should sleep", 1],
+            "group": "ad",
+            "tags": {"kind": "TR1"},
+            "narration": "A poster.",
+        },
+    )
+
+    (sample,) = find_task(str(path))(vlm=answering()).samples()
+
+    assert sample.form() | {"image": None} == {
+        "id": "one",
+        "group": "ad",
+        "image": None,
+        "inputs": {"options": OPTIONS, "narration": "A poster."},
+        "target": [1, 3],
+        "tags": {"kind": "TR1"},
+    }
+    assert sample.image is not None
+    assert (sample.image.name, sample.image.path) == ("a.png", Path("a.png"))
+
+
+def test_options_may_stand_once_for_all_rows() -> None:
+    path = write(
+        POSTERS + f"options: {OPTIONS}\n", {"image": "a.png", "target": 2}, "", {"image": "b.png", "target": 1}
+    )
+
+    samples = read_task(path)(vlm=answering()).samples()
+
+    assert [(sample.id, sample.inputs["options"], sample.target) for sample in samples] == [
+        ("a.png", OPTIONS, [2]),
+        ("b.png", OPTIONS, [1]),
+    ]
+
+
+def test_a_folder_of_images_gives_outcomes_alone() -> None:
+    path = write("name: said\nchain: verbalize\ncontext: IN\nscore: none\n")
+    run = evaluate(read_task(path)(data=Path(), vlm=answering()), out="run")
+
+    assert (run.totals["outcomes"], value_of(run, "answered")) == ({"answered": 3}, 1.0)
+    assert run.notes == ("The data name nothing that is right, so that only outcomes are counted.",)
+
+
+BAD_ROWS: dict[str, tuple[Any, str]] = {
+    "no JSON": ("{", r"'posters.jsonl', line 1 is not JSON"),
+    "no number": ('{"image": "a.png", "target": NaN}', r"'posters.jsonl', line 1 is not JSON: NaN"),
+    "no object": ("[1]", r"'posters.jsonl', line 1 is no JSON object"),
+    "unknown key": ({"imgae": "a.png"}, r"line 1: `imgae` is not known\. A row has id, image, options, target"),
+    "outside": ({"image": "../secret.png", "options": OPTIONS, "target": 1}, r"`image` leads out of the folder"),
+    "absolute": ({"image": "/etc/passwd", "options": OPTIONS, "target": 1}, r"`image` leads out of the folder"),
+    "no picture": ({"id": "x", "options": OPTIONS, "target": 1}, r"line 1 names no `image`"),
+    "no options": ({"image": "a.png", "target": 1}, r"line 1 has no `options` to choose from"),
+    "one option": ({"image": "a.png", "options": ["x"], "target": 1}, r"line 1: There is one option to choose from"),
+    "no target": ({"image": "a.png", "options": OPTIONS}, r"line 1 names no `target`"),
+    "no true option": ({"image": "a.png", "options": OPTIONS, "target": []}, r"line 1 names no `target`"),
+    "beyond": ({"image": "a.png", "options": OPTIONS, "target": 4}, r"`target` 4 is none of the 3 options"),
+    "unknown text": (
+        {"image": "a.png", "options": OPTIONS, "target": "fly"},
+        r"`target` 'fly' is none of the 3 options",
+    ),
+    "odd target": ({"image": "a.png", "options": OPTIONS, "target": [[1]]}, r"`target` \[1\] is none of the 3 options"),
+    "true": ({"image": "a.png", "options": OPTIONS, "target": True}, r"`target` True is none of the 3 options"),
+    "tags": ({"image": "a.png", "options": OPTIONS, "target": 1, "tags": 3}, r"line 1: `tags` is 3\. It is a map"),
+    "id": ({"id": 7, "image": "a.png", "options": OPTIONS, "target": 1}, r"line 1: `id` is 7\. It is a text"),
+    "statement": (
+        {"image": "a.png", "options": OPTIONS, "target": 1, "statement": "odd"},
+        r"line 1: 'odd' is no statement of atypicality",
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_a_row_that_is_none_is_told_with_its_place(row: Any, message: str) -> None:
+    definition = read_task(write(POSTERS, row))
+
+    with pytest.raises(BadData, match=message):
+        definition(vlm=answering()).evaluation()
+
+
+def test_a_link_out_of_the_folder_is_no_way_out(tmp_path: Path) -> None:
+    (tmp_path / "secret.png").write_bytes(Path("a.png").read_bytes())
+    Path("mine.png").symlink_to(tmp_path / "secret.png")
+
+    with pytest.raises(BadData, match="leads out of the folder"):
+        read_task(write(POSTERS, {"image": "mine.png", "options": OPTIONS, "target": 1}))(vlm=answering()).evaluation()
+
+
+BAD_PLACES: dict[str, tuple[str, str | None, str]] = {
+    "none": (POSTERS.replace("data: posters.jsonl\n", ""), None, "The task 'posters' names no data"),
+    "outside": (POSTERS.replace("posters.jsonl", "../x.jsonl"), None, "`data` leads out of the folder of its file"),
+    "missing": (POSTERS, "gone.jsonl", "The data 'gone.jsonl' cannot be read: No such file"),
+    "empty": (POSTERS, "posters.jsonl", "The data 'posters.jsonl' hold no row"),
+    "folder with a scoring": (POSTERS, ".", "A folder of images says nothing of what is right, and `score: choice`"),
+    "folder without images": (POSTERS, "none", "There are no images in the folder 'none'"),
+}
+
+
+@pytest.mark.parametrize(("text", "data", "message"), BAD_PLACES.values(), ids=BAD_PLACES)
+def test_data_that_cannot_be_had_are_told(text: str, data: str | None, message: str) -> None:
+    Path("none").mkdir()
+    definition = read_task(write(text))
+
+    with pytest.raises(UsageError, match=message):
+        definition(data=None if data is None else Path(data), vlm=answering()).evaluation()
+
+
+def test_a_line_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askance.evals.yaml_rows.MOST_LINE", 100)
+
+    with pytest.raises(BadData, match="line 1 is longer than 100 characters"):
+        read_task(write(POSTERS, "x" * 1000))(vlm=answering()).evaluation()
+
+
+# --- the file ---
+
+BAD_FILES = {
+    "unknown key": ("chian: ask\n", r"`chian` is not known\. A task has name, chain, score, summary, data, metrics"),
+    "no chain": ("score: choice\n", "`chain` is missing. It is one of `verbalize`, `action-reason`"),
+    "unknown chain": ("chain: guess\nscore: none\n", "`chain` is one of `verbalize`, .*, not 'guess'"),
+    "of another chain": ("chain: verbalize\nscore: none\ncount: 2\n", "the chain `verbalize` takes no `count`"),
+    "unfit scoring": ("chain: verbalize\nscore: choice\n", "`choice` does not score what the chain `verbalize` gives"),
+    "unfit chain": ("chain: end-to-end\nscore: exact\n", "`exact` does not score what the chain `end-to-end` gives"),
+    "no labels": ("chain: ask\nquestion: What?\nscore: labels\n", "`labels` are missing"),
+    "nothing asked": ("chain: ask\nscore: exact\n", "nothing is asked"),
+    "unknown metric": (
+        "chain: end-to-end\nscore: choice\nmetrics: [f1]\n",
+        "`choice` has no metric `f1`. It has accuracy",
+    ),
+    "no number": (
+        "chain: end-to-end\nscore: choice\ncount: many\n",
+        "`count` is a whole number from 1 to 100, not 'many'",
+    ),
+    "no flag": ("chain: end-to-end\nscore: choice\nstep_by_step: 1\n", "`step_by_step` is true or false, not 1"),
+    "no list": ("chain: end-to-end\nscore: choice\nmetrics: accuracy\n", "`metrics` is a list of texts"),
+    "key twice": ("chain: ask\nchain: verbalize\n", "line 3: 'chain' stands twice"),
+    "alias": ("chain: &c ask\nscore: *c\n", "aliases .* are not taken"),
+    "too deep": (f"labels: {'[' * 20}{']' * 20}\n", "more than 12 deep"),
+    "no YAML": ("chain: [\n", "this is not YAML"),
+    "python": ("chain: !!python/object/apply:os.getcwd []\n", "this is not YAML"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_file_that_says_what_no_task_can_is_told(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_task(write(f"name: mine\n{text}"))
+
+
+ODD_FILES: dict[str, tuple[bytes, str]] = {
+    "no map": (b"- a\n", "holds no map of names to values"),
+    "other encoding": ("name: é".encode("latin-1"), "is not UTF-8 text"),
+    "large": (b"#" * 300_000, "is larger than 200,000 bytes"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), ODD_FILES.values(), ids=ODD_FILES)
+def test_a_file_of_another_kind_is_told(content: bytes, message: str) -> None:
+    Path("odd.yaml").write_bytes(content)
+
+    with pytest.raises(UsageError, match=message):
+        read_task(Path("odd.yaml"))
+
+
+# --- scoring ---
+
+
+def figures(run: Run) -> dict[str, tuple[float | None, float | None, float | None]]:
+    def of(figure: Figure) -> tuple[float | None, float | None, float | None]:
+        return figure.value, figure.if_wrong, figure.if_right
+
+    return {figure.metric: of(figure) for figure in run.figures}
+
+
+def test_choices_are_scored_by_the_first_and_by_those_among_the_first_k() -> None:
+    rows = [{"image": "a.png", "target": [2, 3]}, {"image": "b.png", "target": 1}]
+    path = write(POSTERS + f"count: 2\noptions: {OPTIONS}\n", *rows)
+
+    run = evaluate(read_task(path)(vlm=answering(end_to_end={"answers": [1, 2]})), out="run")
+
+    assert figures(run) == {
+        "accuracy": (0.5, 0.5, 0.5),
+        "precision@1": (1.0, 1.0, 1.0),
+        "precision@2": (0.5, 0.5, 0.5),
+    }
+
+
+def test_a_non_answer_is_between_the_worst_and_what_its_sample_allows() -> None:
+    rows = [{"image": "a.png", "target": [2, 3]}, {"image": "b.png", "target": 1}]
+    path = write(POSTERS + f"count: 3\noptions: {OPTIONS}\nmetrics: [precision@3]\n", *rows)
+
+    run = evaluate(read_task(path)(vlm=answering(end_to_end="no")), out="run")
+
+    assert figures(run) == {"precision@3": (0.0, 0.0, 0.5)}
+    assert run.totals["outcomes"] == {"invalid": 2}
+
+
+ASK = "name: animals\nchain: ask\nquestion: Which animal is it?\ndata: animals.jsonl\n"
+
+
+def test_free_answers_are_compared_but_for_case_and_blanks() -> None:
+    rows = [{"image": "a.png", "target": ["A Cat", "kitten"]}, {"image": "b.png", "target": "dog"}]
+
+    run = evaluate(
+        read_task(write(ASK + "score: exact\n", *rows, name="animals"))(
+            vlm=answering(ask_about_picture={"answer": " a  cat."})
+        ),
+        out="run",
+    )
+
+    assert figures(run) == {"accuracy": (0.5, 0.5, 0.5)}
+    assert run.answers[0].prediction.value == "a  cat."
+
+
+def test_an_answer_out_of_a_closed_set_is_invalid() -> None:
+    path = write(
+        ASK + "score: exact\nlabels: [cat, dog]\n",
+        {"image": "a.png", "target": "cat"},
+        {"image": "b.png", "target": "cat"},
+        name="animals",
+    )
+
+    run = evaluate(read_task(path)(vlm=answering(ask_about_picture=in_turn("Cat", "horse", "horse"))), out="run")
+
+    assert run.totals["outcomes"] == {"answered": 1, "invalid": 1}
+    assert run.answers[0].prediction.value == "cat"
+
+
+def test_sets_of_labels_have_the_figures_of_scikit_learn() -> None:
+    # By hand: cat tp 1 fp 1 fn 0, dog tp 1 fp 0 fn 1, bird tp 0 fp 0 fn 0.
+    rows: list[dict[str, Any]] = [
+        {"image": "a.png", "target": ["cat", "dog"]},
+        {"image": "b.png", "target": "dog"},
+        {"image": "c.png", "target": []},
+    ]
+    path = write(ASK + "score: labels\nlabels: [cat, dog, bird]\n", *rows, name="animals")
+    replies = in_turn(["cat"], ["dog"], ["cat"])
+
+    run = evaluate(
+        read_task(path)(vlm=model_of(scripted(ask_about_picture=replies), concurrency=1)),
+        out="run",
+    )
+
+    found = {metric: value for metric, (value, _, _) in figures(run).items()}
+    assert found == pytest.approx(
+        {
+            "f1": (2 / 3 + 2 / 3 + 0) / 3,
+            "precision": (1 / 2 + 1 + 0) / 3,
+            "recall": (1 + 1 / 2 + 0) / 3,
+            "micro f1": 2 * 2 / (2 * 2 + 1 + 1),
+            "accuracy": 1 / 3,
+        }
+    )
+
+
+def test_a_run_keeps_what_it_takes_to_be_scored_without_the_file() -> None:
+    path = write(POSTERS + f"options: {OPTIONS}\n", {"image": "a.png", "target": 1})
+    run = evaluate(read_task(path)(vlm=answering(end_to_end={"answers": [1]})), out="run")
+    path.unlink()
+
+    definition = task_from_form(run.origin["declaration"], name=run.task)
+
+    assert definition.origin()["declaration"] == run.origin["declaration"]
+    assert (definition.name, run.origin["task"]) == ("posters", "posters.yaml")
+
+
+def test_a_prompt_of_the_users_own_is_asked() -> None:
+    Path("prompts").mkdir()
+    Path("prompts/odd.prompt").write_text(
+        "---\nname: odd\nsummary: Own.\noutput: answer\nimages: 1\nsource: mine\n---\nuser:\nIs it odd?\n"
+        'The form: {"answer": "yes or no"}\n',
+        encoding="utf-8",
+    )
+    model = scripted(ask_about_picture={"answer": "yes"})
+    path = write(
+        "name: odd\nchain: ask\nprompt: odd\nscore: exact\ndata: odd.jsonl\n",
+        {"image": "a.png", "target": "Yes"},
+        name="odd",
+    )
+
+    run = evaluate(read_task(path)(vlm=model_of(model)), out="run")
+
+    assert value_of(run, "accuracy") == 1.0
+    assert "Is it odd?" in model.requests[0].messages[-1].text
+    assert run.configuration["solver"]["prompts"].keys() == {"odd.prompt"}
+
+
+# --- runs of before ---
+
+
+def as_before(folder: Path, *, answer: str | None = None) -> None:
+    """Writes a run of the chain `ask` as it was while its answers stood in the link `description`."""
+    about = json.loads((folder / "run.json").read_text("utf-8"))
+    about["configuration"]["solver"]["links"] = ["description"]
+    about["hash"] = key_of("run", about["configuration"])
+    (folder / "run.json").write_text(json.dumps(about), encoding="utf-8")
+    lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text("utf-8").splitlines()]
+    for line in lines:
+        line["links"] = {"description": line["links"]["reply"]}
+        line["value"] = answer or line["value"]
+        line["trace"]["verbalization"]["description"] = line["value"]
+    (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+COLOURS = "name: colours\ndata: colours.jsonl\nchain: ask\nquestion: Which colour?\nscore: exact\nlabels: [red, blue]\n"
+
+
+async def test_a_run_whose_answers_were_called_a_description_is_gone_on_with_and_read_again() -> None:
+    rows = [{"image": name, "target": "red"} for name in ("a.png", "b.png", "c.png")]
+    task = read_task(write(COLOURS, *rows, name="colours"))
+    was = await aevaluate(task(vlm=answering(ask_about_picture=in_turn("red", "blue", "red"))), out="run")
+    as_before(Path("run"))
+
+    now = await aevaluate(task(vlm=answering()), out="run")
+    again = [each.outcome async for each in rerun(now, task)]
+    scored_again = await rescore(now, task, reread=True)
+
+    assert (value_of(was, "accuracy"), value_of(now, "accuracy")) == (2 / 3, 2 / 3)
+    assert [answer.prediction.links.keys() for answer in now.answers] == [{"description": None}.keys()] * 3
+    assert (again, scored_again.changed, scored_again.kept) == (["same"] * 3, (), ())
+
+
+async def test_another_answer_than_that_of_before_is_seen() -> None:
+    task = read_task(write(COLOURS, {"image": "a.png", "target": "red"}, name="colours"))
+    await aevaluate(task(vlm=answering(ask_about_picture=in_turn("red"))), out="run")
+    as_before(Path("run"), answer="blue")
+
+    assert [each.outcome async for each in rerun(Run.open("run"), task)] == ["different"]
