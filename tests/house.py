@@ -61,7 +61,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "llguidance": ("askance.models.local.sampler",),
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
-        "askance.evals.figures",
+        "askance.evals.metric",
         "askance.models.encoders.search",
         "askance.models.encoders.vectors",
         "askance.statistics*",

@@ -20,7 +20,7 @@ from askance.evals.catalog import find_task
 from askance.evals.controls import controlled
 from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
 from askance.evals.plan import plan_run
-from askance.evals.predicting import Batching, Turn
+from askance.evals.predictions import Batching, Turn
 from askance.evals.suite.selection import read_names
 from askance.evals.tables import shown_figure
 from askance.evals.task import ROLES, WORKSPACE, kinds_of
@@ -45,15 +45,13 @@ _GENERAL = ("limit", "ids", "control")
 """Options that any task can be given: those that it does not take itself are seen to for it."""
 
 
-def options_of(
-    asked: EvaluationOptions, definition: type[Task], work: Workspace
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def options_of(asked: EvaluationOptions, task: type[Task], work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options for the task's function, and those that are left to be seen to.
 
     Raises:
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
-    takes = definition.takes()
+    takes = task.takes()
     options = asked.for_task
     options |= _own(asked, takes)
     general = {name: value for name in _GENERAL if (value := getattr(asked, name)) is not None}
@@ -65,7 +63,7 @@ def options_of(
             options[role] = name
     options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
     shared = dict(zip(WORKSPACE, (work.engine, work.library), strict=True))
-    options |= {name: value for name, value in shared.items() if name in definition.model_fields}
+    options |= {name: value for name, value in shared.items() if name in task.model_fields}
     return options, {name: value for name, value in general.items() if name not in takes}
 
 
@@ -252,20 +250,20 @@ class _Evaluating:
         )
 
 
-def _task(asked: EvaluationOptions, definition: type[Task], work: Workspace) -> Evaluation:
+def _task(asked: EvaluationOptions, task: type[Task], work: Workspace) -> Evaluation:
     """The task with the samples that are asked for; what it takes itself is its own affair."""
-    options, rest = options_of(asked, definition, work)
+    options, rest = options_of(asked, task, work)
     with overlay_prompts(*work.library.overlays):
-        task = definition(**options).evaluation()
+        found = task(**options).evaluation()
     if asked.label is not None:
-        task = replace(task, label=asked.label)
+        found = replace(found, label=asked.label)
     if "ids" in rest:
-        task = task.with_ids(read_names(rest["ids"]))
+        found = found.with_ids(read_names(rest["ids"]))
     if "limit" in rest:
-        task = task.limited(rest["limit"])
+        found = found.limited(rest["limit"])
     if "control" in rest:
-        task = controlled(task, rest["control"], seed=asked.seed or 0)
-    return task
+        found = controlled(found, rest["control"], seed=asked.seed or 0)
+    return found
 
 
 def _turns(asked: EvaluationOptions, task: Evaluation) -> list[Turn]:

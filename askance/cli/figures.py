@@ -37,9 +37,9 @@ def print_tasks(*, as_json: bool) -> None:
         print(json.dumps(forms))
         return
     width = max((len(name) for name in tasks), default=0)
-    for name, definition in tasks.items():
-        print(f"{name:<{width}}  {definition.summary()}")
-        print(f"{'':<{width}}  takes {', '.join(definition.takes())}")
+    for name, task in tasks.items():
+        print(f"{name:<{width}}  {task.summary()}")
+        print(f"{'':<{width}}  takes {', '.join(task.takes())}")
     print("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.")
 
 

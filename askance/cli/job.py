@@ -19,7 +19,7 @@ from askance.cli.output import Status, print_plan, say_budget
 from askance.errors import ConfigError, UsageError
 from askance.evals.layout import BATCHES, LEDGER
 from askance.evals.picture_run import PictureOptions, PictureRun, inputs_of, open_folder, samples_form
-from askance.evals.predicting import Batching
+from askance.evals.predictions import Batching
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

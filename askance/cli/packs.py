@@ -74,7 +74,7 @@ def replay(
     from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.catalog import find_task
 
-    own = {definition.name: definition for definition in map(find_task, task or [])}
+    own = {each.name: each for each in map(find_task, task or [])}
     with open_pack(file) as opened:
         signature = check_signature(opened.manifest, opened.signature, signers=signers)
         report = asyncio.run(check_pack(opened, tasks=own, again=again))

@@ -14,7 +14,7 @@ from askance.errors import AskanceError, UsageError
 from askance.evals.report import Thumbnails
 from askance.evals.report.document import write_page
 from askance.evals.report.readings import PictureReading, part_of_readings, readings_page
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.storage import records_of
 from askance.replay import MemoryStore, select
 from askance.terminal import printable

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from askance.cli.tally import Tally
     from askance.evals.analysis.blame import Blame, LinkBlame
     from askance.evals.analysis.trial import Replacement
-    from askance.evals.figures import Figure
+    from askance.evals.metric import Figure
     from askance.models import Model
     from askance.workspace import Workspace
 

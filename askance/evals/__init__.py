@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from askance.evals.catalog import find_task, task_of
     from askance.evals.evaluation import RunProgress, aevaluate, evaluate
     from askance.evals.exports import export
-    from askance.evals.figures import Convention, Figure, Metric, mean
-    from askance.evals.predicting import Batching
+    from askance.evals.metric import Convention, Figure, Metric, mean
+    from askance.evals.predictions import Batching
     from askance.evals.run import Answer, Run
+    from askance.evals.sample import Prediction, Sample, Score
     from askance.evals.scorer import Scorer, right_or_wrong
-    from askance.evals.solving import ChainSolver
+    from askance.evals.solver import ChainSolver
     from askance.evals.storage import RunFolder, keys_used
     from askance.evals.tables import Table, rendered, table_of_runs
     from askance.evals.task import Evaluation, Task
-    from askance.evals.values import Prediction, Sample, Score
 
 _HOMES = {
     "analysis.blame": ("Blame", "ablame", "blame"),
@@ -29,15 +29,15 @@ _HOMES = {
     "catalog": ("find_task", "task_of"),
     "evaluation": ("RunProgress", "aevaluate", "evaluate"),
     "exports": ("export",),
-    "figures": ("Convention", "Figure", "Metric", "mean"),
-    "predicting": ("Batching",),
+    "metric": ("Convention", "Figure", "Metric", "mean"),
+    "predictions": ("Batching",),
     "run": ("Answer", "Run"),
     "scorer": ("Scorer", "right_or_wrong"),
-    "solving": ("ChainSolver",),
+    "solver": ("ChainSolver",),
     "storage": ("RunFolder", "RunProgress", "keys_used"),
     "tables": ("Table", "rendered", "table_of_runs"),
     "task": ("Evaluation", "Task"),
-    "values": ("Prediction", "Sample", "Score"),
+    "sample": ("Prediction", "Sample", "Score"),
 }
 """Names by the modules that have them, which load when one of their names is asked for."""
 

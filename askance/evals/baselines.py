@@ -15,14 +15,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import UsageError
-from askance.evals.figures import Figure, Scored, figure
-from askance.evals.values import Score
+from askance.evals.metric import Figure, Scored, figure
+from askance.evals.sample import Score
 from askance.models.scope import scope
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
-    from askance.evals.values import Sample
 
 COUNT = 3
 """Options that an answer has, where the task does not say."""

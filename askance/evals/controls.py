@@ -14,12 +14,12 @@ from askance.amounts import many
 from askance.chains import STATEMENT
 from askance.chains.state import BY_NAME
 from askance.errors import BadImage, UsageError
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.task import Evaluation
 
 if TYPE_CHECKING:
+    from askance.evals.sample import Sample
     from askance.evals.task import Task
-    from askance.evals.values import Sample
     from askance.images import Image
 
 Control: TypeAlias = Literal["swapped-image"]

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from askance.chat import canonical_json, key_of
 from askance.errors import FATAL, OverBudget, UsageError
 from askance.evals.layout import PROMPTS, SCORES
-from askance.evals.predicting import Batching, Turn, in_batches, models_of, online
+from askance.evals.predictions import Batching, Turn, in_batches, models_of, online
 from askance.evals.run import Answer, Run, answer_of, line_of_answer, name_of_line
 from askance.evals.scorer import Scorer, figures_of, scored, unscored_note, write_scores
-from askance.evals.solving import form_of
+from askance.evals.solver import form_of
 from askance.evals.storage import RunFolder
 from askance.evals.task import Evaluation
 from askance.models import Engine, run_sync
@@ -31,10 +31,10 @@ from askance.models.engine import default_engine
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.figures import Convention, Figure
-    from askance.evals.predicting import Stream
+    from askance.evals.metric import Convention, Figure
+    from askance.evals.predictions import Stream
+    from askance.evals.sample import Prediction, Sample
     from askance.evals.task import Task
-    from askance.evals.values import Prediction, Sample
     from askance.models import Model
 
 RUNS = Path("runs")

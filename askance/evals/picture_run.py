@@ -20,7 +20,7 @@ from askance.chains import read_in_batches
 from askance.chains.line import line_of
 from askance.errors import BadImage, OverBudget
 from askance.evals.evaluation import stop_if_hopeless
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.storage import RunFolder
 from askance.images import Image
 from askance.models import run_sync
@@ -30,7 +30,7 @@ from askance.models.counters import RunCounters
 if TYPE_CHECKING:
     from askance.chains import Chain, Given, Reading
     from askance.chat import JsonObject
-    from askance.evals.predicting import Batching
+    from askance.evals.predictions import Batching
     from askance.models import Counters, Model
 
 PictureOptions: TypeAlias = Mapping[Path, Sequence[str] | None]

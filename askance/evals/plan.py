@@ -14,16 +14,16 @@ from askance.errors import UsageError
 from askance.evals.evaluation import scorer_of
 from askance.evals.run import Answer
 from askance.evals.scorer import scored
-from askance.evals.solving import ChainSolver, solved
+from askance.evals.solver import ChainSolver, solved
 from askance.evals.task import Evaluation
 from askance.models.scope import Pending
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Plan, Reading
-    from askance.evals.predicting import Turn
+    from askance.evals.predictions import Turn
+    from askance.evals.sample import Prediction, Sample
     from askance.evals.scorer import Scorer
     from askance.evals.task import Task
-    from askance.evals.values import Prediction, Sample
     from askance.models import Engine
     from askance.nodes import Node
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
-from askance.evals.figures import Convention, Figure
 from askance.evals.layout import COUNTERS, READ_BY, SAMPLES, SCORES, SampleLine, ScoreLine, described, lines_of
+from askance.evals.metric import Convention, Figure
 from askance.evals.report.document import render
 from askance.evals.report.elements import Drawing, drawing_of, interval_text
+from askance.evals.sample import Prediction, Sample, Score
 from askance.evals.storage import records_of
 from askance.evals.tables import shown_value
-from askance.evals.values import Prediction, Sample, Score
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject, Outcome
@@ -76,7 +76,7 @@ class Run:
     data_notes: tuple[str, ...] = ()
     """Of `notes`, those that the data gave rise to, not the scoring."""
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Where the definition of the task is found, where its name does not say it."""
+    """Where the task is found, where its name does not say it."""
     made_by: str = ""
     """Version of askance that made it."""
     readers: int | None = None

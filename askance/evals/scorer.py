@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from askance.amounts import many
 from askance.errors import AskanceError, CallError, UsageError
-from askance.evals.figures import Convention, Figure, Scored, figure, mean
+from askance.evals.metric import Convention, Figure, Scored, figure, mean
+from askance.evals.sample import Sample, Score
 from askance.evals.storage import write_lines
-from askance.evals.values import Sample, Score
 from askance.models import collect_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from askance.evals.figures import Metric
+    from askance.evals.metric import Metric
     from askance.evals.run import Answer
     from askance.nodes import Node
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from askance.errors import UsageError
-from askance.evals.figures import CONVENTIONS, Convention, Figure
+from askance.evals.metric import CONVENTIONS, Convention, Figure
 from askance.terminal import printable
 
 if TYPE_CHECKING:

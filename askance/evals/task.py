@@ -39,8 +39,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 
 from askance.chains import Chain
 from askance.errors import UsageError
-from askance.evals.solving import ChainSolver
-from askance.evals.values import Sample, grouped_by_picture
+from askance.evals.sample import Sample, grouped_by_picture
+from askance.evals.solver import ChainSolver
 from askance.models import get_model
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from askance.chat import JsonObject
     from askance.evals.scorer import Scorer
-    from askance.evals.solving import Solver
+    from askance.evals.solver import Solver
     from askance.models import Engine, Model
 else:
     Engine = Any  # pydantic would look into it
@@ -91,8 +91,10 @@ class Task(BaseModel):
             UsageError: an option that it does not take, one that it needs and is not there, or a value that one cannot
                 have.
         """
+        given = {name: value for name, value in options.items() if value is not None}
+        given |= {role: get_model(given[role]) for role in ROLES if role in given and role in type(self).model_fields}
         try:
-            super().__init__(**{name: value for name, value in options.items() if value is not None})
+            super().__init__(**given)
         except ValidationError as error:
             raise self._refused(error) from error
 
@@ -145,7 +147,7 @@ class Task(BaseModel):
     def models(self) -> Mapping[str, Model]:
         """The models that it was made with, by role."""
         given = {role: getattr(self, role) for role in ROLES if role in type(self).model_fields}
-        return {role: get_model(model) for role, model in given.items() if model is not None}
+        return {role: model for role, model in given.items() if model is not None}
 
     def evaluation(self) -> Evaluation:
         """The task with its samples read and its solver made."""

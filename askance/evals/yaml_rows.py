@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from askance.agents import check_options
 from askance.errors import BadData, BadOptions, UsageError
-from askance.evals.values import Sample
+from askance.evals.sample import Sample
 from askance.evals.yaml_scorer import folded
 from askance.images import SUFFIXES, Image
 

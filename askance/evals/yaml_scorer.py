@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from askance.errors import UsageError
-from askance.evals.figures import Metric, mean
+from askance.evals.metric import Metric, mean
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.values import Sample, Score
 from askance.statistics import LabelCounts, LabelFigure, f1, macro, micro, precision, recall
 
 ScoreName = Literal["choice", "exact", "labels", "none"]

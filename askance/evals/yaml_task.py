@@ -23,7 +23,7 @@ from askance.agents.ask import ask_about_picture
 from askance.chains import REPLY, Chain, Context, Step, action_reason, end_to_end, picture, verbalize
 from askance.chains.catalog import installed_chain
 from askance.errors import UsageError
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.task import Task, type_in_words
 from askance.evals.yaml_files import read_yaml
 from askance.evals.yaml_rows import Rows
@@ -32,8 +32,8 @@ from askance.models import ModelLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
-    from askance.evals.values import Sample
     from askance.prompts import PromptLibrary
 else:
     PromptLibrary = Any  # pydantic would look into it

@@ -14,7 +14,7 @@ from typing import Any
 
 from askance.errors import Filtered, InvalidOutput, ModelError, Refused, Skipped, Truncated
 from askance.evals import Evaluation, Run, Sample, evaluate, right_or_wrong
-from askance.evals.solving import Solver
+from askance.evals.solver import Solver
 
 NON_ANSWERS: dict[str, type[Exception]] = {
     "invalid": InvalidOutput,

@@ -33,7 +33,7 @@ from askance.evals import (
     right_or_wrong,
 )
 from askance.evals.evaluation import configuration_of
-from askance.evals.solving import Solver
+from askance.evals.solver import Solver
 from askance.images import Image
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore

@@ -14,7 +14,7 @@ from askance.chains import Plan, verbalize
 from askance.evals import ChainSolver, Evaluation, Sample, aevaluate
 from askance.evals.judging import judged_scoring
 from askance.evals.plan import plan_run, plan_runs
-from askance.evals.predicting import Turn
+from askance.evals.predictions import Turn
 from askance.images import Image
 from askance.models import Engine, Model, Price, ScriptedModel, get_model
 from askance.replay import MemoryStore

@@ -31,13 +31,13 @@ from askance.chat import key_of
 from askance.errors import OverBudget, UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
 from askance.evals.evaluation import stop_if_hopeless
-from askance.evals.figures import Figure, Scored, figure, mean
 from askance.evals.layout import BLAMES, TRIALS
+from askance.evals.metric import Figure, Scored, figure, mean
 from askance.evals.plan import JudgePlan
-from askance.evals.predicting import models_of
-from askance.evals.solving import plain, solved
+from askance.evals.predictions import models_of
+from askance.evals.sample import Score
+from askance.evals.solver import plain, solved
 from askance.evals.storage import amending, write_lines
-from askance.evals.values import Score
 from askance.models import run_sync, use_draw
 from askance.models.capabilities import endpoint_key
 from askance.models.counters import RunCounters, counts_form
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from askance.chains import Link, Plan
     from askance.chat import JsonObject
     from askance.evals.run import Answer, Run
+    from askance.evals.sample import Prediction, Sample
     from askance.evals.task import Task
-    from askance.evals.values import Prediction, Sample
     from askance.models import Counters, Model
 
 NONE = "none"
@@ -379,7 +379,7 @@ def _stop_if_nobody(prediction: Prediction) -> None:
 
 async def ablame(
     run: Run,
-    definition: type[Task],
+    task: type[Task],
     *,
     out: Path | None = None,
     on_trial: OnTrial | None = None,
@@ -390,7 +390,7 @@ async def ablame(
 
     Args:
         run: finished, with its scores.
-        definition: of its task.
+        task: of the run.
         out: folder for the results; by default the run's.
         on_trial: is called after every trial.
         seed: of the bootstraps.
@@ -401,12 +401,12 @@ async def ablame(
         CallError: a model cannot be asked at all.
         StoreError: another process is writing the run, or a file cannot be written.
     """
-    return await make_blame(Trials(run, definition, **options), out=out, on_trial=on_trial, seed=seed)
+    return await make_blame(Trials(run, task, **options), out=out, on_trial=on_trial, seed=seed)
 
 
-def blame(run: Run, definition: type[Task], **options: Any) -> Blame:
+def blame(run: Run, task: type[Task], **options: Any) -> Blame:
     """As `ablame`, from anywhere: scripts, threads, notebooks."""
-    return run_sync(ablame(run, definition, **options))
+    return run_sync(ablame(run, task, **options))
 
 
 # --- the files ---

@@ -21,7 +21,7 @@ from askance.replay import verify
 
 if TYPE_CHECKING:
     from askance.evals.analysis.pack import Pack
-    from askance.evals.figures import Figure
+    from askance.evals.metric import Figure
     from askance.evals.run import Answer, Run
     from askance.evals.task import Task
 
@@ -109,7 +109,7 @@ async def check_pack(pack: Pack, *, tasks: Mapping[str, type[Task]] | None = Non
     )
 
 
-def _definition(run: Run, own: Mapping[str, type[Task]]) -> type[Task]:
+def _task(run: Run, own: Mapping[str, type[Task]]) -> type[Task]:
     """The task of a run that a stranger may have made.
 
     Raises:
@@ -132,23 +132,23 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
     own = read = run
     found = _Reading(run.answers)
     try:
-        definition = _definition(run, tasks)
+        task = _task(run, tasks)
     except AskanceError as error:
         found.unchecked, found.why = len(run.answers), _sentence(error)
     else:
-        found = await _read(run, definition)
+        found = await _read(run, task)
         try:
-            answers, figures = await rescored(run, definition)
+            answers, figures = await rescored(run, task)
             differences += [*_scores(run.answers, answers), *_figures(run.figures, figures), *_outcomes(run)]
             own = read = run.scored(answers, figures)
             if found.different:
-                answers, figures = await rescored(run.scored(found.answers, figures), definition)
+                answers, figures = await rescored(run.scored(found.answers, figures), task)
                 found.figures = list(_figures(own.figures, figures))
                 read = run.scored(answers, figures)
         except AskanceError as error:
             differences.append(f"it cannot be scored again: {error.message}")
         if again:
-            changed = await _run_again(run, definition, results)
+            changed = await _run_again(run, task, results)
     # A run that names no readers is held to those of today: otherwise to leave their name out would excuse anything.
     otherwise = tuple(found.words) if run.readers not in {READERS, None} else ()
     checked = RunCheck(
@@ -193,11 +193,11 @@ class _Reading:
             yield from self.figures
 
 
-async def _read(run: Run, definition: type[Task]) -> _Reading:
+async def _read(run: Run, task: type[Task]) -> _Reading:
     """The answers of a run as its records are read today."""
     count = len(run.answers)
     try:
-        again = await read_again(run, definition)
+        again = await read_again(run, task)
     except AskanceError as error:
         return _Reading(run.answers, unchecked=count, why=_sentence(error))
     different, asked_anew = again.ids.get("different", ()), again.ids.get("asked anew", ())
@@ -213,11 +213,11 @@ async def _read(run: Run, definition: type[Task]) -> _Reading:
     return found
 
 
-async def _run_again(run: Run, definition: type[Task], results: Counter[RerunOutcome]) -> list[str]:
+async def _run_again(run: Run, task: type[Task], results: Counter[RerunOutcome]) -> list[str]:
     """Runs the chain again with the prompts of today; the first few samples that are not the same, in words."""
     changed: list[str] = []
     try:
-        async with aclosing(rerun(run, definition)) as again:
+        async with aclosing(rerun(run, task)) as again:
             async for each in again:
                 results[each.outcome] += 1
                 if each.outcome != "same" and len(changed) < SHOWN:

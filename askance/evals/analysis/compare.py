@@ -19,10 +19,10 @@ from askance.statistics import Comparison, compare_paired, compare_statistics, c
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.figures import Convention, Metric
+    from askance.evals.metric import Convention, Metric
     from askance.evals.run import Run
+    from askance.evals.sample import Score
     from askance.evals.scorer import Scorer
-    from askance.evals.values import Score
 
 
 Pairs = Literal["first", "all"]
@@ -147,10 +147,8 @@ def compare(
     matching = matched(runs)
     for run in runs:
         _check_scores(run)
-    definition = task_of(runs[0], task)
-    scoring = definition.of_run(
-        runs[0].configuration["options"], engine=Engine(mode="replay", records=runs[0].records)
-    ).scorer()
+    engine = Engine(mode="replay", records=runs[0].records)
+    scoring = task_of(runs[0], task).of_run(runs[0].configuration["options"], engine=engine).scorer()
     rows = [*_rows(matching, scoring, convention or runs[0].convention)]
     chosen, names = _chosen(scoring.metrics, metric, rows), _names(runs)
     found = [

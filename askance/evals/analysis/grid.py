@@ -33,9 +33,9 @@ from askance.documents import misfit_of
 from askance.errors import CallError, UsageError
 from askance.evals.evaluation import RunProgress, aevaluate, configuration_of, place_of
 from askance.evals.plan import Plannable, plan_runs
-from askance.evals.predicting import Turn
+from askance.evals.predictions import Turn
 from askance.evals.reference import Suite, reference_table
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
 from askance.evals.task import ROLES
 from askance.evals.yaml_files import read_yaml
@@ -43,7 +43,7 @@ from askance.models import get_model
 
 if TYPE_CHECKING:
     from askance.chains import Plan
-    from askance.evals.figures import Convention
+    from askance.evals.metric import Convention
     from askance.evals.plan import Work
     from askance.evals.run import Run
     from askance.evals.task import Evaluation, Task
@@ -402,13 +402,13 @@ class GridRunner:
         """
         if not cell.task:
             raise UsageError(f"Nothing says which task the row {cell.label!r} is of.", hint="Give its table a `task`.")
-        definition = self._find(cell.task)
-        general = {name: value for name, value in self._options.items() if name in definition.takes()}
+        task = self._find(cell.task)
+        general = {name: value for name, value in self._options.items() if name in task.takes()}
         options = {**self._grid.with_specs(cell.options), **general}
         for name in NAMED:
             if isinstance(options.get(name), str):
                 options[name] = self._named(options[name], as_model=name in CHAT)
-        return definition(**options, engine=self._engine).evaluation()
+        return task(**options, engine=self._engine).evaluation()
 
     def _named(self, spec: str, *, as_model: bool) -> Any:
         """What stands for a spec; scorers and embedders are made by their tasks."""

@@ -17,7 +17,7 @@ from askance.errors import UsageError
 from askance.evals.layout import PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.run import Run, line_of_answer
 from askance.evals.scorer import figures_of, scored, unscored_note, write_scores
-from askance.evals.solving import solved
+from askance.evals.solver import solved
 from askance.evals.storage import amending, links_of_today, write_lines
 from askance.models import Engine, use_draw
 from askance.models.factory import model_from_form
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from askance.chat import JsonObject
-    from askance.evals.figures import Convention, Figure
+    from askance.evals.metric import Convention, Figure
     from askance.evals.run import Answer
-    from askance.evals.solving import Solver
+    from askance.evals.sample import Prediction
+    from askance.evals.solver import Solver
     from askance.evals.task import Task
-    from askance.evals.values import Prediction
 
 # --- the chain again ---
 
@@ -99,26 +99,26 @@ def _form(prediction: Prediction, missed: Collection[str], *, named: bool) -> Js
     return form
 
 
-def _solver(run: Run, definition: type[Task]) -> Solver:
+def _solver(run: Run, task: type[Task]) -> Solver:
     """The run's solver over the run's own records, which asks nobody.
 
     Raises:
-        UsageError: the definition makes its solver only with its data, or the run does not describe its models.
+        UsageError: the task makes its solver only with its data, or the run does not describe its models.
     """
     engine = Engine(mode="replay", records=run.records)
     models = {role: model_from_form(form, engine) for role, form in run.configuration["models"].items()}
     samples = list({answer.sample.id: answer.sample for answer in run.answers}.values())
-    return definition.of_run(run.configuration["options"], models=models, engine=engine, samples=samples).solver()
+    return task.of_run(run.configuration["options"], models=models, engine=engine, samples=samples).solver()
 
 
-async def rerun(run: Run, definition: type[Task], *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:
+async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:
     """Every sample of `run`, run again by the code of today, in the order of `run.answers`.
 
     Pictures are not needed: they are known by their digests.
 
     Args:
         run: with its records.
-        definition: of its task.
+        task: of the run.
         own_prompts: whether the prompts are those that the run has kept, not those of today.
 
     Raises:
@@ -126,7 +126,7 @@ async def rerun(run: Run, definition: type[Task], *, own_prompts: bool = False) 
     """
     kept = run.path / PROMPTS
     with overlay_prompts(kept) if own_prompts and kept.is_dir() else nullcontext():
-        solver = _solver(run, definition)
+        solver = _solver(run, task)
 
     names = links_of_today(run.configuration)
 
@@ -152,7 +152,7 @@ class Reread:
         return tuple(sorted({name for outcome in outcomes for name in self.ids.get(outcome, ())}))
 
 
-async def read_again(run: Run, definition: type[Task]) -> Reread:
+async def read_again(run: Run, task: type[Task]) -> Reread:
     """Runs the chain of `run` again and takes over what its records are read as.
 
     Raises:
@@ -160,7 +160,7 @@ async def read_again(run: Run, definition: type[Task]) -> Reread:
     """
     answers: list[Answer] = []
     ids: defaultdict[RerunOutcome, list[str]] = defaultdict(list)
-    async with aclosing(rerun(run, definition, own_prompts=True)) as again:
+    async with aclosing(rerun(run, task, own_prompts=True)) as again:
         async for each in again:
             was = each.was
             ids[each.outcome].append(was.sample.id)
@@ -186,59 +186,59 @@ class RescoreResult:
 
 
 async def rescore(
-    run: Run, definition: type[Task], *, reread: bool = False, convention: Convention | None = None
+    run: Run, task: type[Task], *, reread: bool = False, convention: Convention | None = None
 ) -> RescoreResult:
     """Scores `run` again by the code of today, in its folder; done twice it changes nothing more.
 
     Args:
         run: finished or not.
-        definition: of its task.
+        task: of the run.
         reread: run the chain again first, over the run's own records, so that a mended parser takes effect.
         convention: what becomes of non-answers; None is what the run has.
 
     Raises:
-        UsageError: the run has no samples, or the definition brings its scoring (or its solver) only with its data.
+        UsageError: the run has no samples, or the task makes its scorer (or its solver) only with its data.
         ReplayMiss: a similarity or a verdict that the scoring needs is not among the run's records.
         StoreError: another process is writing the folder.
     """
     if not run.answers:
         raise UsageError(f"The run {str(run.path)!r} has no samples yet.", hint="Go on with it: `askance eval run`.")
     with amending(run.path) as change:
-        found = await read_again(run, definition) if reread else Reread(answers=run.answers)
+        found = await read_again(run, task) if reread else Reread(answers=run.answers)
         changed, kept = found.of("different"), found.of("asked anew", "unrecorded")
         if changed:
             write_lines(run.path / SAMPLES, (line_of_answer(answer) for answer in found.answers))
         now = run.scored(found.answers, run.figures)
-        answers, figures = await rescored(now, definition, convention=convention)
+        answers, figures = await rescored(now, task, convention=convention)
         write_scores(run.path / SCORES, answers)
         read_by = {READ_BY: READERS} if reread and not kept else {}
-        change({**_described(now, definition, answers), **read_by, "figures": [figure.form() for figure in figures]})
+        change({**_described(now, task, answers), **read_by, "figures": [figure.form() for figure in figures]})
     count = len(found.answers) if reread else 0
     return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept)
 
 
-def _described(run: Run, definition: type[Task], answers: Sequence[Answer]) -> Mapping[str, Any]:
+def _described(run: Run, task: type[Task], answers: Sequence[Answer]) -> Mapping[str, Any]:
     """The entries of `run.json` that change beside the figures."""
     engine = Engine(mode="replay", records=run.records)
-    scoring = definition.of_run(run.configuration["options"], engine=engine).scorer()
+    scoring = task.of_run(run.configuration["options"], engine=engine).scorer()
     outcomes = Counter(answer.prediction.outcome for answer in answers)
     return {
         "totals": {**run.totals, "samples": len(answers), "outcomes": dict(sorted(outcomes.items()))},
         "notes": [*scoring.notes, *run.data_notes, *unscored_note(answers)],
-        **({"origin": definition.origin()} if definition.origin() else {}),
+        **({"origin": task.origin()} if task.origin() else {}),
     }
 
 
 async def rescored(
-    run: Run, definition: type[Task], *, convention: Convention | None = None
+    run: Run, task: type[Task], *, convention: Convention | None = None
 ) -> tuple[Sequence[Answer], tuple[Figure, ...]]:
     """The scores and figures of `run` by the code of today; nothing is asked, the folder is not touched.
 
     Raises:
-        UsageError: the definition brings its scoring only with its data.
+        UsageError: the task makes its scorer only with its data.
         ReplayMiss: a similarity or a verdict that the scoring needs is not among the run's records.
     """
     engine = Engine(mode="replay", records=run.records)
-    scoring = definition.of_run(run.configuration["options"], engine=engine).scorer()
+    scoring = task.of_run(run.configuration["options"], engine=engine).scorer()
     answers = [await scored(answer, scoring) for answer in run.answers]
     return answers, figures_of(answers, scoring, convention=convention or run.convention, seed=run.seed)

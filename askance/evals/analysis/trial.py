@@ -18,9 +18,9 @@ from askance.chains.line import said_in
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.layout import PROMPTS
+from askance.evals.sample import Prediction
 from askance.evals.scorer import bounds_of, scored
-from askance.evals.solving import ChainSolver
-from askance.evals.values import Prediction
+from askance.evals.solver import ChainSolver
 from askance.models.factory import model_from_form
 from askance.nodes import Result, skipped
 from askance.prompts import overlay_prompts
@@ -28,11 +28,11 @@ from askance.prompts import overlay_prompts
 if TYPE_CHECKING:
     from askance.chains import Chain
     from askance.chat import Json, JsonObject
-    from askance.evals.figures import Metric
+    from askance.evals.metric import Metric
     from askance.evals.run import Answer, Run
+    from askance.evals.sample import Sample, Score
     from askance.evals.scorer import Scorer
     from askance.evals.task import Task
-    from askance.evals.values import Sample, Score
     from askance.models import Engine, Model
 
 # --- what takes the place of a link ---
@@ -253,7 +253,7 @@ class Trials:
 
     Args:
         run: finished, with its scores.
-        definition: of its task.
+        task: of the run.
         engine: by which models are asked, and where answers are on record.
         models: by role, the models to ask: those of the run, and `judge` where its scoring has one. A role that is not
             named gets the model that the run describes, whose recorded answers can be had and whom nobody can ask.
@@ -269,7 +269,7 @@ class Trials:
     def __init__(
         self,
         run: Run,
-        definition: type[Task],
+        task: type[Task],
         *,
         engine: Engine,
         models: Mapping[str, Model] | None = None,
@@ -281,10 +281,10 @@ class Trials:
         options: Mapping[str, Any] = run.configuration["options"]
         self.run = run
         self.engine = engine
-        self.solver = _solver(run, definition, engine=engine, models=models)
+        self.solver = _solver(run, task, engine=engine, models=models)
         self.chain = self.solver.chain
         judge = {JUDGE: models[JUDGE]} if JUDGE in models else {}
-        self.scoring = definition.of_run(options, models=judge, engine=engine).scorer()
+        self.scoring = task.of_run(options, models=judge, engine=engine).scorer()
         self.metric = _metric(self.scoring, metric)
         self.replacement = replacement or dropping(self.chain)
         self.above = self.chain.above
@@ -391,7 +391,7 @@ def model_forms(run: Run) -> Mapping[str, Mapping[str, Any]]:
     return {**run.configuration["models"], **({JUDGE: judge} if isinstance(judge, Mapping) else {})}
 
 
-def _solver(run: Run, definition: type[Task], *, engine: Engine, models: Mapping[str, Model]) -> ChainSolver:
+def _solver(run: Run, task: type[Task], *, engine: Engine, models: Mapping[str, Model]) -> ChainSolver:
     """The run's solver, with the prompts that it was asked with.
 
     Raises:
@@ -405,7 +405,7 @@ def _solver(run: Run, definition: type[Task], *, engine: Engine, models: Mapping
     made = {role: models.get(role) or model_from_form(form, engine) for role, form in roles.items()}
     kept = run.path / PROMPTS
     with overlay_prompts(kept) if kept.is_dir() else nullcontext():
-        solver = definition.of_run(run.configuration["options"], models=made, engine=engine).solver()
+        solver = task.of_run(run.configuration["options"], models=made, engine=engine).solver()
     if not isinstance(solver, ChainSolver):
         raise UsageError(
             f"The task {run.task!r} is answered by no chain, so that there are no links to blame.",

@@ -22,7 +22,7 @@ from askance.replay import MemoryStore
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.figures import Figure
+    from askance.evals.metric import Figure
     from askance.evals.run import Answer
     from askance.evals.scorer import Scorer
 

@@ -16,7 +16,7 @@ from askance.evals.layout import DESCRIPTION
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
-    from askance.evals.figures import Figure
+    from askance.evals.metric import Figure
     from askance.evals.run import Answer, Run
 
 VERSION = 2

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.agents import Panel, canonical_judge, judge_references
 from askance.agents.judge import QUESTION
 from askance.errors import UsageError
-from askance.evals.figures import mean
 from askance.evals.judging.card import digest_of_judge
+from askance.evals.metric import mean
+from askance.evals.sample import Score
 from askance.evals.scorer import Scorer
-from askance.evals.values import Score
 from askance.nodes import Node, Result
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from askance.agents import Judge
     from askance.chat import JsonObject
     from askance.evals.judging.card import JudgeCard
-    from askance.evals.values import Sample
+    from askance.evals.sample import Sample
 
 JUDGED = "judged"
 """Name of the value that is 1 where the candidate says the same as one of its references, else 0."""

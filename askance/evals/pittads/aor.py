@@ -31,13 +31,13 @@ from askance.agents.fill import EXAMPLES, PLACES
 from askance.atypicality import RELATIONS, TEMPLATES, Relation, Statement
 from askance.chains import DESCRIPTION, STATEMENT, picture, required
 from askance.errors import UsageError
-from askance.evals.figures import Metric, mean
+from askance.evals.metric import Metric, mean
 from askance.evals.pittads.task import DescribedTask, statement_form
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import chain_of
 from askance.evals.suite.task import ModelTask
-from askance.evals.values import Sample, Score
 from askance.models import EmbedderLike, cosine, get_embedder
 
 if TYPE_CHECKING:

@@ -28,21 +28,21 @@ from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver,
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.pittads.dataset import Negatives, PittAds
 from askance.evals.pittads.task import AdsTask, DescribedTask
-from askance.evals.solving import ChainSolver
+from askance.evals.sample import Sample
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import COUNT, OTHER, TRUE, UNKNOWN, kinds_in, multi_scorer, single_scorer
 from askance.evals.suite.context import chain_of, picture_question
 from askance.evals.suite.options import in_order, lot
 from askance.evals.suite.orders import Orders, sample_ids
 from askance.evals.suite.statements import hard_kind, read_qa
 from askance.evals.suite.task import ModelTask
-from askance.evals.values import Sample
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.figures import Figure
+    from askance.evals.metric import Figure
     from askance.evals.pittads.dataset import Ad, Contents
     from askance.evals.scorer import Scorer
-    from askance.evals.solving import Solver
+    from askance.evals.solver import Solver
     from askance.models import Model
 
 TrueShown: TypeAlias = Literal["one", "all"]

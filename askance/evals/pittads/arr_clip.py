@@ -57,6 +57,11 @@ class ArrClip(DescribedTask, ModeTask):
 
     @override
     def solver(self) -> FusionSolver:
+        return self.fusion
+
+    @cached_property
+    def fusion(self) -> FusionSolver:
+        """What ranks the options, made once."""
         return FusionSolver(
             self.encoder,
             self.embedder,
@@ -81,7 +86,7 @@ class ArrClip(DescribedTask, ModeTask):
 
     @override
     def label(self) -> str:
-        return f"{self.solver().scorer.id} ({self.context})"
+        return f"{self.fusion.scorer.id} ({self.context})"
 
     @override
     def notes(self) -> tuple[str, ...]:
@@ -89,6 +94,5 @@ class ArrClip(DescribedTask, ModeTask):
 
     @override
     def kept(self) -> JsonObject:
-        made = self.solver()
-        embedder = None if made.embedder is None else made.embedder.form()
-        return {**super().kept(), "scorer": made.scorer.form(), "embedder": embedder}
+        embedder = None if self.fusion.embedder is None else self.fusion.embedder.form()
+        return {**super().kept(), "scorer": self.fusion.scorer.form(), "embedder": embedder}

@@ -24,13 +24,13 @@ from askance.atypicality import Statement
 from askance.chains import ANSWERS
 from askance.chains.catalog import options_question
 from askance.evals.pittads.task import DescribedTask, wrong_relations
-from askance.evals.solving import ChainSolver
+from askance.evals.sample import Sample
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import TRUE, single_scorer
 from askance.evals.suite.context import chain_of, picture_question
 from askance.evals.suite.options import drawn, in_order
 from askance.evals.suite.orders import Orders, sample_ids
 from askance.evals.suite.task import ModelTask
-from askance.evals.values import Sample
 
 if TYPE_CHECKING:
     from askance.evals.pittads.dataset import Ad, PittAds

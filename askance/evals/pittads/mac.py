@@ -25,13 +25,13 @@ from askance.agents import LABELS, Atypicalities, classify_atypicality, classify
 from askance.atypicality import RELATIONS
 from askance.chains import DESCRIPTION, Link, optional, picture, required
 from askance.errors import UsageError
-from askance.evals.figures import Metric, mean
+from askance.evals.metric import Metric, mean
 from askance.evals.pittads.task import DescribedTask
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import chain_of
 from askance.evals.suite.task import ModelTask
-from askance.evals.values import Sample, Score
 from askance.statistics import (
     LabelCounts,
     LabelFigure,

@@ -18,7 +18,7 @@ from askance.evals.report.document import render
 from askance.evals.tables import NONE, shown_value
 
 if TYPE_CHECKING:
-    from askance.evals.figures import Figure
+    from askance.evals.metric import Figure
     from askance.evals.run import Run
     from askance.statistics import Interval
 

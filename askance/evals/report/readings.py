@@ -16,7 +16,7 @@ from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import PromptText, digests_of_prompts, facts_of_pictures, outcomes_of
 from askance.evals.report.thumbnails import Thumbnails
 from askance.evals.run import Answer, Run
-from askance.evals.values import Prediction, Sample
+from askance.evals.sample import Prediction, Sample
 from askance.images import Image
 
 if TYPE_CHECKING:

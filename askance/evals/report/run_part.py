@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.evals.report.culprits import RunBlames
     from askance.evals.report.literature import PublishedTable
     from askance.evals.run import Answer, Run
-    from askance.evals.values import Sample
+    from askance.evals.sample import Sample
     from askance.statistics import Interval
 
 _FACTS = ("hash", "askance", "started", "finished")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.analysis.blame import LinkBlame
     from askance.evals.analysis.trial import Place
-    from askance.evals.figures import Figure
+    from askance.evals.metric import Figure
     from askance.evals.report.culprits import BlamePart, Culprits, RunBlames
     from askance.evals.report.literature import PublishedTable
     from askance.evals.report.run_part import Breakdown, RunPart

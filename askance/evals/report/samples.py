@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from askance.evals.report.run_part import RunPart
     from askance.evals.report.thumbnails import Thumbnails
     from askance.evals.run import Answer
-    from askance.evals.values import Prediction
+    from askance.evals.sample import Prediction
     from askance.replay import Record
 
 BLOCK = 50

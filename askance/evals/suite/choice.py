@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
-from askance.evals.figures import Metric, mean
+from askance.evals.metric import Metric, mean
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.suite.orders import ANY, PLACE, PLACES, order_metrics, order_values
-from askance.evals.values import Sample, Score
 
 if TYPE_CHECKING:
     from askance.chat import Json

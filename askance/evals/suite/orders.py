@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import UsageError
-from askance.evals.figures import Metric, mean
+from askance.evals.metric import Metric, mean
 from askance.evals.suite.options import ORDERS, small_lot
 
 if TYPE_CHECKING:
-    from askance.evals.figures import Matrix
-    from askance.evals.values import Sample
+    from askance.evals.metric import Matrix
+    from askance.evals.sample import Sample
 
 Orders: TypeAlias = Literal[1, 2]
 """How many orders options are shown in."""

@@ -23,14 +23,14 @@ from askance.chains import DESCRIPTION, Chain
 from askance.chains.line import line_of
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
-from askance.evals.solving import given_of
-from askance.evals.values import Prediction
+from askance.evals.sample import Prediction
+from askance.evals.solver import given_of
 from askance.models import cosine, get_embedder, get_scorer
 
 if TYPE_CHECKING:
     from askance.chains import Planner, Reading
     from askance.chat import JsonObject
-    from askance.evals.values import Sample
+    from askance.evals.sample import Sample
     from askance.models import EmbedderLike, Engine, Model, ScorerLike
 
 FusionContext = Literal["I", "I+T", "I+T+V", "I+T+V+IN+UH", "I+T_V"]

@@ -26,16 +26,16 @@ from askance.agents import caption_from_description
 from askance.chains import picture
 from askance.chains.catalog import about_described
 from askance.errors import MissingExtra
-from askance.evals.figures import Metric
+from askance.evals.metric import Metric
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import CAPTION, GOLD
-from askance.evals.values import Sample, Score
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
 from askance.tools import caption
 
 if TYPE_CHECKING:
-    from askance.evals.figures import Matrix
+    from askance.evals.metric import Matrix
 
 NOTES = (
     "Words by sacrebleu's tokenizer 13a, in lower case and without punctuation",

@@ -17,12 +17,12 @@ from typing_extensions import override
 from askance.agents import JudgeForm, explain_from_description, explain_from_picture
 from askance.chains.catalog import about_described, about_seen
 from askance.errors import BadData
-from askance.evals.figures import mean
 from askance.evals.judging import JUDGED, PER_REFERENCE, judged_score, read_labels
+from askance.evals.metric import mean
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.judge import JudgeTask, NotedJudge
-from askance.evals.values import Sample, Score
 from askance.evals.whoops.task import WhoopsTask, by_category
 from askance.models import ModelLike
 

@@ -21,7 +21,7 @@ from askance.chains import ANSWERS
 from askance.chains.catalog import options_question
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import TrueStatements, read_negatives
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, single_scorer
 from askance.evals.suite.context import picture_question
 from askance.evals.suite.options import drawn, in_order, lot
@@ -30,8 +30,8 @@ from askance.evals.whoops.task import WhoopsTask, by_category
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
-    from askance.evals.values import Sample
     from askance.evals.whoops.dataset import Need, Whoops
     from askance.evals.whoops.images import WeirdImage
     from askance.models import Model

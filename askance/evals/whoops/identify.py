@@ -13,14 +13,14 @@ from askance.agents import ODDNESS, identify_from_description, identify_from_pic
 from askance.amounts import many
 from askance.chains.catalog import about_described, about_seen
 from askance.errors import BadData, UsageError
-from askance.evals.figures import Metric, mean
+from askance.evals.metric import Metric, mean
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD
 from askance.evals.suite.options import small_lot
 from askance.evals.suite.orders import paired
 from askance.evals.suite.selection import FOLDS, fold_of, read_names
-from askance.evals.values import Sample, Score
 from askance.evals.whoops.dataset import Whoops
 from askance.evals.whoops.layout import has_rows
 from askance.evals.whoops.pairs import PAPER, Pair, read_pairs
@@ -29,7 +29,7 @@ from askance.evals.whoops.task import WeirdTask, by_category
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.figures import Matrix
+    from askance.evals.metric import Matrix
     from askance.images import Image
 
 NOTES = ("Accuracy is over the images of all pairs, where chance is 50; 'both of a pair' is right for both images",)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from pydantic import Field
@@ -22,21 +23,21 @@ from askance.agents import choose_caption, choose_caption_from_picture
 from askance.chains import ANSWERS
 from askance.chains.catalog import options_question
 from askance.errors import BadData, UsageError
-from askance.evals.figures import Metric, mean
+from askance.evals.metric import Metric, mean
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD, PICTURE, picture_question
 from askance.evals.suite.options import in_order, small_lot
 from askance.evals.suite.orders import Orders, paired, sample_ids
 from askance.evals.suite.ranker import PairRanker
-from askance.evals.values import Sample, Score
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
 from askance.models import ScorerLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.figures import Matrix
-    from askance.evals.solving import Solver
+    from askance.evals.metric import Matrix
+    from askance.evals.solver import Solver
     from askance.evals.whoops.images import WeirdImage
     from askance.models import Model
 
@@ -67,6 +68,19 @@ class CaptionMatching(WhoopsTask):
     orders: Orders | None = None
     """2 asks again with the captions in each other's place, which is the default for models."""
 
+    @cached_property
+    def ranker(self) -> PairRanker | None:
+        """What ranks in place of models, made once.
+
+        Raises:
+            UsageError: there are models beside it, or a context other than the picture.
+        """
+        if self.encoder is None:
+            return None
+        if self.vlm is not None or self.llm is not None or self.context != PICTURE:
+            raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the models and the context.")
+        return PairRanker(self.encoder, engine=self.engine)
+
     @property
     def times(self) -> Orders:
         """In how many orders each pair is asked."""
@@ -74,14 +88,12 @@ class CaptionMatching(WhoopsTask):
 
     @override
     def kept(self) -> JsonObject:
-        ranks = self.solver()
-        scorer = {"scorer": ranks.scorer.form()} if isinstance(ranks, PairRanker) else {}
+        scorer = {} if self.ranker is None else {"scorer": self.ranker.scorer.form()}
         return {**super().kept(), "orders": self.times, **scorer}
 
     @override
     def label(self) -> str:
-        ranks = self.solver()
-        return f"{ranks.label} ({self.context})" if isinstance(ranks, PairRanker) else super().label()
+        return super().label() if self.ranker is None else f"{self.ranker.label} ({self.context})"
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -113,10 +125,8 @@ class CaptionMatching(WhoopsTask):
 
     @override
     def solver(self) -> Solver:
-        if self.encoder is not None:
-            if self.vlm is not None or self.llm is not None or self.context != PICTURE:
-                raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the models and the context.")
-            return PairRanker(self.encoder, engine=self.engine)
+        if self.ranker is not None:
+            return self.ranker
 
         def reader(model: Model) -> Any:
             return choose_caption(model, mode="single")

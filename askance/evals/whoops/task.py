@@ -12,17 +12,17 @@ from typing_extensions import override
 
 from askance.chains import REPLY, SeenContext
 from askance.errors import BadData, UsageError
+from askance.evals.sample import Sample, Score
 from askance.evals.suite.context import GOLD, NOTHING, TEXT_ONLY, chain_of
 from askance.evals.suite.selection import FOLDS, Taken, fold_of
 from askance.evals.suite.task import ModelTask, SuiteTask
-from askance.evals.values import Sample, Score
 from askance.evals.whoops.dataset import Need, Whoops
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Link
     from askance.chains.catalog import Asker
     from askance.chat import JsonObject
-    from askance.evals.figures import Metric
+    from askance.evals.metric import Metric
     from askance.evals.scorer import Scorer
     from askance.evals.whoops.images import WeirdImage
     from askance.images import Image

@@ -25,12 +25,12 @@ from typing_extensions import override
 from askance.agents import answer_from_description, answer_from_picture
 from askance.amounts import many
 from askance.chains.catalog import about_described, about_seen
-from askance.evals.figures import mean
 from askance.evals.judging import JUDGED, judged_score
+from askance.evals.metric import mean
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solving import ChainSolver
+from askance.evals.solver import ChainSolver
 from askance.evals.suite.judge import JudgeTask
-from askance.evals.values import Sample, Score
 from askance.evals.whoops.task import WhoopsTask, by_category
 from askance.models import ScorerLike, get_scorer
 

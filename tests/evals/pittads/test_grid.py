@@ -16,7 +16,7 @@ from askance.chat import ChatRequest, ChatResponse
 from askance.evals import Run
 from askance.evals.analysis.grid import CellSpec, GridPlan, GridRun, GridRunner, grid_tables, read_grid
 from askance.evals.catalog import find_task
-from askance.evals.figures import Figure
+from askance.evals.metric import Figure
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.reference import reference_table

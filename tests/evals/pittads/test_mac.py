@@ -19,7 +19,7 @@ from askance.chat import ChatRequest
 from askance.errors import UsageError
 from askance.evals import Run, Sample, Score, evaluate
 from askance.evals.analysis.rescore import rescore
-from askance.evals.figures import Scored, figure
+from askance.evals.metric import Scored, figure
 from askance.evals.pittads import Mac
 from askance.evals.pittads.mac import label_scorer, score_labels
 from tests.evals.pittads.files import key_of, row

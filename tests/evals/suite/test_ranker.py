@@ -8,7 +8,7 @@ import pytest
 from askance.chains import verbalize
 from askance.errors import UsageError
 from askance.evals import Evaluation, Sample, Score, Scorer, aevaluate, mean
-from askance.evals.solving import solved
+from askance.evals.solver import solved
 from askance.evals.suite.ranker import FusionContext, FusionSolver, ranked
 from askance.images import Image
 from askance.models import Engine, ScriptedEmbedder, ScriptedScorer

@@ -193,13 +193,17 @@ def test_a_fold_is_its_test_images(data: Path) -> None:
 
 async def test_blame_plans_and_asks_the_judge_of_its_trials(data: Path, tmp_path: Path) -> None:
     """The run describes its judge, whom nobody could ask; the one that is named judges the new answers."""
+
+    def explained(request: ChatRequest) -> dict[str, str]:
+        return {"explanation": f"nothing of {description(request).split()[0]}"}
+
     vlm = model(
         objects={"objects": ["cup"]},
         scene_text={"lines": []},
         narration={"description": "N."},
         unusual={"unusual": "U."},
         combine={"description": "COMBINED."},
-        explain_from_description=lambda request: {"explanation": f"nothing of {description(request).split()[0]}"},
+        explain_from_description=explained,
     )
     judge = model(judge_equivalence=judging(same))
     task = Explain(data=data, vlm=vlm, judge=judge, context="T_V", limit=1)

@@ -13,7 +13,7 @@ from askance.errors import BadData, UsageError
 from askance.evals import Run, Task, aevaluate, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.plan import plan_run
-from askance.evals.predicting import Turn
+from askance.evals.predictions import Turn
 from askance.evals.whoops import CaptionMatching
 from askance.images import Image
 from askance.models import Engine, ScriptedScorer

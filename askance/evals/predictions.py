@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from askance import chains
 from askance.chains.stream import in_order
 from askance.errors import UsageError
-from askance.evals.solving import ChainSolver, plain, solved
-from askance.evals.values import Prediction, Sample
+from askance.evals.sample import Prediction, Sample
+from askance.evals.solver import ChainSolver, plain, solved
 from askance.models import use_draw
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from askance.evals.solving import Solver
+    from askance.evals.solver import Solver
     from askance.models import Engine, Model
     from askance.models.batch.policy import BatchNews
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 from askance.chains import Reading
 from askance.chains.line import line_of
 from askance.errors import AskanceError, CallError, StoreError
-from askance.evals.values import Prediction
+from askance.evals.sample import Prediction
 from askance.models import collect_keys
 
 if TYPE_CHECKING:
     from askance.chains import Chain
     from askance.chat import Json, JsonObject, Outcome
-    from askance.evals.values import Sample
+    from askance.evals.sample import Sample
 
 
 class RunnableLike(Protocol):

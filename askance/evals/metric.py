@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from askance.chat import JsonObject
-    from askance.evals.values import Score
+    from askance.evals.sample import Score
 
     Matrix: TypeAlias = NDArray[float64]
 

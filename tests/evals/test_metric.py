@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.evals import Figure, Metric, Score, mean
-from askance.evals.figures import Scored, figure
+from askance.evals.metric import Scored, figure
 from askance.statistics import Interval, bootstrap_mean, cluster_bootstrap, wilson
 
 ACCURACY = mean("right", name="accuracy")
