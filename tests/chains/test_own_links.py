@@ -13,7 +13,19 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from askance.agents import Verbalizations, combine
-from askance.chains import STATEMENT, Chain, Link, Reading, Step, line, picture, plan, required
+from askance.chains import (
+    DESCRIPTION,
+    STATEMENT,
+    Chain,
+    Link,
+    Reading,
+    Step,
+    line,
+    picture,
+    plan,
+    required,
+    verbalize,
+)
 from askance.chains.batch import read_in_batches
 from askance.chains.line import line_of, said_in
 from askance.cli.cards import plain
@@ -136,6 +148,15 @@ async def test_a_node_whose_answer_the_link_cannot_hold_is_the_outcome_of_its_pi
 
     assert (reading["clue"].outcome, reading["inference"].outcome) == ("failed", "skipped")
     assert "cannot stand for the link 'clue'" in str(reading.reason)
+
+
+async def test_a_reading_brings_its_links_to_the_next_chain() -> None:
+    script = scripted()
+    reading = await (surprise(model_of(script)) | verbalize(model_of(script), context="IN")).ainvoke(PICTURE)
+
+    assert [*reading.links] == ["narration", "description", "scene", "clue", "inference"]
+    assert line_of(reading)["links"]["clue"]["value"] == {"text": "The cup is made of bricks.", "sure": False}
+    assert (reading.target, reading.outcome) == (DESCRIPTION, "answered")
 
 
 def nothing(_: Any) -> Any:
