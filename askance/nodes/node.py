@@ -11,11 +11,13 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from pydantic import ValidationError
 from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
-from askance.errors import BadImage, CallError, ReplayMiss
+from askance.errors import BadImage, CallError, ReplayMiss, UsageError
 from askance.models import get_model, run_sync
+from askance.nodes.answer import AnswerField, TextAnswer, faults, schema_of, text_field, text_schema
 from askance.nodes.reply import json_object, spoken
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManager
     from langchain_core.runnables import RunnableConfig
 
-    from askance.chat import ChatRequest, ChatResponse, Outcome
+    from askance.chat import ChatRequest, ChatResponse, JsonObject, Outcome
     from askance.images import Image
     from askance.models import Model, ModelLike, OutputMode
     from askance.prompts.prompt import PromptTurn
@@ -37,12 +39,14 @@ if TYPE_CHECKING:
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+Text = TypeVar("Text", bound=TextAnswer)
 
 
 class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     """One act of asking: `ask` gives a `Result` for every input, `invoke` the value or raises.
 
-    A subclass names its prompt and says what goes in, which JSON is wanted, and how each form is read.
+    A subclass names its prompt and the types of its input and its answer, the fields of the JSON object that is wanted,
+    each with its limits and its reader, and how a plain text is read.
 
     Args:
         model: a spec or configured name (`openai:gpt-4o`), a `Model`, a chat model of LangChain, or any `ChatModel`.
@@ -51,13 +55,14 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         name: how the node shows up in traces and graphs.
     """
 
-    prompt: ClassVar[str]
-    """Name of the node's prompt."""
-    max_tokens: ClassVar[int] = 1024
-    """Most tokens of an answer, where the model's settings give none; a model that thinks has room for that beside."""
-
+    prompt: str
+    """Name of the node's prompt, and of the schema that is sent."""
+    takes: ClassVar[type[Any]]
+    """Type of the input."""
     gives: ClassVar[type[Any]]
     """Type of the answer."""
+    max_tokens: ClassVar[int] = 1024
+    """Most tokens of an answer, where the model's settings give none; a model that thinks has room for that beside."""
 
     def __init__(
         self,
@@ -69,7 +74,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     ) -> None:
         self.model: Model = get_model(model)
         self.prompts = prompts if prompts is not None else PromptLibrary()
-        self.prompt_name = prompt or self.prompt
+        self.prompt_name = prompt or self.prompt_of()
         self.name = name or self.prompt_name
         self._prompts: dict[Form, Prompt] = {}
         self._messages: dict[int, tuple[PromptTurn, Message]] = {}
@@ -77,6 +82,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self._model_name = str(self.model.id)
         self._rung: OutputMode | None = None
         self._prompt_for("text" if self.model.protocol == "paper" else "json")
+
+    def prompt_of(self) -> str:
+        """Name of the prompt that is used where the caller names none."""
+        return self.prompt
 
     @property
     @override
@@ -94,21 +103,42 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
         return TypeAdapter(self.gives).json_schema()
 
-    @abstractmethod
     def accept(self, given: Any) -> In:
-        """The typed input that `given` stands for."""
+        """The typed input that `given` stands for: one, or a mapping of its fields.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        if isinstance(given, self.takes):
+            return given
+        try:
+            return self.takes(**given)
+        except (TypeError, ValidationError) as error:
+            raise UsageError(
+                f"{given!r} is no {self.takes.__name__}: {faults(error)}.",
+                hint="Give one, or a mapping with its fields.",
+            ) from error
 
     @abstractmethod
-    def schema(self, subject: In) -> Mapping[str, Any]:
-        """JSON Schema of the answer wanted for `subject`."""
+    def fields(self, subject: In) -> Sequence[AnswerField]:
+        """The fields of the JSON object that is wanted for `subject`, in their order."""
 
-    @abstractmethod
+    def schema(self, subject: In) -> JsonObject:
+        """JSON Schema of the answer wanted for `subject`, as it is sent."""
+        return schema_of(self.fields(subject))
+
+    def answer(self, subject: In, **values: Any) -> Out:  # noqa: ARG002  # a subclass may need it
+        """The answer made of the values that its fields were read as."""
+        return self.gives(**values)
+
     def read_json(self, data: Mapping[str, Any], subject: In) -> Out:
         """The answer in a JSON reply.
 
         Raises:
             Unreadable: the reply is not what was asked for.
         """
+        values = {field.fills: field.read(data, field.name) for field in self.fields(subject) if field.read}
+        return self.answer(subject, **values)
 
     @abstractmethod
     def read_text(self, text: str, subject: In) -> Out:
@@ -268,9 +298,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     def _notice(self, reply: str, subject: In) -> None:
         """Tells the model's endpoint record where an answer shows that a schema is not enforced after all."""
         found: Mapping[str, Any] = {}
+        names = self._names(subject)
         with suppress(Unreadable):
-            found = json_object(reply, self.schema(subject)["required"])
-        if not set(self.schema(subject)["required"]) <= set(found):
+            found = json_object(reply, names)
+        if not set(names) <= set(found):
             self.model.notice(
                 "it took a JSON schema and did not hold the answer to it; the next run asks in another form.",
                 schema="ignored",
@@ -281,7 +312,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             raise Unreadable("the reply is empty")
         if rung == "paper":
             return self.read_text(said, subject)
-        return self.read_json(json_object(text, self.schema(subject)["required"]), subject)
+        return self.read_json(json_object(text, self._names(subject)), subject)
+
+    def _names(self, subject: In) -> list[str]:
+        return [field.name for field in self.fields(subject)]
 
     def _asked_again(self, request: ChatRequest, reply: str, error: str) -> ChatRequest:
         from dataclasses import replace
@@ -291,6 +325,27 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         complaint = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
         answer = Message("assistant", (TextPart(harmless(reply)),))
         return replace(request, messages=(*request.messages, answer, *complaint))
+
+
+class TextNode(Node[In, Text]):
+    """A node whose answer is one text: in a field of the JSON object, or the whole of a plain reply."""
+
+    field: ClassVar[str]
+    """Name of the text in the JSON object."""
+    labels: ClassVar[tuple[str, ...]] = ()
+    """The texts that there are; none leaves the answer free."""
+
+    @override
+    def fields(self, subject: In) -> Sequence[AnswerField]:
+        return (AnswerField(self.field, text_schema(least=1, among=self.labels)),)
+
+    @override
+    def read_json(self, data: Mapping[str, Any], subject: In) -> Text:
+        return self.read_text(text_field(data, self.field), subject)
+
+    @override
+    def read_text(self, text: str, subject: In) -> Text:
+        return self.gives(text=text.strip())
 
 
 def _any_replayed(calls: Sequence[Call]) -> bool:

@@ -33,8 +33,8 @@ from askance.agents import (
     judge_equivalence,
     write_negative,
 )
-from askance.agents.ask import PictureAsker
-from askance.agents.preference import PreferenceNode
+from askance.agents.judge import PreferenceNode
+from askance.agents.vqa import PictureAsker
 from askance.atypicality import NAMES, RELATIONS, TEMPLATES, Relation, Statement, all_statements
 from askance.images import Image
 from askance.models import OutputMode, ScriptedModel
@@ -635,7 +635,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
     "preference": Protocol(
         partial(worded, words=("first", "second", "same"), subject=COMPARED),
         partial(PreferenceNode, MODEL),
-        lambda value, _: value.place,
+        lambda value, _: value.value,
         wrappers=("any",),
     ),
     "weird": Protocol(
