@@ -1,7 +1,7 @@
 """Judges: whether a candidate means the same as a reference, and which of two answers is the better one.
 
-`judge_equivalence` asks the paper's short question or a rubric, `judge_panel` asks several judges or draws,
-`judge_references` holds a candidate against several references, and `judge_preference` asks in both orders.
+`judge_equivalence` asks the paper's short question or a rubric. `judge_panel` asks several judges, or one in several
+draws. `judge_references` holds a candidate against several references. `judge_preference` asks in both orders.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A judge's verdict, and how it is read: only from the place that was asked for, whatever the reply repeats.
+"""The verdict of a judge, and how it is read from a reply.
 
-A judge never raises for the fate of one call: a verdict that could not be had, or not be read, is *unscored*. It is
-never taken for a no.
+It is read only from the place that was asked for, whatever the reply repeats of the texts that it judges. A judge never
+raises for a call that fails: a verdict that could not be had, or not be read, is *unscored*, and never taken for a no.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Judgement(TypedAnswer, Generic[Value]):
 
 
 class Verdict(Judgement[VerdictValue]):
-    """What a judge says of one candidate; without a value it is *unscored*."""
+    """What a judge says of one candidate; a candidate without a value is *unscored*."""
 
     @property
     def scored(self) -> bool:
@@ -125,7 +125,7 @@ def canonical_judge(judge: object) -> JsonObject:
 
 
 class JudgeQuestion(TypedInput, ABC):
-    """What a judge is asked: about texts, as answers to `question`; all are words of strangers."""
+    """A question, and texts that are judged as answers to it; strangers wrote all of them."""
 
     question: str
 
@@ -161,7 +161,7 @@ class JudgeNode(Node[In, Out]):
 
     @override
     def _read(self, text: str, subject: In, rung: OutputMode) -> Out:
-        """JSON counts only as the whole reply, and nothing that stands in the texts: it may be theirs."""
+        """JSON counts only where it is the whole reply, and does not stand in the texts that are judged."""
         said = said_of(text, (*subject.texts, subject.question))
         if rung == "paper":
             return self.read_text(said, subject)
