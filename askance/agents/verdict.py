@@ -160,10 +160,10 @@ class JudgeNode(Node[In, Out]):
         return (*notes, AnswerField(self.field, text_schema(among=self.values)))
 
     @override
-    def _read(self, text: str, subject: In, rung: OutputMode) -> Out:
+    def _read(self, text: str, subject: In, mode: OutputMode) -> Out:
         """JSON counts only where it is the whole reply, and does not stand in the texts that are judged."""
         said = said_of(text, (*subject.texts, subject.question))
-        if rung == "paper":
+        if mode == "paper":
             return self.read_text(said, subject)
         return self.read_json(whole_object(said, subject.texts), subject)
 

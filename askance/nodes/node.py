@@ -1,4 +1,4 @@
-"""The node: one prompt, one model, one parser, and the ladder of output forms.
+"""The node: one prompt, one model, one parser, and the output modes in which it asks.
 
 A node asks in the highest form that its endpoint can do: a JSON Schema that the endpoint enforces, a JSON object, JSON
 that is only asked for, or (by the caller's choice) the text protocol of the paper. A reply that cannot be read is
@@ -80,7 +80,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self._messages: dict[int, tuple[PromptTurn, Message]] = {}
         self._form: ResponseFormat | None = None
         self._model_name = str(self.model.id)
-        self._rung: OutputMode | None = None
+        self._output_mode: OutputMode | None = None
         self._prompt_for("text" if self.model.protocol == "paper" else "json")
 
     def prompt_of(self) -> str:
@@ -187,9 +187,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """As `invoke`."""
         return self.invoke(given)
 
-    def request(self, subject: In, rung: OutputMode) -> ChatRequest:
-        """The request that asks about `subject` on `rung`."""
-        prompt = self._prompt_for("text" if rung == "paper" else "json")
+    def request(self, subject: In, mode: OutputMode) -> ChatRequest:
+        """The request that asks about `subject` in that output mode."""
+        prompt = self._prompt_for("text" if mode == "paper" else "json")
         pictures = [self.model.image(picture) for picture in self.pictures(subject)]
         messages: list[Message] = []
         for place, turn in enumerate(prompt.render(**self.variables(subject))):
@@ -198,7 +198,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                 message = Message(turn.role, (*pictures, *message.parts))
                 pictures = []
             messages.append(message)
-        return self.model.request(messages, response=self._response_format(subject, rung), max_tokens=self.max_tokens)
+        return self.model.request(messages, response=self._response_format(subject, mode), max_tokens=self.max_tokens)
 
     def _message(self, place: int, turn: PromptTurn) -> Message:
         """A turn as a message; one that is the same from prompt to prompt is the same object, which is written once."""
@@ -208,11 +208,11 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             self._messages[place] = turn, message
         return message
 
-    def _response_format(self, subject: In, rung: OutputMode) -> ResponseFormat | None:
+    def _response_format(self, subject: In, mode: OutputMode) -> ResponseFormat | None:
         """The form of the answer; where it is that of the call before, it is the same object, which is written once."""
-        if rung == "json_object":
+        if mode == "json_object":
             return ResponseFormat("json_object")
-        if rung != "json_schema":
+        if mode != "json_schema":
             return None
         schema, form = self.schema(subject), self._form
         if form is None or form.schema != schema:
@@ -245,27 +245,27 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
     async def _ask(self, given: Any, chat: Chat) -> Result[Out]:
         calls: list[Call] = []
-        rung: OutputMode | None = self._rung
+        mode: OutputMode | None = self._output_mode
         try:
             subject = self.accept(given)
             unasked = self.unasked(subject)
             if unasked is not None:
                 return unasked
-            if rung is None:
-                rung = self._rung = await self.model.output_mode()
-            result = await self._converse(subject, rung, chat=chat, calls=calls, again=False)
+            if mode is None:
+                mode = self._output_mode = await self.model.output_mode()
+            result = await self._converse(subject, mode, chat=chat, calls=calls, again=False)
             if result.outcome == "invalid" and self.model.asks_again("invalid") and _any_replayed(calls):
                 calls.clear()
-                result = await self._converse(subject, rung, chat=chat, calls=calls, again=True)
+                result = await self._converse(subject, mode, chat=chat, calls=calls, again=True)
         except (CallError, ReplayMiss, BadImage) as error:
-            return no_answer(error, calls=calls, rung=rung)
+            return no_answer(error, calls=calls, output_mode=mode)
         return result
 
     async def _converse(
-        self, subject: In, rung: OutputMode, *, chat: Chat, calls: list[Call], again: bool
+        self, subject: In, mode: OutputMode, *, chat: Chat, calls: list[Call], again: bool
     ) -> Result[Out]:
         """Asks; where the reply cannot be read, asks once more with what was wrong."""
-        request = self.request(subject, rung)
+        request = self.request(subject, mode)
         for last in (False, True):
             response = await chat(request, again)
             calls.append(
@@ -280,19 +280,19 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             if response.outcome != "answered":
                 if response.outcome == "truncated" and response.thought and not response.meta.replayed:
                     self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
-                return _unanswered(response, rung, calls)
+                return _unanswered(response, mode, calls)
             try:
-                value = self._read(response.text, subject, rung)
+                value = self._read(response.text, subject, mode)
             except Unreadable as error:
-                if rung == "json_schema" and not response.meta.replayed:
+                if mode == "json_schema" and not response.meta.replayed:
                     self._notice(response.text, subject)
                 if last:
                     return Result(
-                        outcome="invalid", reason=str(error), raw=response.text, calls=tuple(calls), rung=rung
+                        outcome="invalid", reason=str(error), raw=response.text, calls=tuple(calls), output_mode=mode
                     )
                 request = self._asked_again(request, response.text, str(error))
             else:
-                return Result(outcome="answered", value=value, calls=tuple(calls), rung=rung)
+                return Result(outcome="answered", value=value, calls=tuple(calls), output_mode=mode)
         raise AssertionError  # pragma: no cover  # the last round always returns
 
     def _notice(self, reply: str, subject: In) -> None:
@@ -307,10 +307,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                 schema="ignored",
             )
 
-    def _read(self, text: str, subject: In, rung: OutputMode) -> Out:
+    def _read(self, text: str, subject: In, mode: OutputMode) -> Out:
         if not text.strip() or not (said := spoken(text)).strip():
             raise Unreadable("the reply is empty")
-        if rung == "paper":
+        if mode == "paper":
             return self.read_text(said, subject)
         return self.read_json(json_object(text, self._names(subject)), subject)
 
@@ -320,7 +320,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     def _asked_again(self, request: ChatRequest, reply: str, error: str) -> ChatRequest:
         from dataclasses import replace
 
-        form = "text" if self._rung == "paper" else "json"
+        form = "text" if self._output_mode == "paper" else "json"
         turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=error)
         complaint = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
         answer = Message("assistant", (TextPart(harmless(reply)),))
@@ -352,11 +352,11 @@ def _any_replayed(calls: Sequence[Call]) -> bool:
     return any(call.meta.replayed for call in calls)
 
 
-def _unanswered(response: ChatResponse, rung: OutputMode, calls: Sequence[Call]) -> Result[Any]:
+def _unanswered(response: ChatResponse, mode: OutputMode, calls: Sequence[Call]) -> Result[Any]:
     reasons: dict[Outcome, str] = {
         "refused": f"the model declined: {response.refusal}" if response.refusal else "the model declined",
         "filtered": "a content filter of the endpoint stopped the answer",
         "truncated": "the answer was cut off at the token limit; raise `max_tokens`",
     }
     outcome = response.outcome
-    return Result(outcome=outcome, reason=reasons[outcome], raw=response.text, calls=tuple(calls), rung=rung)
+    return Result(outcome=outcome, reason=reasons[outcome], raw=response.text, calls=tuple(calls), output_mode=mode)
