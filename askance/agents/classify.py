@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from pydantic import Field
 from typing_extensions import override
 
 from askance.agents.answers import Alternatives, as_lines, choices, names_one
-from askance.agents.choose import Choice
 from askance.agents.subject import PictureAgent, Subject
 from askance.atypicality import DEFINITIONS, NAMES, RELATIONS
-from askance.nodes import AnswerField, Unreadable
+from askance.nodes import AnswerField, TypedAnswer, Unreadable
 from askance.nodes.answer import list_schema, text_schema
 from askance.nodes.reply import plain, says_none, spoken
 
@@ -55,20 +53,15 @@ _OTHER_FIELDS = frozenset([*LABELS, "1"])
 _RANK = re.compile(r"^\W*\d{1,2}\W+")
 
 
-class Atypicalities(Choice):
-    """The labels that a picture was given: a choice among `LABELS`, the likeliest first."""
+class Atypicalities(TypedAnswer):
+    """The labels that a picture was given, the likeliest first."""
 
-    numbers: tuple[Annotated[int, Field(ge=1, le=len(LABELS))], ...]
+    labels: tuple[Label, ...]
 
     @classmethod
     def of(cls, labels: Iterable[Label]) -> Atypicalities:
-        """The choice of `labels`, each once."""
-        return cls(numbers=tuple(dict.fromkeys(LABELS.index(label) + 1 for label in labels)))
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """What the numbers stand for."""
-        return tuple(LABELS[number - 1] for number in self.numbers)
+        """The answer with `labels`, each once."""
+        return cls(labels=tuple(dict.fromkeys(labels)))
 
     def __str__(self) -> str:
         return ", ".join(self.labels)
@@ -92,7 +85,7 @@ class AtypicalityClassifier(PictureAgent[Subject, Atypicalities]):
     @override
     def fields(self, subject: Subject) -> Sequence[AnswerField]:
         labels = list_schema(text_schema(among=LABELS), least=1)
-        return (AnswerField("categories", labels, "numbers", read_category_list),)
+        return (AnswerField("categories", labels, "labels", read_category_list),)
 
     @override
     def read_text(self, text: str, subject: Subject) -> Atypicalities:
@@ -119,7 +112,7 @@ def read_categories(text: str) -> Atypicalities:
             names = [*names, *named] if goes_on else named
             parts = [*(parts[:-1] if goes_on else [*parts, said[end : ranked.start()]]), _answer(names)]
             end = ranked.end()
-    return Atypicalities(numbers=_numbers(names, "".join([*parts, said[end:]]) if names else said))
+    return Atypicalities(labels=_labels(names, "".join([*parts, said[end:]]) if names else said))
 
 
 def _answer(names: Sequence[str]) -> str:
@@ -128,8 +121,8 @@ def _answer(names: Sequence[str]) -> str:
     return f" Answer: {', '.join(filled or names)}.\n"
 
 
-def read_category_list(data: Mapping[str, Any], field: str) -> tuple[int, ...]:
-    """The numbers of the labels in field `field` of a JSON reply.
+def read_category_list(data: Mapping[str, Any], field: str) -> tuple[Label, ...]:
+    """The labels in field `field` of a JSON reply.
 
     Raises:
         Unreadable: as `read_categories`.
@@ -140,21 +133,21 @@ def read_category_list(data: Mapping[str, Any], field: str) -> tuple[int, ...]:
     if not all(isinstance(name, (str, dict)) for name in names):
         raise Unreadable(f"`{field}` must hold a list of categories, each one of {', '.join(LABELS)}")
     if names and all(name in LABELS for name in names):
-        return Atypicalities.of(names).numbers
-    return _numbers(lines := [as_lines(name) for name in names], "\n".join(lines))
+        return Atypicalities.of(names).labels
+    return _labels(lines := [as_lines(name) for name in names], "\n".join(lines))
 
 
-def _numbers(names: Sequence[str], text: str) -> tuple[int, ...]:
-    """The numbers of the labels that `text` chooses; each of `names`, of which its answer consists, holds one."""
+def _labels(names: Sequence[str], text: str) -> tuple[Label, ...]:
+    """The labels that `text` chooses; each of `names`, of which its answer consists, holds one."""
     if not names and says_none(text, _NOUNS):
-        return (len(LABELS),)
+        return ("NA",)
     for name in names or [text]:
         if (bare := _bare(plain(name))) and not names_one(name, _ALTERNATIVES):
             raise Unreadable(f"{bare[:60]!r} is none of the categories {', '.join(LABELS)}")
     places = choices(text, _ALTERNATIVES, apart=False, otherwise=len(LABELS))
     if not places:
         raise Unreadable("no category is given; where none applies the answer is NA")
-    return tuple(dict.fromkeys(places))
+    return tuple(dict.fromkeys(LABELS[place - 1] for place in places))
 
 
 def _bare(name: str) -> str:

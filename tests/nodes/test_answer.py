@@ -30,7 +30,7 @@ ANSWERS: dict[str, TypedAnswer] = {
     ),
     "caption": Caption(text="A cup, ☕."),
     "choice": Choice(numbers=(3, 1)),
-    "atypicalities": Atypicalities(numbers=(5, 1)),
+    "atypicalities": Atypicalities(labels=("NA", "TR1")),
     "identification": Identification(text="weird"),
     "negatives": Negatives(items=(Negative(text="I should not.", replaced="", replacement="not"),)),
     "verdict": Verdict(value="unclear", reason="Both may be.", calls=("a" * 64,)),
@@ -61,7 +61,7 @@ WRONG: dict[str, tuple[type[TypedAnswer], dict[str, Any], str]] = {
     "another word": (Identification, {"text": "odd"}, "'weird' or 'normal'"),
     "a field too many": (Reply, {"text": "cup", "tone": "dry"}, "tone"),
     "a field too few": (Negative, {}, "text"),
-    "beyond the labels": (Atypicalities, {"numbers": (6,)}, "less than or equal to 5"),
+    "beyond the labels": (Atypicalities, {"labels": ("TR3",)}, "'OR' or 'NA'"),
 }
 
 
