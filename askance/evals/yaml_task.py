@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from typing_extensions import override
 
-from askance.agents.ask import ask_about_picture
+from askance.agents.vqa import ask_about_picture
 from askance.chains import REPLY, Chain, Context, Step, action_reason, end_to_end, picture, verbalize
 from askance.chains.catalog import installed_chain
 from askance.errors import UsageError

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import override
 
-from askance.agents import FillQuestion, PictureFillQuestion, fill_from_picture, fill_statement
-from askance.agents.fill import EXAMPLES, PLACES
+from askance.agents import FillQuestion, fill_from_picture, fill_statement
+from askance.agents.statement import EXAMPLES, PLACES
 from askance.atypicality import RELATIONS, TEMPLATES, Relation, Statement
 from askance.chains import DESCRIPTION, STATEMENT, picture, required
 from askance.errors import UsageError
@@ -133,8 +133,8 @@ def asked_relation(ad: Ad) -> Relation:
     return stated[0] if most is None or most not in stated else most
 
 
-def _seen(reading: Reading) -> PictureFillQuestion:
-    return PictureFillQuestion(relation=_relation_in(reading), image=picture(reading))
+def _seen(reading: Reading) -> FillQuestion:
+    return FillQuestion(relation=_relation_in(reading), image=picture(reading))
 
 
 def _described(reading: Reading) -> FillQuestion:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents import ODDNESS, identify_from_description, identify_from_picture
+from askance.agents import IDENTIFICATION_LABELS, identify_from_description, identify_from_picture
 from askance.amounts import many
 from askance.chains.catalog import about_described, about_seen
 from askance.errors import BadData, UsageError
@@ -137,7 +137,7 @@ class Identify(WeirdTask):
                 ),
                 *(
                     mean(f"accuracy of {kind}", summary=f"share of {kind} images that are told rightly")
-                    for kind in ODDNESS
+                    for kind in IDENTIFICATION_LABELS
                 ),
                 Metric(
                     name="said weird",
@@ -146,7 +146,7 @@ class Identify(WeirdTask):
                     summary="share of images that are called weird",
                 ),
             ),
-            if_wrong=lambda sample: _scored(sample, next(kind for kind in ODDNESS if kind != sample.target)),
+            if_wrong=lambda sample: _scored(sample, _other(sample)),
             if_right=lambda sample: _scored(sample, str(sample.target)),
             notes=NOTES,
         )
@@ -154,7 +154,7 @@ class Identify(WeirdTask):
 
 
 def _scored(sample: Sample, said: str) -> Score:
-    if said not in ODDNESS:
+    if said not in IDENTIFICATION_LABELS:
         raise UsageError(f"The answer {said!r} is neither weird nor normal.", hint="It is one of the two words.")
     right = float(said == sample.target)
     return Score(
@@ -163,9 +163,13 @@ def _scored(sample: Sample, said: str) -> Score:
             f"accuracy of {sample.target}": right,
             "said weird": float(said == "weird"),
             _PAIR: small_lot("pair", sample.cluster),
-            _KIND: float(ODDNESS.index(sample.target) + 1),
+            _KIND: float(IDENTIFICATION_LABELS.index(sample.target) + 1),
         }
     )
+
+
+def _other(sample: Sample) -> str:
+    return next(kind for kind in IDENTIFICATION_LABELS if kind != sample.target)
 
 
 def _both(matrix: Matrix) -> float:

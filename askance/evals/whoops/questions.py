@@ -21,9 +21,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from askance.agents import AboutDescription, answer_from_description, judge_equivalence
+from askance.agents import VisualQuestion, answer_from_description, judge_equivalence
 from askance.agents.negatives import normal
-from askance.agents.questioning import AnswerInCaption, find_candidates, write_question
+from askance.agents.vqa import AnswerInCaption, find_candidates, write_question
 from askance.chains import Planner
 from askance.chains.stream import in_order
 from askance.chat import key_of
@@ -171,7 +171,7 @@ class QuestionMaker:
 
     async def _from_caption(self, pair: QuestionPair, caption: str) -> QuestionPair:
         gate: Gate = "answered from the caption"
-        asked = await self.reader.ask(AboutDescription(description=caption, question=pair.question))
+        asked = await self.reader.ask(VisualQuestion(description=caption, question=pair.question))
         pair = _with(pair, asked, gate=gate, from_caption="" if asked.value is None else str(asked.value))
         if pair.stopped is not None:
             return pair
@@ -182,7 +182,7 @@ class QuestionMaker:
 
     async def _blindly(self, pair: QuestionPair, caption: str) -> QuestionPair:  # noqa: ARG002  # as every gate
         gate: Gate = "not answered blindly"
-        asked = await self.guesser.ask(AboutDescription(description=NOTHING, question=pair.question))
+        asked = await self.guesser.ask(VisualQuestion(description=NOTHING, question=pair.question))
         pair = _with(pair, asked, gate=gate, blindly="" if asked.value is None else str(asked.value))
         if pair.stopped is not None:
             return pair
