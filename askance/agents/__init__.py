@@ -1,56 +1,41 @@
-"""One act of LLM reasoning each: combine, detect a statement, classify, choose, write negatives, judge."""
+"""One act of LLM reasoning each: combine, detect a statement, classify, choose, explain, write negatives, judge."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-# These are named like their modules, which would stand in their places.
-from askance.agents.choose_statement import choose_statement, choose_statement_from_picture
-from askance.agents.combine import Description, combine
+# This one is named like its module, which would stand in its place.
+from askance.agents.combine import Description, Verbalizations, combine
 
 if TYPE_CHECKING:
     from askance.agents.answers import read_answer
-    from askance.agents.blind import choose_blind
-    from askance.agents.categories import LABELS, Atypicalities, Label, read_categories
-    from askance.agents.choose import Choice, Mode, choose_action_reasons, choose_from_picture
-    from askance.agents.choose_other import (
+    from askance.agents.choose import (
+        Choice,
+        Mode,
+        OptionsQuestion,
+        check_options,
+        choose_action_reasons,
+        choose_blind,
         choose_caption,
         choose_caption_from_picture,
         choose_explanation,
         choose_explanation_from_picture,
+        choose_from_picture,
+        choose_step_by_step,
     )
-    from askance.agents.classify import classify_atypicality, classify_from_picture
-    from askance.agents.detect import detect_statement
-    from askance.agents.fill import FillQuestion, PictureFillQuestion, fill_from_picture, fill_statement, read_filled
-    from askance.agents.judge import EquivalenceQuestion, JudgeForm, judge_equivalence
-    from askance.agents.judging import VERDICTS, Judge, Verdict, VerdictValue, canonical_judge
-    from askance.agents.negatives import (
-        KINDS,
-        Domain,
-        Negative,
-        NegativeKind,
-        NegativeQuestion,
-        Negatives,
-        write_negative,
+    from askance.agents.classify import (
+        LABELS,
+        Atypicalities,
+        Label,
+        classify_atypicality,
+        classify_from_picture,
+        read_categories,
     )
-    from askance.agents.panel import Panel, PanelAgreement, PanelVerdict, judge_panel, panel_agreement
-    from askance.agents.preference import Preference, PreferenceQuestion, Preferred, Said, judge_preference
-    from askance.agents.questioning import AnswerInCaption, Candidates, find_candidates, write_question
-    from askance.agents.questions import (
-        OptionsQuestion,
-        PictureQuestion,
-        StatementQuestion,
-        Verbalizations,
-        check_options,
-    )
-    from askance.agents.references import ReferencesVerdict, judge_references
-    from askance.agents.replying import (
-        ODDNESS,
-        AboutDescription,
-        AboutPicture,
-        Identified,
-        Oddness,
+    from askance.agents.explain import (
+        IDENTIFICATION_LABELS,
+        Identification,
+        IdentificationLabel,
         Reply,
         answer_from_description,
         answer_from_picture,
@@ -60,60 +45,99 @@ if TYPE_CHECKING:
         identify_from_description,
         identify_from_picture,
     )
-    from askance.agents.stepwise import choose_step_by_step
+    from askance.agents.judge import (
+        EquivalenceQuestion,
+        JudgeForm,
+        Panel,
+        PanelAgreement,
+        PanelVerdict,
+        PositionVerdict,
+        Preference,
+        PreferenceQuestion,
+        PreferenceValue,
+        ReferencesVerdict,
+        judge_equivalence,
+        judge_panel,
+        judge_preference,
+        judge_references,
+        panel_agreement,
+    )
+    from askance.agents.negatives import (
+        KINDS,
+        Domain,
+        Negative,
+        NegativeKind,
+        NegativeQuestion,
+        Negatives,
+        write_negative,
+    )
+    from askance.agents.statement import (
+        FillQuestion,
+        StatementQuestion,
+        choose_statement,
+        choose_statement_from_picture,
+        detect_statement,
+        fill_from_picture,
+        fill_statement,
+        read_filled,
+    )
+    from askance.agents.subject import Subject, VisualQuestion
+    from askance.agents.verdict import VERDICTS, Judge, Verdict, VerdictValue, canonical_judge
+    from askance.agents.vqa import AnswerCandidates, AnswerInCaption, ask_about_picture, find_candidates, write_question
 
 _HOMES = {
     "answers": ("read_answer",),
-    "blind": ("choose_blind",),
-    "categories": (
-        "LABELS",
-        "Atypicalities",
-        "Label",
-        "read_categories",
-    ),
     "choose": (
         "Choice",
         "Mode",
+        "OptionsQuestion",
+        "check_options",
         "choose_action_reasons",
-        "choose_from_picture",
-    ),
-    "choose_other": (
+        "choose_blind",
         "choose_caption",
         "choose_caption_from_picture",
         "choose_explanation",
         "choose_explanation_from_picture",
-    ),
-    "choose_statement": (
-        "choose_statement",
-        "choose_statement_from_picture",
+        "choose_from_picture",
+        "choose_step_by_step",
     ),
     "classify": (
+        "LABELS",
+        "Atypicalities",
+        "Label",
         "classify_atypicality",
         "classify_from_picture",
+        "read_categories",
     ),
-    "combine": (
-        "Description",
-        "combine",
-    ),
-    "detect": ("detect_statement",),
-    "fill": (
-        "FillQuestion",
-        "PictureFillQuestion",
-        "fill_from_picture",
-        "fill_statement",
-        "read_filled",
+    "explain": (
+        "IDENTIFICATION_LABELS",
+        "Identification",
+        "IdentificationLabel",
+        "Reply",
+        "answer_from_description",
+        "answer_from_picture",
+        "caption_from_description",
+        "explain_from_description",
+        "explain_from_picture",
+        "identify_from_description",
+        "identify_from_picture",
     ),
     "judge": (
         "EquivalenceQuestion",
         "JudgeForm",
+        "Panel",
+        "PanelAgreement",
+        "PanelVerdict",
+        "PositionVerdict",
+        "Preference",
+        "PreferenceQuestion",
+        "PreferenceValue",
+        "ReferencesVerdict",
         "judge_equivalence",
-    ),
-    "judging": (
-        "VERDICTS",
-        "Judge",
-        "Verdict",
-        "VerdictValue",
-        "canonical_judge",
+        "judge_panel",
+        "judge_preference",
+        "judge_references",
+        "panel_agreement",
     ),
     "negatives": (
         "KINDS",
@@ -124,72 +148,52 @@ _HOMES = {
         "Negatives",
         "write_negative",
     ),
-    "panel": (
-        "Panel",
-        "PanelAgreement",
-        "PanelVerdict",
-        "judge_panel",
-        "panel_agreement",
+    "statement": (
+        "FillQuestion",
+        "StatementQuestion",
+        "choose_statement",
+        "choose_statement_from_picture",
+        "detect_statement",
+        "fill_from_picture",
+        "fill_statement",
+        "read_filled",
     ),
-    "preference": (
-        "Preference",
-        "PreferenceQuestion",
-        "Preferred",
-        "Said",
-        "judge_preference",
+    "subject": (
+        "Subject",
+        "VisualQuestion",
     ),
-    "questioning": (
+    "verdict": (
+        "VERDICTS",
+        "Judge",
+        "Verdict",
+        "VerdictValue",
+        "canonical_judge",
+    ),
+    "vqa": (
+        "AnswerCandidates",
         "AnswerInCaption",
-        "Candidates",
+        "ask_about_picture",
         "find_candidates",
         "write_question",
     ),
-    "questions": (
-        "OptionsQuestion",
-        "PictureQuestion",
-        "StatementQuestion",
-        "Verbalizations",
-        "check_options",
-    ),
-    "references": (
-        "ReferencesVerdict",
-        "judge_references",
-    ),
-    "replying": (
-        "ODDNESS",
-        "AboutDescription",
-        "AboutPicture",
-        "Identified",
-        "Oddness",
-        "Reply",
-        "answer_from_description",
-        "answer_from_picture",
-        "caption_from_description",
-        "explain_from_description",
-        "explain_from_picture",
-        "identify_from_description",
-        "identify_from_picture",
-    ),
-    "stepwise": ("choose_step_by_step",),
 }
 """Modules and what is shown of them; each is loaded when something of it is first asked for."""
 
 __all__ = [
+    "IDENTIFICATION_LABELS",
     "KINDS",
     "LABELS",
-    "ODDNESS",
     "VERDICTS",
-    "AboutDescription",
-    "AboutPicture",
+    "AnswerCandidates",
     "AnswerInCaption",
     "Atypicalities",
-    "Candidates",
     "Choice",
     "Description",
     "Domain",
     "EquivalenceQuestion",
     "FillQuestion",
-    "Identified",
+    "Identification",
+    "IdentificationLabel",
     "Judge",
     "JudgeForm",
     "Label",
@@ -198,25 +202,25 @@ __all__ = [
     "NegativeKind",
     "NegativeQuestion",
     "Negatives",
-    "Oddness",
     "OptionsQuestion",
     "Panel",
     "PanelAgreement",
     "PanelVerdict",
-    "PictureFillQuestion",
-    "PictureQuestion",
+    "PositionVerdict",
     "Preference",
     "PreferenceQuestion",
-    "Preferred",
+    "PreferenceValue",
     "ReferencesVerdict",
     "Reply",
-    "Said",
     "StatementQuestion",
+    "Subject",
     "Verbalizations",
     "Verdict",
     "VerdictValue",
+    "VisualQuestion",
     "answer_from_description",
     "answer_from_picture",
+    "ask_about_picture",
     "canonical_judge",
     "caption_from_description",
     "check_options",

@@ -1,22 +1,23 @@
-"""Which options interpret a picture: from its description, or from the picture itself."""
+"""Which options interpret a picture: from its description, from the picture itself, or from the options alone."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import override
 
 from askance.agents.answers import read_answer, read_numbers
-from askance.agents.questions import OptionsQuestion, PictureQuestion, check_options, question_of
-from askance.nodes import Node
-from askance.tools import Value
+from askance.agents.subject import PictureAgent, Subject
+from askance.errors import BadOptions
+from askance.nodes import AnswerField, TypedAnswer
+from askance.nodes.answer import Texts, list_schema, number_schema, text_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from askance.images import Image
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
 
@@ -26,34 +27,36 @@ Mode = Literal["single", "multi"]
 COUNT = 3
 """How many options the multi-option task asks for (section 3.2)."""
 
-Asked = TypeVar("Asked", OptionsQuestion, PictureQuestion)
+_HINT = "Give at least two different options, one a line or as a JSON list."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice(Value):
+class OptionsQuestion(Subject):
+    """Which of the options interpret a picture."""
+
+    options: Texts
+    statement: str | None = None
+    """An atypicality statement about the picture, where one is known."""
+
+
+class Choice(TypedAnswer):
     """The numbers of the chosen options, from 1, best first."""
 
     numbers: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        numbers = tuple(self.numbers)
-        if not all(type(number) is int for number in numbers):
-            msg = f"{numbers!r} are no numbers of options"
-            raise TypeError(msg)
-        object.__setattr__(self, "numbers", numbers)
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.numbers))
 
 
-class Chooser(Node[Asked, Choice]):
-    """What both choosers share: the options, how many are wanted, and how a choice is read.
+class Chooser(PictureAgent[OptionsQuestion, Choice]):
+    """Chooses among options.
 
     Args:
         mode: `single` asks for the one best option, `multi` for the `count` best.
         count: how many options `multi` asks for; a reply may give fewer or more, in its order.
+        sees: whether the model sees the picture; else it is described to it.
     """
 
+    takes = OptionsQuestion
     gives = Choice
 
     def __init__(
@@ -62,45 +65,32 @@ class Chooser(Node[Asked, Choice]):
         *,
         mode: Mode = "multi",
         count: int = COUNT,
+        sees: bool = False,
         prompt: str | None = None,
         prompts: PromptLibrary | None = None,
         name: str | None = None,
     ) -> None:
         self.mode: Mode = mode
         self.count = count
-        super().__init__(model, prompt=prompt or self.prompt_of(mode), prompts=prompts, name=name or self.prompt)
-
-    @staticmethod
-    @abstractmethod
-    def prompt_of(mode: Mode) -> str:
-        """Name of the prompt for `mode`."""
+        super().__init__(model, sees=sees, prompt=prompt, prompts=prompts, name=name)
+        self.name = name or self.prompt
 
     @override
-    def schema(self, subject: Asked) -> Mapping[str, Any]:
-        numbers = {
-            "type": "array",
-            "items": {"type": "integer", "minimum": 1, "maximum": len(subject.options)},
-            "minItems": 1,
-            "maxItems": 1 if self.mode == "single" else min(self.count, len(subject.options)),
-        }
-        return {
-            "type": "object",
-            "properties": {"answers": numbers},
-            "required": ["answers"],
-            "additionalProperties": False,
-        }
+    def fields(self, subject: OptionsQuestion) -> Sequence[AnswerField]:
+        most = 1 if self.mode == "single" else min(self.count, len(subject.options))
+        numbers = list_schema(number_schema(len(subject.options)), least=1, most=most)
+        return (AnswerField("answers", numbers, "numbers", self._reader(subject)),)
+
+    def _reader(self, subject: OptionsQuestion) -> Callable[[Mapping[str, Any], str], tuple[int, ...]]:
+        single = self.mode == "single"
+        return partial(read_numbers, count=len(subject.options), single=single, options=subject.options)
 
     @override
-    def read_json(self, data: Mapping[str, Any], subject: Asked) -> Choice:
-        options = subject.options
-        numbers = read_numbers(data, "answers", len(options), single=self.mode == "single", options=options)
-        return Choice(numbers=numbers)
-
-    @override
-    def read_text(self, text: str, subject: Asked) -> Choice:
+    def read_text(self, text: str, subject: OptionsQuestion) -> Choice:
         return Choice(numbers=read_answer(text, subject.options, single=self.mode == "single"))
 
-    def _wanted(self, subject: Asked) -> dict[str, Any]:
+    @override
+    def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
         values: dict[str, Any] = {"options": check_options(subject.options)}
         if self.mode == "multi":
             values["count"] = min(self.count, len(subject.options))
@@ -111,33 +101,17 @@ class Chooser(Node[Asked, Choice]):
         return values
 
 
-class ActionReasonChooser(Chooser[OptionsQuestion]):
-    """Chooses the action-reason statements that interpret a described picture (section 3.2, step iii)."""
+class ActionReasonChooser(Chooser):
+    """Chooses the action-reason statements that interpret a picture.
 
-    prompt = "choose_action_reasons"
-
-    @staticmethod
-    @override
-    def prompt_of(mode: Mode) -> str:
-        return "choose_action_reason" if mode == "single" else "choose_action_reasons"
-
-    @override
-    def accept(self, given: Any) -> OptionsQuestion:
-        return question_of(OptionsQuestion, given)
-
-    @override
-    def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
-        return self._wanted(subject)
-
-
-class PictureChooser(Chooser[PictureQuestion]):
-    """Chooses the options that interpret a picture which the model sees: the end-to-end baseline.
+    They are chosen from a description (section 3.2, step iii), or from the picture: the end-to-end baseline.
 
     Args:
-        step_by_step: whether the model is asked to reason before it answers.
+        step_by_step: whether the model is asked to write down its reasoning before it answers (Table 9).
     """
 
-    prompt = "end_to_end"
+    prompt = "choose_action_reasons"
+    picture_prompt = "end_to_end"
 
     def __init__(
         self,
@@ -146,39 +120,99 @@ class PictureChooser(Chooser[PictureQuestion]):
         mode: Mode = "multi",
         count: int = COUNT,
         step_by_step: bool = False,
+        sees: bool = False,
         prompt: str | None = None,
         prompts: PromptLibrary | None = None,
         name: str | None = None,
     ) -> None:
         self.step_by_step = step_by_step
-        super().__init__(model, mode=mode, count=count, prompt=prompt, prompts=prompts, name=name)
-
-    @staticmethod
-    @override
-    def prompt_of(mode: Mode) -> str:
-        return f"end_to_end_{mode}"
+        super().__init__(model, mode=mode, count=count, sees=sees, prompt=prompt, prompts=prompts, name=name)
 
     @override
-    def accept(self, given: Any) -> PictureQuestion:
-        return question_of(PictureQuestion, given)
+    def prompt_of(self) -> str:
+        if self.sees:
+            return f"end_to_end_{self.mode}"
+        return "choose_action_reason" if self.mode == "single" else "choose_action_reasons"
 
     @override
-    def pictures(self, subject: PictureQuestion) -> tuple[Image, ...]:
-        return (subject.image,)
+    def fields(self, subject: OptionsQuestion) -> Sequence[AnswerField]:
+        fields = super().fields(subject)
+        return (AnswerField("reasoning", text_schema()), *fields) if self.step_by_step else fields
 
     @override
-    def variables(self, subject: PictureQuestion) -> Mapping[str, Any]:
-        values = self._wanted(subject)
+    def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
+        values = super().variables(subject)
         return {**values, "step_by_step": True} if self.step_by_step else values
 
+
+class CaptionChooser(Chooser):
+    """Chooses the caption that is better for a picture (*WHOOPS!*, section 4.2)."""
+
+    prompt = "choose_caption"
+    picture_prompt = "choose_caption_from_picture"
+
+
+class ExplanationChooser(Chooser):
+    """Chooses what explains best what is unusual about a picture (section 7.3)."""
+
+    prompt = "choose_explanation"
+    picture_prompt = "choose_explanation_from_picture"
+
+
+class BlindChooser(Chooser):
+    """Guesses which `count` of the options are true, of an image that is neither shown nor described.
+
+    Takes the options alone. What it gets right is what the wording of the options gives away, and no evidence of
+    having understood an image.
+    """
+
+    prompt = "choose_blind"
+
     @override
-    def schema(self, subject: PictureQuestion) -> Mapping[str, Any]:
-        schema = dict(super().schema(subject))
-        if self.step_by_step:
-            schema["properties"] = {"reasoning": {"type": "string"}, **schema["properties"]}
-            schema["required"] = ["reasoning", *schema["required"]]
-        return schema
+    def accept(self, given: Any) -> OptionsQuestion:
+        return given if isinstance(given, OptionsQuestion) else OptionsQuestion(options=check_options(given))
+
+    @override
+    def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
+        count = 1 if self.mode == "single" else min(self.count, len(subject.options))
+        return {"options": check_options(subject.options), "count": count}
+
+
+def check_options(options: Iterable[Any]) -> tuple[str, ...]:
+    """The options, exactly as they are.
+
+    Raises:
+        BadOptions: fewer than two, one that is blank or no text, or one that stands twice.
+    """
+    if isinstance(options, str):
+        raise BadOptions("The options are one text, not a list.", hint=_HINT)
+    given = tuple(options)
+    try:
+        return _checked(given)
+    except TypeError:  # one of them is no text, and cannot be looked up
+        return _checked.__wrapped__(given)
+
+
+@lru_cache(maxsize=64)
+def _checked(given: tuple[Any, ...]) -> tuple[str, ...]:
+    """The options of many pictures are the same ones."""
+    if len(given) < 2:
+        raise BadOptions(f"There {'is one option' if given else 'are no options'} to choose from.", hint=_HINT)
+    for number, option in enumerate(given, start=1):
+        if not isinstance(option, str) or not option.strip():
+            raise BadOptions(f"Option {number} is blank or no text: {option!r}.", hint=_HINT)
+    if len(set(given)) < len(given):
+        option = next(option for option, times in Counter(given).items() if times > 1)
+        same = " and ".join(str(number) for number, other in enumerate(given, start=1) if other == option)
+        raise BadOptions(f"Options {same} are the same: {option!r}.", hint="Remove all but one of them.")
+    return given
 
 
 choose_action_reasons = ActionReasonChooser
-choose_from_picture = PictureChooser
+choose_from_picture = partial(ActionReasonChooser, sees=True)
+choose_step_by_step = partial(ActionReasonChooser, step_by_step=True)
+choose_caption = CaptionChooser
+choose_caption_from_picture = partial(CaptionChooser, sees=True)
+choose_explanation = ExplanationChooser
+choose_explanation_from_picture = partial(ExplanationChooser, sees=True)
+choose_blind = BlindChooser

@@ -1,81 +1,166 @@
-"""Which categories of atypicality a picture has: from its description, or from the picture itself."""
+"""Which categories of atypicality a picture has: from its description, or from the picture itself (MAC)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
+from pydantic import Field
 from typing_extensions import override
 
-from askance.agents.categories import LABELS, LINES, Atypicalities, read_categories, read_category_list
-from askance.errors import UsageError
-from askance.images import Image
-from askance.nodes import Node
-from askance.tools import TextValue
+from askance.agents.answers import Alternatives, as_lines, choices, names_one
+from askance.agents.choose import Choice
+from askance.agents.subject import PictureAgent, Subject
+from askance.atypicality import DEFINITIONS, NAMES, RELATIONS
+from askance.nodes import AnswerField, Unreadable
+from askance.nodes.answer import list_schema, text_schema
+from askance.nodes.reply import plain, says_none, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-Subject = TypeVar("Subject", str, Image)
+Label = Literal["TR1", "TR2", "OIO", "OR", "NA"]
+"""One of the four relations, or `NA`: not atypical (section 3.1)."""
+LABELS: tuple[Label, ...] = get_args(Label)
+
+LINES = tuple(f"{relation} ({NAMES[relation]}): {DEFINITIONS[relation]}" for relation in RELATIONS)
+"""The four relations, each with its name and its definition, as a model is told them."""
+
+_NOTHING = (
+    "NA",
+    "N/A",
+    "not applicable",
+    "no atypicality",
+    "not atypical",
+    "none",
+    *(f"none of {those}" for those in ("the above", "the categories", "these categories", "these", "them")),
+)
+_ALTERNATIVES = Alternatives(
+    (
+        *((relation, NAMES[relation]) for relation in RELATIONS[:2]),
+        ("OIO", NAMES["OIO"], "Object Inside Objects"),  # as the caption of Fig. 1 has it
+        ("OR", NAMES["OR"]),
+        _NOTHING,
+    ),
+    numbered=False,
+)
+_RANKED = re.compile(r"\[?\{[^{}]*\}(?:,\s*\{[^{}]*\})*\]?")
+"""A list of dictionaries, or one without its brackets."""
+_ENTRY = re.compile(r"[{,]\s*['\"]?(\d{1,2})['\"]?\s*:([^,{}\[\]]*)")
+_EMPTY = frozenset(["", "none", "null", "-"])
+_NOUNS = frozenset(["category", "categories", "atypicality", "atypicalities", "label", "labels", "applies", "apply"])
+_OTHER_FIELDS = frozenset([*LABELS, "1"])
+"""Fields by which an object without the one that was asked for is known as an answer."""
+_RANK = re.compile(r"^\W*\d{1,2}\W+")
 
 
-class Classifier(Node[Subject, Atypicalities]):
-    """What both classifiers share: the definitions, and how the labels are read."""
+class Atypicalities(Choice):
+    """The labels that a picture was given: a choice among `LABELS`, the likeliest first."""
 
+    numbers: tuple[Annotated[int, Field(ge=1, le=len(LABELS))], ...]
+
+    @classmethod
+    def of(cls, labels: Iterable[Label]) -> Atypicalities:
+        """The choice of `labels`, each once."""
+        return cls(numbers=tuple(dict.fromkeys(LABELS.index(label) + 1 for label in labels)))
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What the numbers stand for."""
+        return tuple(LABELS[number - 1] for number in self.numbers)
+
+    def __str__(self) -> str:
+        return ", ".join(self.labels)
+
+
+class AtypicalityClassifier(PictureAgent[Subject, Atypicalities]):
+    """Gives a picture the labels of its atypicalities (MAC, section 3.1).
+
+    They are given from a description, or from the picture: the baseline of MAC.
+    """
+
+    prompt = "classify_atypicality"
+    picture_prompt = "classify_from_picture"
+    takes = Subject
     gives = Atypicalities
 
     @override
-    def schema(self, subject: Subject) -> Mapping[str, Any]:
-        labels = {"type": "array", "items": {"type": "string", "enum": list(LABELS)}, "minItems": 1}
-        return {
-            "type": "object",
-            "properties": {"categories": labels},
-            "required": ["categories"],
-            "additionalProperties": False,
-        }
+    def variables(self, subject: Subject) -> Mapping[str, Any]:
+        return {**super().variables(subject), "definitions": list(LINES)}
 
     @override
-    def read_json(self, data: Mapping[str, Any], subject: Subject) -> Atypicalities:
-        return read_category_list(data, "categories")
+    def fields(self, subject: Subject) -> Sequence[AnswerField]:
+        labels = list_schema(text_schema(among=LABELS), least=1)
+        return (AnswerField("categories", labels, "numbers", read_category_list),)
 
     @override
     def read_text(self, text: str, subject: Subject) -> Atypicalities:
         return read_categories(text)
 
 
-class DescriptionClassifier(Classifier[str]):
-    """Gives a described picture the labels of its atypicalities (MAC, section 3.1); takes the description."""
+def read_categories(text: str) -> Atypicalities:
+    """The labels in a reply to the text protocol (Listing 6): `[{'1': 'TR1', '2': 'OIO'}]`, or any other list of them.
 
-    prompt = "classify_atypicality"
+    Long names are read as well as codes, verdicts on each (`TR1: No, OIO: Yes`) by what they say, and `NA` beside
+    others is kept: annotators disagree too. Of several lists with ranks the last counts.
 
-    @override
-    def accept(self, given: Any) -> str:
-        text = given.text if isinstance(given, TextValue) else given
-        if not isinstance(text, str):
-            raise UsageError(f"{text!r} is no description of a picture.", hint="Give a text.")
-        return text
-
-    @override
-    def variables(self, subject: str) -> Mapping[str, Any]:
-        return {"description": subject, "definitions": list(LINES)}
-
-
-class PictureClassifier(Classifier[Image]):
-    """Gives a picture that the model sees the labels of its atypicalities: the baseline of MAC."""
-
-    prompt = "classify_from_picture"
-
-    @override
-    def accept(self, given: Any) -> Image:
-        return Image.load(given)
-
-    @override
-    def pictures(self, subject: Image) -> tuple[Image, ...]:
-        return (subject,)
-
-    @override
-    def variables(self, subject: Image) -> Mapping[str, Any]:
-        return {"definitions": list(LINES)}
+    Raises:
+        Unreadable: there is no label, or something else stands where one should, or different answers are given.
+    """
+    said = plain(spoken(text))
+    parts: list[str] = []
+    end = 0
+    names: list[str] = []
+    for ranked in _RANKED.finditer(said):
+        if entries := _ENTRY.findall(ranked[0]):
+            goes_on = names and entries[0][0] != "1" and not said[end : ranked.start()].strip(" \n,;")
+            named = [_bare(entry) for _, entry in entries]
+            names = [*names, *named] if goes_on else named
+            parts = [*(parts[:-1] if goes_on else [*parts, said[end : ranked.start()]]), _answer(names)]
+            end = ranked.end()
+    return Atypicalities(numbers=_numbers(names, "".join([*parts, said[end:]]) if names else said))
 
 
-classify_atypicality = DescriptionClassifier
-classify_from_picture = PictureClassifier
+def _answer(names: Sequence[str]) -> str:
+    """A ranked list as an answer; places of it that are left empty count only where all are."""
+    filled = [name for name in names if name.casefold() not in _EMPTY]
+    return f" Answer: {', '.join(filled or names)}.\n"
+
+
+def read_category_list(data: Mapping[str, Any], field: str) -> tuple[int, ...]:
+    """The numbers of the labels in field `field` of a JSON reply.
+
+    Raises:
+        Unreadable: as `read_categories`.
+    """
+    found: Any = data.get(field, None if _OTHER_FIELDS.isdisjoint(data) else data)
+    names: list[Any] = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
+    names = [name for name in names if name is not None] or names
+    if not all(isinstance(name, (str, dict)) for name in names):
+        raise Unreadable(f"`{field}` must hold a list of categories, each one of {', '.join(LABELS)}")
+    if names and all(name in LABELS for name in names):
+        return Atypicalities.of(names).numbers
+    return _numbers(lines := [as_lines(name) for name in names], "\n".join(lines))
+
+
+def _numbers(names: Sequence[str], text: str) -> tuple[int, ...]:
+    """The numbers of the labels that `text` chooses; each of `names`, of which its answer consists, holds one."""
+    if not names and says_none(text, _NOUNS):
+        return (len(LABELS),)
+    for name in names or [text]:
+        if (bare := _bare(plain(name))) and not names_one(name, _ALTERNATIVES):
+            raise Unreadable(f"{bare[:60]!r} is none of the categories {', '.join(LABELS)}")
+    places = choices(text, _ALTERNATIVES, apart=False, otherwise=len(LABELS))
+    if not places:
+        raise Unreadable("no category is given; where none applies the answer is NA")
+    return tuple(dict.fromkeys(places))
+
+
+def _bare(name: str) -> str:
+    """A name without a rank before it and without what surrounds it."""
+    return _RANK.sub("", name).strip(" \t\n'\"[]{}.")
+
+
+classify_atypicality = AtypicalityClassifier
+classify_from_picture = partial(AtypicalityClassifier, sees=True)

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents.questions import Verbalizations, question_of
-from askance.nodes import Node, Result, skipped
-from askance.tools import TextValue, text_field
+from askance.nodes import Result, TextAnswer, TextNode, skipped
+from askance.nodes.answer import TypedInput, Words
+from askance.tools import Objects, SceneText
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description(TextValue):
+class Verbalizations(TypedInput):
+    """What the tools said of one picture; what is None was not asked and is left out of the prompt."""
+
+    objects: Objects | None = None
+    scene_text: SceneText | None = None
+    narration: Words | None = None
+    unusual: Words | None = None
+
+
+class Description(TextAnswer):
     """One description of a picture, combined from its verbalizations (T_V) or given."""
 
 
-class Combiner(Node[Verbalizations, Description]):
-    """Combines the verbalizations of one picture into one description (section 3.2, step i).
-
-    Takes `Verbalizations`; those that are None are left out of the prompt.
-    """
+class Combiner(TextNode[Verbalizations, Description]):
+    """Combines the verbalizations of one picture into one description (section 3.2, step i)."""
 
     prompt = "combine"
+    takes = Verbalizations
     gives = Description
-
-    @override
-    def accept(self, given: Any) -> Verbalizations:
-        if isinstance(given, Verbalizations):
-            return given
-        said = {link: value.text if isinstance(value, TextValue) else value for link, value in dict(given).items()}
-        return question_of(Verbalizations, said)
+    field = "description"
 
     @override
     def unasked(self, subject: Verbalizations) -> Result[Description] | None:
@@ -49,23 +48,6 @@ class Combiner(Node[Verbalizations, Description]):
             "unusual": subject.unusual,
         }
         return {name: value for name, value in said.items() if value is not None}
-
-    @override
-    def schema(self, subject: Verbalizations) -> Mapping[str, Any]:
-        return {
-            "type": "object",
-            "properties": {"description": {"type": "string", "minLength": 1}},
-            "required": ["description"],
-            "additionalProperties": False,
-        }
-
-    @override
-    def read_json(self, data: Mapping[str, Any], subject: Verbalizations) -> Description:
-        return Description(text=text_field(data, "description").strip())
-
-    @override
-    def read_text(self, text: str, subject: Verbalizations) -> Description:
-        return Description(text=text.strip())
 
 
 combine = Combiner

@@ -1,24 +1,46 @@
-"""Whether a candidate means the same as a reference: the paper's short question, or a rubric."""
+"""Judges: whether a candidate means the same as a reference, and which of two answers is the better one.
+
+`judge_equivalence` asks the paper's short question or a rubric. `judge_panel` asks several judges, or one in several
+draws. `judge_references` holds a candidate against several references. `judge_preference` asks in both orders.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from typing_extensions import override
 
-from askance.agents.judging import VERDICTS, Verdict, VerdictValue, verdict_of
-from askance.agents.questions import question_of
-from askance.agents.replies import first_word, judged, last_line, plain_lines, reason_in, whole_object
-from askance.nodes import Node, Result, Unreadable, skipped
+from askance import statistics
+from askance.agents.verdict import (
+    VERDICTS,
+    Judge,
+    Judgement,
+    JudgeNode,
+    JudgeQuestion,
+    Verdict,
+    VerdictValue,
+    canonical_judge,
+    first_word,
+    last_line,
+    plain_lines,
+    reason_in,
+)
+from askance.errors import UsageError
+from askance.models import run_sync, use_draw
+from askance.models.scope import scope
+from askance.nodes import Result, TypedAnswer, Unreadable, skipped
 from askance.prompts import harmless
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from askance.chat import JsonObject
-    from askance.models import ModelLike, OutputMode
+    from askance.chat import JsonObject, Outcome
+    from askance.models import ModelLike
     from askance.prompts import PromptLibrary
+    from askance.statistics import Agreement, Resampling
 
 JudgeForm: TypeAlias = Literal["rubric", "short"]
 """`short` is the question of *WHOOPS!* (section 5.1), true or false; `rubric` compares first and may be unclear."""
@@ -27,31 +49,40 @@ QUESTION = "What is unusual in this image?"
 """What both texts answer where nothing else is said (*WHOOPS!*, section 5.1)."""
 
 _PROMPTS: Mapping[JudgeForm, str] = {"short": "judge_equivalence", "rubric": "judge_equivalence_rubric"}
-_SAID: Mapping[JudgeForm, tuple[VerdictValue, ...]] = {"short": ("true", "false"), "rubric": VERDICTS}
+_VALUES: Mapping[JudgeForm, tuple[VerdictValue, ...]] = {"short": ("true", "false"), "rubric": VERDICTS}
+
+Position: TypeAlias = Literal["first", "second", "same"]
+POSITIONS: tuple[Position, ...] = get_args(Position)
+
+PreferenceValue: TypeAlias = Literal["a", "b", "tie"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EquivalenceQuestion:
-    """Whether `candidate` says the same as `reference`, as answers to `question`; both are words of strangers."""
+class EquivalenceQuestion(JudgeQuestion):
+    """Whether `candidate` says the same as `reference`, as answers to `question`."""
 
     reference: str
     candidate: str
     question: str = QUESTION
 
+    @property
+    @override
+    def texts(self) -> tuple[str, ...]:
+        return (self.reference, self.candidate)
 
-class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
+
+class EquivalenceJudge(JudgeNode[EquivalenceQuestion, Verdict]):
     """Judges whether two texts mean the same: `true`, `false` or `unclear`, with a reason.
 
-    Both texts are fenced, stand where nothing instructs, and hold no marks of chat templates. The verdict is read only
-    from its place: the field of the one JSON object that the reply is; in the text forms the line that is its own. A
-    reply with anything else there is `invalid`, so that its candidate is unscored.
+    A candidate whose verdict cannot be read is unscored.
 
     Args:
         form: which of the two prompts is asked.
     """
 
     prompt = "judge_equivalence"
+    takes = EquivalenceQuestion
     gives = Verdict
+    field = "verdict"
 
     def __init__(
         self,
@@ -63,12 +94,14 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
         name: str | None = None,
     ) -> None:
         self.form: JudgeForm = form
+        self.values = _VALUES[form]
+        self.notes = ("common", "different", "reason") if form == "rubric" else ()
         super().__init__(model, prompt=prompt or _PROMPTS[form], prompts=prompts, name=name)
 
     async def judge(self, reference: str, candidate: str, *, question: str = QUESTION) -> Verdict:
         """The verdict on `candidate`; unscored, with its outcome and reason, where there is none."""
         asked = EquivalenceQuestion(reference=reference, candidate=candidate, question=question)
-        return verdict_of(await self.ask(asked))
+        return Verdict.of(await self.ask(asked))
 
     def canonical(self) -> JsonObject:
         """Everything that decides its verdicts, as JSON."""
@@ -81,10 +114,6 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
 
     def __str__(self) -> str:
         return f"{self.model.id} ({self.form})"
-
-    @override
-    def accept(self, given: Any) -> EquivalenceQuestion:
-        return question_of(EquivalenceQuestion, given)
 
     @override
     def unasked(self, subject: EquivalenceQuestion) -> Result[Verdict] | None:
@@ -100,53 +129,286 @@ class EquivalenceJudge(Node[EquivalenceQuestion, Verdict]):
         return {"question": harmless(subject.question), "reference": subject.reference, "candidate": subject.candidate}
 
     @override
-    def schema(self, subject: EquivalenceQuestion) -> Mapping[str, Any]:
-        text = {"type": "string"}
-        verdict = {"type": "string", "enum": [*_SAID[self.form]]}
-        before = {"common": text, "different": text, "reason": text} if self.form == "rubric" else {}
-        properties = {**before, "verdict": verdict}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": [*properties],
-            "additionalProperties": False,
-        }
-
-    @override
-    def _read(self, text: str, subject: EquivalenceQuestion, rung: OutputMode) -> Verdict:
-        """JSON counts only as the whole reply, and no verdict that stands in the texts: it may be the candidate's."""
-        said = judged(text, subject.reference, subject.candidate, subject.question)
-        if rung == "paper":
-            return self.read_text(said, subject)
-        return self.read_json(whole_object(said, subject.reference, subject.candidate), subject)
-
-    @override
-    def read_json(self, data: Mapping[str, Any], subject: EquivalenceQuestion) -> Verdict:
-        reason = data.get("reason", "")
-        return Verdict(value=self._value(data.get("verdict")), reason=reason if isinstance(reason, str) else "")
+    def word(self, said: object) -> object:
+        return super().word(str(said) if isinstance(said, bool) else said)
 
     @override
     def read_text(self, text: str, subject: EquivalenceQuestion) -> Verdict:
         lines = plain_lines(text)
         if self.form == "short":
-            found = first_word(lines, _SAID[self.form], subject.reference, subject.candidate)
+            found = first_word(lines, self.values, subject.texts)
             if found is None:
                 raise Unreadable("the answer must be True or False, alone on the first line")
-            return Verdict(value=self._value(found[0]), reason=" ".join(found[1]))
-        said = last_line(lines, "Verdict", "true, false or unclear", subject.reference, subject.candidate)
-        return Verdict(value=self._value(said), reason=reason_in(lines))
-
-    def _value(self, said: object) -> VerdictValue:
-        if isinstance(said, bool):
-            said = str(said).lower()
-        word = said.strip().lower() if isinstance(said, str) else said
-        if word not in _SAID[self.form]:
-            raise Unreadable(f"`verdict` must be one of {', '.join(_SAID[self.form])}")
-        return word
+            return self.judgement(found[0], reason=" ".join(found[1]))
+        said = last_line(lines, "Verdict", words="true, false or unclear", texts=subject.texts)
+        return self.judgement(said, reason=reason_in(lines))
 
 
 def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
+class PanelVerdict(TypedAnswer):
+    """What each member of a panel says of one candidate, in the order of the panel."""
+
+    votes: tuple[Verdict, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The panel's verdict.
+
+        It takes verdicts of more than half of the members, or the candidate is unscored. What more than half of these
+        say is the value; where nothing is, as in a tie, it is `unclear`.
+        """
+        calls = tuple(call for vote in self.votes for call in vote.calls)
+        cast: list[VerdictValue] = [vote.value for vote in self.votes if vote.value is not None]
+        if 2 * len(cast) <= len(self.votes):
+            first = next(vote for vote in self.votes if vote.value is None)
+            reason = f"{len(cast)} of {len(self.votes)} judges gave a verdict; another: {first.reason}"
+            return Verdict(outcome=first.outcome, reason=reason, calls=calls)
+        ((value, most), *_) = Counter(cast).most_common()
+        counts = Counter(vote.value or "unscored" for vote in self.votes)
+        said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        if 2 * most <= len(cast):
+            return Verdict(value="unclear", reason=f"no majority: {said}", calls=calls)
+        return Verdict(value=value, reason=said, calls=calls)
+
+
+class Panel:
+    """A judge made of several: each is asked, each in several draws.
+
+    Draws of a model at temperature 0 are mostly equal; give the model a temperature to learn anything from them.
+
+    Args:
+        judges: one or more.
+        draws: how often each is asked.
+
+    Raises:
+        UsageError: there is no judge, or a count of draws below 1.
+    """
+
+    def __init__(self, *judges: Judge, draws: int = 1) -> None:
+        if not judges or draws < 1:
+            raise UsageError(
+                f"{len(judges)} judges with {draws} draws each are no panel.", hint="It takes at least one of each."
+            )
+        self.judges = judges
+        self.draws = draws
+
+    async def vote(self, reference: str, candidate: str, *, question: str = QUESTION) -> PanelVerdict:
+        """What each member says of `candidate`."""
+        first = scope().draw * self.draws  # so that a panel, too, can be drawn several times
+
+        async def one(judge: Judge, draw: int) -> Verdict:
+            with use_draw(first + draw):
+                return await judge.judge(reference, candidate, question=question)
+
+        members = [one(judge, draw) for judge in self.judges for draw in range(self.draws)]
+        return PanelVerdict(votes=tuple(await asyncio.gather(*members)))
+
+    async def judge(self, reference: str, candidate: str, *, question: str = QUESTION) -> Verdict:
+        """The verdict of the majority."""
+        return (await self.vote(reference, candidate, question=question)).verdict
+
+    def canonical(self) -> JsonObject:
+        """Everything that decides its verdicts, as JSON."""
+        return {"judge": "panel", "members": [canonical_judge(each) for each in self.judges], "draws": self.draws}
+
+    def __str__(self) -> str:
+        members = " + ".join(map(str, self.judges))
+        return f"panel of {members}" if self.draws == 1 else f"panel of {members}, {self.draws} draws each"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelAgreement:
+    """How far the members of a panel agree over many candidates."""
+
+    alpha: Agreement
+    ac1: Agreement
+    pairwise: Agreement
+
+    def __iter__(self) -> Iterator[Agreement]:
+        return iter((self.alpha, self.ac1, self.pairwise))
+
+
+def panel_agreement(verdicts: Sequence[PanelVerdict], *, resampling: Resampling | None = None) -> PanelAgreement:
+    """Krippendorff's alpha, Gwet's AC₁ and the share of agreeing pairs; who gave no verdict is left out there."""
+    votes = [[vote.value for vote in verdict.votes] for verdict in verdicts]
+    return PanelAgreement(
+        alpha=statistics.krippendorff_alpha(votes, resampling=resampling),
+        ac1=statistics.gwet_ac1(votes, resampling=resampling),
+        pairwise=statistics.pairwise_agreement(votes, resampling=resampling),
+    )
+
+
+class ReferencesVerdict(TypedAnswer):
+    """What a judge says of one candidate beside each reference, in the order of the references."""
+
+    each: tuple[Verdict, ...]
+
+    @property
+    def any_of(self) -> Verdict:
+        """Whether the candidate says the same as one of the references.
+
+        One `true` is enough. Without one, an unscored reference leaves it unscored, since there it might have been
+        true; then an unclear one leaves it unclear. References that are blank count for nothing.
+        """
+        calls = tuple(call for verdict in self.each for call in verdict.calls)
+        counted = [verdict for verdict in self.each if verdict.outcome != "skipped"]
+        for wanted in ("true", None, "unclear", "false"):
+            found = next((verdict for verdict in counted if verdict.value == wanted), None)
+            if found is not None:
+                return Verdict(value=found.value, reason=found.reason, outcome=found.outcome, calls=calls)
+        reason = self.each[0].reason if self.each else "there is no reference to compare with"
+        return Verdict(outcome="skipped", reason=reason, calls=calls)
+
+    @property
+    def share(self) -> float | None:
+        """Of the references with a verdict, the share that the candidate says the same as; None without any."""
+        scored = [verdict for verdict in self.each if verdict.scored]
+        return sum(verdict.value == "true" for verdict in scored) / len(scored) if scored else None
+
+
+async def judge_references(
+    judge: Judge, references: Sequence[str], candidate: str, *, question: str = QUESTION
+) -> ReferencesVerdict:
+    """The verdicts on `candidate` beside all of `references`; nobody is asked where there are none."""
+    verdicts = await asyncio.gather(*(judge.judge(each, candidate, question=question) for each in references))
+    return ReferencesVerdict(each=tuple(verdicts))
+
+
+class PreferenceQuestion(JudgeQuestion):
+    """Which of two answers to `question` is better, in this order."""
+
+    first: str
+    second: str
+
+    @property
+    @override
+    def texts(self) -> tuple[str, ...]:
+        return (self.first, self.second)
+
+
+class PositionVerdict(Judgement[Position]):
+    """What a judge says of two answers in one order: the position of the better one, or `same`."""
+
+
+class Preference(TypedAnswer):
+    """What a judge says of two answers, a and b, in both orders."""
+
+    a_first: PositionVerdict
+    b_first: PositionVerdict
+
+    @property
+    def value(self) -> PreferenceValue | None:
+        """The answer that both orders prefer, else a tie; None where one of them could not be had or read."""
+        if self.a_first.value is None or self.b_first.value is None:
+            return None
+        return _WON.get((self.a_first.value, self.b_first.value), "tie")
+
+    @property
+    def flipped(self) -> bool:
+        """Whether the same place won in both orders, so that the order decided."""
+        return self.a_first.value == self.b_first.value and self.a_first.value in {"first", "second"}
+
+    @property
+    def outcome(self) -> Outcome:
+        """`answered`, or what became of the first order that has no answer."""
+        return self.b_first.outcome if self.a_first.outcome == "answered" else self.a_first.outcome
+
+    @property
+    def reason(self) -> str:
+        """The judge's words, or why there are none."""
+        return " / ".join(said.reason for said in (self.a_first, self.b_first) if said.reason)
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Keys of the records that it rests on."""
+        return (*self.a_first.calls, *self.b_first.calls)
+
+    @property
+    def swapped(self) -> Preference:
+        """The same of b and a."""
+        return Preference(a_first=self.b_first, b_first=self.a_first)
+
+    def __str__(self) -> str:
+        return self.value or "unscored"
+
+
+_WON: Mapping[tuple[Position, Position], PreferenceValue] = {("first", "second"): "a", ("second", "first"): "b"}
+"""By what is said with a first and with b first."""
+_AROUND = re.compile(r"^the\s+|\s+(?:one|answer)$")
+
+
+class PreferenceNode(JudgeNode[PreferenceQuestion, PositionVerdict]):
+    """Asks which of two answers is better, in one order."""
+
+    prompt = "judge_preference"
+    takes = PreferenceQuestion
+    gives = PositionVerdict
+    field = "better"
+    values = POSITIONS
+
+    @override
+    def variables(self, subject: PreferenceQuestion) -> Mapping[str, Any]:
+        return {"question": harmless(subject.question), "first": subject.first, "second": subject.second}
+
+    @override
+    def word(self, said: object) -> object:
+        return _AROUND.sub("", said.strip().lower()) if isinstance(said, str) else said
+
+    @override
+    def read_text(self, text: str, subject: PreferenceQuestion) -> PositionVerdict:
+        lines = plain_lines(text)
+        said = last_line(lines, "Better(?:\\s+(?:one|answer))?", words="first, second or same", texts=subject.texts)
+        return self.judgement(said, reason=reason_in(lines))
+
+
+class PreferenceJudge:
+    """Judges which of two answers is better, always in both orders.
+
+    Args:
+        model: as a node takes it.
+        prompt: name of a prompt of the user's own.
+        prompts: where prompts are looked up.
+    """
+
+    def __init__(self, model: ModelLike, *, prompt: str | None = None, prompts: PromptLibrary | None = None) -> None:
+        self.node = PreferenceNode(model, prompt=prompt, prompts=prompts)
+
+    async def judge(self, a: str, b: str, *, question: str) -> Preference:
+        """Which of `a` and `b` answers `question` better; equal texts are a tie that nobody is asked about."""
+        unasked = _unasked(a, b)
+        if unasked is not None:
+            return Preference(a_first=unasked, b_first=unasked)
+        # One after the other: beside many pairs nothing is gained by asking at once.
+        a_first = await self._ask(a, b, question)
+        return Preference(a_first=a_first, b_first=await self._ask(b, a, question))
+
+    def __call__(self, a: str, b: str, *, question: str) -> Preference:
+        """As `judge`, from anywhere: scripts, threads, notebooks."""
+        return run_sync(self.judge(a, b, question=question))
+
+    def canonical(self) -> JsonObject:
+        """Everything that decides its preferences, as JSON."""
+        prompts = {prompt.path.name: prompt.digest for prompt in self.node.prompts_in_use}
+        return {"judge": "preference", "model": self.node.model.form(), "prompts": prompts}
+
+    def __str__(self) -> str:
+        return f"{self.node.model.id} (preference)"
+
+    async def _ask(self, first: str, second: str, question: str) -> PositionVerdict:
+        return PositionVerdict.of(
+            await self.node.ask(PreferenceQuestion(first=first, second=second, question=question))
+        )
+
+
+def _unasked(a: str, b: str) -> PositionVerdict | None:
+    if not a.strip() or not b.strip():
+        return PositionVerdict(outcome="skipped", reason="an answer is empty, so there is nothing to compare")
+    return PositionVerdict(value="same", reason="both answers are the same text") if a == b else None
+
+
 judge_equivalence = EquivalenceJudge
+judge_panel = Panel
+judge_preference = PreferenceJudge

@@ -10,20 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import override
 
-from askance.agents.questions import question_of
 from askance.errors import UsageError
-from askance.nodes import Node, Unreadable
+from askance.nodes import AnswerField, Node, TypedAnswer, Unreadable
+from askance.nodes.answer import Texts, TypedInput, list_schema, schema_of, text_schema
 from askance.nodes.reply import bare, body, json_object, plain, refuses, spoken, unquoted
-from askance.tools import Value
-from askance.tools.tool import as_text, as_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
@@ -54,22 +51,19 @@ _QUOTED = re.compile(r"\"([^\"]+)\"(?:\s+-.*|[.]?)|[^\"]*\bis:? \"([^\"]+)\"[.]?
 _ASIDE = re.compile(r"(.*\S) \([^()]*\)")
 _NOTHING = re.compile(r"none|n/a|there (?:is|are) no\b.*|.*\?|\W*", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_ITEM = {"replaced": text_schema(), "replacement": text_schema(), "statement": text_schema(least=1)}
+"""The fields of a negative in the JSON form."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NegativeQuestion:
+class NegativeQuestion(TypedInput):
     """A true statement from which negatives are made."""
 
     statement: str
-    others: tuple[str, ...] = ()
+    others: Texts = ()
     """What else is true of the image, and so no negative."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "others", as_texts(self.others))
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Negative(Value):
+class Negative(TypedAnswer):
     """A statement that is to be wrong, and what its writer says was changed; words of a model, so not trusted."""
 
     text: str
@@ -82,8 +76,7 @@ class Negative(Value):
         return self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Negatives(Value):
+class Negatives(TypedAnswer):
     """The negatives of one call, each another text."""
 
     items: tuple[Negative, ...]
@@ -109,6 +102,7 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
     """
 
     prompt = "negative"
+    takes = NegativeQuestion
     gives = Negatives
 
     def __init__(
@@ -137,7 +131,7 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
 
     @override
     def accept(self, given: Any) -> NegativeQuestion:
-        question = question_of(NegativeQuestion, {"statement": given} if isinstance(given, str) else given)
+        question = super().accept({"statement": given} if isinstance(given, str) else given)
         if not question.statement.strip():
             raise UsageError("The true statement is blank.", hint="Give the text that negatives are made from.")
         return question
@@ -147,30 +141,18 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         return {"statement": subject.statement, "count": self.count}
 
     @override
-    def schema(self, subject: NegativeQuestion) -> Mapping[str, Any]:
-        text = {"type": "string"}
-        item = {
-            "type": "object",
-            "properties": {"replaced": text, "replacement": text, "statement": {"type": "string", "minLength": 1}},
-            "required": ["replaced", "replacement", "statement"],
-            "additionalProperties": False,
-        }
-        return {
-            "type": "object",
-            "properties": {
-                "negatives": {"type": "array", "items": item, "minItems": self.count, "maxItems": self.count}
-            },
-            "required": ["negatives"],
-            "additionalProperties": False,
-        }
+    def fields(self, subject: NegativeQuestion) -> Sequence[AnswerField]:
+        item = schema_of(AnswerField(name, schema) for name, schema in _ITEM.items())
 
-    @override
-    def read_json(self, data: Mapping[str, Any], subject: NegativeQuestion) -> Negatives:
-        found: Any = data.get("negatives")
-        items = cast("list[Any]", found) if isinstance(found, list) else []
-        if not items or not all(isinstance(item, dict) for item in items):
-            raise Unreadable("`negatives` must be a list of objects")
-        return self._checked([_negative(item) for item in items], subject)
+        def read(data: Mapping[str, Any], field: str) -> tuple[Negative, ...]:
+            found: Any = data.get(field)
+            items = cast("list[Any]", found) if isinstance(found, list) else []
+            if not items or not all(isinstance(item, dict) for item in items):
+                raise Unreadable(f"`{field}` must be a list of objects")
+            return self._checked([_negative(item) for item in items], subject)
+
+        negatives = list_schema(item, least=self.count, most=self.count)
+        return (AnswerField("negatives", negatives, "items", read),)
 
     @override
     def read_text(self, text: str, subject: NegativeQuestion) -> Negatives:
@@ -179,10 +161,13 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         with suppress(Unreadable):
             found: Any = json_object(text, ("negatives",)).get("negatives")
             if isinstance(found, list) and all(isinstance(item, str) for item in cast("list[Any]", found)):
-                return self._checked([Negative(text=bare(item)) for item in cast("list[str]", found)], subject)
+                return self._negatives([bare(item) for item in cast("list[str]", found)], subject)
         kept = "\n".join(line for line in text.splitlines() if not _TRUE.match(plain(line)))
         lines = [self._negative_in(line, subject) for line in body(kept, _NOUNS, sentences=True)]
-        return self._checked([Negative(text=line) for line in lines if not _NOTHING.fullmatch(line)], subject)
+        return self._negatives([line for line in lines if not _NOTHING.fullmatch(line)], subject)
+
+    def _negatives(self, texts: list[str], subject: NegativeQuestion) -> Negatives:
+        return Negatives(items=self._checked([Negative(text=text) for text in texts], subject))
 
     @staticmethod
     def _negative_in(line: str, subject: NegativeQuestion) -> str:
@@ -192,7 +177,7 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         aside = None if "(" in subject.statement else _ASIDE.fullmatch(line)
         return aside[1] if aside else line
 
-    def _checked(self, items: list[Negative], subject: NegativeQuestion) -> Negatives:
+    def _checked(self, items: list[Negative], subject: NegativeQuestion) -> tuple[Negative, ...]:
         """The negatives, as many as were asked for, none of them true or said twice.
 
         Raises:
@@ -211,16 +196,15 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
             if plain in taken:
                 raise Unreadable(f"a negative {taken[plain]}; write one that is wrong, and in other words")
             taken[plain] = "is given twice"
-        return Negatives(items=tuple(items))
+        return tuple(items)
 
 
 def _negative(item: Mapping[str, Any]) -> Negative:
-    try:
-        texts = {field: as_text(item.get(field)) for field in ("statement", "replaced", "replacement")}
-    except TypeError as error:
-        raise Unreadable("`statement`, `replaced` and `replacement` must be texts") from error
-    texts = {field: " ".join(text.split()) for field, text in texts.items()}
-    return Negative(text=unquoted(texts["statement"]), replaced=texts["replaced"], replacement=texts["replacement"])
+    texts = {name: item.get(name) for name in _ITEM}
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise Unreadable("`statement`, `replaced` and `replacement` must be texts")
+    words = {name: " ".join(text.split()) for name, text in cast("dict[str, str]", texts).items()}
+    return Negative(text=unquoted(words["statement"]), replaced=words["replaced"], replacement=words["replacement"])
 
 
 def normal(text: str) -> str:

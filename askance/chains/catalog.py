@@ -14,11 +14,9 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 from askance.agents import (
-    AboutDescription,
-    AboutPicture,
     Mode,
     OptionsQuestion,
-    PictureQuestion,
+    VisualQuestion,
     choose_action_reasons,
     choose_from_picture,
     explain_from_description,
@@ -149,8 +147,8 @@ def options_question(reading: Reading) -> OptionsQuestion:
     )
 
 
-def _picture_question(reading: Reading) -> PictureQuestion:
-    return PictureQuestion(
+def _picture_question(reading: Reading) -> OptionsQuestion:
+    return OptionsQuestion(
         image=picture(reading),
         options=reading.options or (),
         description=text_of(optional(reading, DESCRIPTION)),
@@ -260,14 +258,14 @@ def about_picture(  # noqa: PLR0913  # each is part of the wiring
     return Chain(name, target=target, steps=steps, mode=(see or think).mode)
 
 
-def about_seen(reading: Reading) -> AboutPicture:
+def about_seen(reading: Reading) -> VisualQuestion:
     """The picture, and the question where there is one."""
-    return AboutPicture(image=picture(reading), question=reading.question)
+    return VisualQuestion(image=picture(reading), question=reading.question)
 
 
-def about_described(reading: Reading) -> AboutDescription:
+def about_described(reading: Reading) -> VisualQuestion:
     """The description, and the question where there is one."""
-    return AboutDescription(description=required(reading, DESCRIPTION).text, question=reading.question)
+    return VisualQuestion(description=required(reading, DESCRIPTION).text, question=reading.question)
 
 
 def installed_chain(name: str) -> Callable[..., Chain] | None:

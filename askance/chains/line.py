@@ -68,9 +68,8 @@ def _says(result: Result[Any]) -> bool:
 
 def _link(link: str, result: Result[Any], value: Json) -> JsonObject:
     form: JsonObject = {"outcome": result.outcome, "calls": [call.key for call in result.calls]}
-    for name in ("reason", "error", "raw", "rung"):
-        if (found := getattr(result, name)) is not None:
-            form[name] = found
+    said = {"reason": result.reason, "error": result.error, "raw": result.raw, "rung": result.output_mode}
+    form |= {name: found for name, found in said.items() if found is not None}
     if result.given:
         form["given"] = True
     if value is not None and link not in BY_NAME:

@@ -39,7 +39,7 @@ from askance.models.scope import Pending, on_miss
 from askance.nodes import Node, Result
 from askance.nodes.tracing import image_digest
 from askance.tools import ImageTool
-from askance.tools.rapid_ocr import RapidOcr
+from askance.tools.ocr import RapidOcr
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

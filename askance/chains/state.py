@@ -18,9 +18,10 @@ from askance.agents import Choice, Description, Reply, check_options
 from askance.atypicality import Statement
 from askance.errors import BadImage, Skipped, UsageError
 from askance.images import Image
-from askance.nodes import Call, Failure, Result, given
+from askance.nodes import Call, Failure, Result, TextAnswer, given
+from askance.nodes.answer import faults
 from askance.nodes.tracing import image_digest
-from askance.tools import Narration, Objects, SceneText, TextValue, Unusual
+from askance.tools import Narration, Objects, SceneText, Unusual
 
 if TYPE_CHECKING:
     from askance.chat import Json, Outcome
@@ -35,7 +36,7 @@ def form_of(value: Any) -> Json:
     """`value` as JSON: texts as they are, models of pydantic and dataclasses by their fields, anything else as text."""
     if value is None or isinstance(value, (str, int, float)):
         return value
-    if isinstance(value, TextValue):
+    if isinstance(value, TextAnswer):
         return value.text
     if isinstance(value, Mapping):
         return {str(name): form_of(each) for name, each in cast("Mapping[Any, Any]", value).items()}
@@ -117,7 +118,7 @@ class Link(Generic[V]):
         try:
             return (self.read or self._made)(said)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"{said!r} cannot stand for the link {self.name!r}.", hint=str(error)) from error
+            raise UsageError(f"{said!r} cannot stand for the link {self.name!r}.", hint=faults(error)) from error
 
     def result(self, said: Any) -> Result[V]:
         """What `said` stands for, as a result that the caller brings; a `Result` is one already.
@@ -131,7 +132,7 @@ class Link(Generic[V]):
         make: Any = self.kind
         if isinstance(said, Mapping):
             return make(**cast("Mapping[str, Any]", said))
-        return cast("V", make(text=str(said)) if issubclass(make, TextValue) else make(said))
+        return cast("V", make(text=str(said)) if issubclass(make, TextAnswer) else make(said))
 
 
 def _objects(said: Any) -> Objects:

@@ -16,7 +16,7 @@ from askance.chains.line import line_of
 from askance.cli.display import Show
 from askance.cli.exits import OK, SOME
 from askance.cli.tally import Tally
-from askance.demo import CASSETTE, Entry, read_table
+from askance.demo import CASSETTE, DemoPicture, read_table
 from askance.errors import UsageError
 from askance.models import Config, Engine, get_model
 from askance.prompts import PromptLibrary
@@ -81,7 +81,7 @@ def copy_demo(folder: Path) -> int:
     return OK
 
 
-def _sample(entry: Entry) -> str:
+def _sample(entry: DemoPicture) -> str:
     """The row of a picture in data of one's own: what can be chosen from, and the numbers of what is true."""
     row = {
         "id": entry.name,
@@ -99,7 +99,7 @@ def demo_chain(*observers: Any) -> Chain:
     return action_reason(get_model("demo", engine=engine, config=Config()), prompts=PromptLibrary([]))
 
 
-async def _replay(chain: Chain, entries: list[Entry], show: Show) -> tuple[int, int]:
+async def _replay(chain: Chain, entries: list[DemoPicture], show: Show) -> tuple[int, int]:
     """How many of the chosen action-reasons are right, and how many were chosen."""
     right = chosen = 0
     inputs = [{"image": entry.path, "name": entry.name, "options": entry.options} for entry in entries]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from askance.demo.table import CASSETTE, ENTRIES, FOLDER, NAME, PICTURES, TABLE, Entry, read_table
+from askance.demo.table import CASSETTE, ENTRIES, FOLDER, NAME, PICTURES, TABLE, DemoPicture, read_table
 
-__all__ = ["CASSETTE", "ENTRIES", "FOLDER", "NAME", "PICTURES", "TABLE", "Entry", "read_table"]
+__all__ = ["CASSETTE", "ENTRIES", "FOLDER", "NAME", "PICTURES", "TABLE", "DemoPicture", "read_table"]

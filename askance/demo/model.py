@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse
-from askance.demo.table import ENTRIES, NAME, Answers
+from askance.demo.table import ENTRIES, NAME, DemoAnswers
 from askance.errors import ModelError
 from askance.models import Capabilities
 
@@ -53,7 +53,7 @@ def from_settings(_: ModelSettings) -> DemoModel:
 
 
 @cache
-def _table() -> list[Answers]:
+def _table() -> list[DemoAnswers]:
     """The answers of each picture, with its digest."""
     return json.loads(ENTRIES.read_text(encoding="utf-8"))
 

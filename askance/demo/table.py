@@ -22,7 +22,7 @@ NAME = "demo (hand-written)"
 """The name of the model `demo` wherever an answer of its is shown, and in `CASSETTE`."""
 
 
-class Answers(TypedDict):
+class DemoAnswers(TypedDict):
     """What `ENTRIES` holds of one picture for the model `demo`."""
 
     sha256: str
@@ -31,7 +31,7 @@ class Answers(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class DemoPicture:
     """One picture of the demo."""
 
     name: str
@@ -44,10 +44,10 @@ class Entry:
     """The atypicality statements that hold; none for the plain picture."""
 
 
-def read_table() -> list[Entry]:
+def read_table() -> list[DemoPicture]:
     """The pictures in the order in which they are shown."""
     return [
-        Entry(
+        DemoPicture(
             name=entry["name"],
             title=entry["title"],
             path=FOLDER / entry["file"],

@@ -15,7 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from askance.agents.ask import ask_about_picture
+from askance.agents.vqa import ask_about_picture
 from askance.chains import REPLY, Chain, Context, Step, action_reason, end_to_end, picture, verbalize
 from askance.chains.catalog import installed_chain
 from askance.errors import UsageError

@@ -1,4 +1,4 @@
-"""The node: one prompt, one model, one parser, and the ladder of output forms.
+"""The node: one prompt, one model, one parser, and the output modes in which it asks.
 
 A node asks in the highest form that its endpoint can do: a JSON Schema that the endpoint enforces, a JSON object, JSON
 that is only asked for, or (by the caller's choice) the text protocol of the paper. A reply that cannot be read is
@@ -11,11 +11,13 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from pydantic import ValidationError
 from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
-from askance.errors import BadImage, CallError, ReplayMiss
+from askance.errors import BadImage, CallError, ReplayMiss, UsageError
 from askance.models import get_model, run_sync
+from askance.nodes.answer import AnswerField, TextAnswer, faults, schema_of, text_field, text_schema
 from askance.nodes.reply import json_object, spoken
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManager
     from langchain_core.runnables import RunnableConfig
 
-    from askance.chat import ChatRequest, ChatResponse, Outcome
+    from askance.chat import ChatRequest, ChatResponse, JsonObject, Outcome
     from askance.images import Image
     from askance.models import Model, ModelLike, OutputMode
     from askance.prompts.prompt import PromptTurn
@@ -37,12 +39,14 @@ if TYPE_CHECKING:
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+Text = TypeVar("Text", bound=TextAnswer)
 
 
 class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     """One act of asking: `ask` gives a `Result` for every input, `invoke` the value or raises.
 
-    A subclass names its prompt and says what goes in, which JSON is wanted, and how each form is read.
+    A subclass names its prompt and the types of its input and its answer, the fields of the JSON object that is wanted,
+    each with its limits and its reader, and how a plain text is read.
 
     Args:
         model: a spec or configured name (`openai:gpt-4o`), a `Model`, a chat model of LangChain, or any `ChatModel`.
@@ -51,13 +55,14 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         name: how the node shows up in traces and graphs.
     """
 
-    prompt: ClassVar[str]
-    """Name of the node's prompt."""
-    max_tokens: ClassVar[int] = 1024
-    """Most tokens of an answer, where the model's settings give none; a model that thinks has room for that beside."""
-
+    prompt: str
+    """Name of the node's prompt, and of the schema that is sent."""
+    takes: ClassVar[type[Any]]
+    """Type of the input."""
     gives: ClassVar[type[Any]]
     """Type of the answer."""
+    max_tokens: ClassVar[int] = 1024
+    """Most tokens of an answer, where the model's settings give none; a model that thinks has room for that beside."""
 
     def __init__(
         self,
@@ -69,14 +74,18 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     ) -> None:
         self.model: Model = get_model(model)
         self.prompts = prompts if prompts is not None else PromptLibrary()
-        self.prompt_name = prompt or self.prompt
+        self.prompt_name = prompt or self.prompt_of()
         self.name = name or self.prompt_name
         self._prompts: dict[Form, Prompt] = {}
         self._messages: dict[int, tuple[PromptTurn, Message]] = {}
         self._form: ResponseFormat | None = None
         self._model_name = str(self.model.id)
-        self._rung: OutputMode | None = None
+        self._output_mode: OutputMode | None = None
         self._prompt_for("text" if self.model.protocol == "paper" else "json")
+
+    def prompt_of(self) -> str:
+        """Name of the prompt that is used where the caller names none."""
+        return self.prompt
 
     @property
     @override
@@ -94,21 +103,42 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
         return TypeAdapter(self.gives).json_schema()
 
-    @abstractmethod
     def accept(self, given: Any) -> In:
-        """The typed input that `given` stands for."""
+        """The typed input that `given` stands for: one, or a mapping of its fields.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        if isinstance(given, self.takes):
+            return given
+        try:
+            return self.takes(**given)
+        except (TypeError, ValidationError) as error:
+            raise UsageError(
+                f"{given!r} is no {self.takes.__name__}: {faults(error)}.",
+                hint="Give one, or a mapping with its fields.",
+            ) from error
 
     @abstractmethod
-    def schema(self, subject: In) -> Mapping[str, Any]:
-        """JSON Schema of the answer wanted for `subject`."""
+    def fields(self, subject: In) -> Sequence[AnswerField]:
+        """The fields of the JSON object that is wanted for `subject`, in their order."""
 
-    @abstractmethod
+    def schema(self, subject: In) -> JsonObject:
+        """JSON Schema of the answer wanted for `subject`, as it is sent."""
+        return schema_of(self.fields(subject))
+
+    def answer(self, subject: In, **values: Any) -> Out:  # noqa: ARG002  # a subclass may need it
+        """The answer made of the values that its fields were read as."""
+        return self.gives(**values)
+
     def read_json(self, data: Mapping[str, Any], subject: In) -> Out:
         """The answer in a JSON reply.
 
         Raises:
             Unreadable: the reply is not what was asked for.
         """
+        values = {field.fills: field.read(data, field.name) for field in self.fields(subject) if field.read}
+        return self.answer(subject, **values)
 
     @abstractmethod
     def read_text(self, text: str, subject: In) -> Out:
@@ -157,9 +187,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """As `invoke`."""
         return self.invoke(given)
 
-    def request(self, subject: In, rung: OutputMode) -> ChatRequest:
-        """The request that asks about `subject` on `rung`."""
-        prompt = self._prompt_for("text" if rung == "paper" else "json")
+    def request(self, subject: In, mode: OutputMode) -> ChatRequest:
+        """The request that asks about `subject` in that output mode."""
+        prompt = self._prompt_for("text" if mode == "paper" else "json")
         pictures = [self.model.image(picture) for picture in self.pictures(subject)]
         messages: list[Message] = []
         for place, turn in enumerate(prompt.render(**self.variables(subject))):
@@ -168,7 +198,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                 message = Message(turn.role, (*pictures, *message.parts))
                 pictures = []
             messages.append(message)
-        return self.model.request(messages, response=self._response_format(subject, rung), max_tokens=self.max_tokens)
+        return self.model.request(messages, response=self._response_format(subject, mode), max_tokens=self.max_tokens)
 
     def _message(self, place: int, turn: PromptTurn) -> Message:
         """A turn as a message; one that is the same from prompt to prompt is the same object, which is written once."""
@@ -178,11 +208,11 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             self._messages[place] = turn, message
         return message
 
-    def _response_format(self, subject: In, rung: OutputMode) -> ResponseFormat | None:
+    def _response_format(self, subject: In, mode: OutputMode) -> ResponseFormat | None:
         """The form of the answer; where it is that of the call before, it is the same object, which is written once."""
-        if rung == "json_object":
+        if mode == "json_object":
             return ResponseFormat("json_object")
-        if rung != "json_schema":
+        if mode != "json_schema":
             return None
         schema, form = self.schema(subject), self._form
         if form is None or form.schema != schema:
@@ -215,27 +245,27 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
     async def _ask(self, given: Any, chat: Chat) -> Result[Out]:
         calls: list[Call] = []
-        rung: OutputMode | None = self._rung
+        mode: OutputMode | None = self._output_mode
         try:
             subject = self.accept(given)
             unasked = self.unasked(subject)
             if unasked is not None:
                 return unasked
-            if rung is None:
-                rung = self._rung = await self.model.output_mode()
-            result = await self._converse(subject, rung, chat=chat, calls=calls, again=False)
+            if mode is None:
+                mode = self._output_mode = await self.model.output_mode()
+            result = await self._converse(subject, mode, chat=chat, calls=calls, again=False)
             if result.outcome == "invalid" and self.model.asks_again("invalid") and _any_replayed(calls):
                 calls.clear()
-                result = await self._converse(subject, rung, chat=chat, calls=calls, again=True)
+                result = await self._converse(subject, mode, chat=chat, calls=calls, again=True)
         except (CallError, ReplayMiss, BadImage) as error:
-            return no_answer(error, calls=calls, rung=rung)
+            return no_answer(error, calls=calls, output_mode=mode)
         return result
 
     async def _converse(
-        self, subject: In, rung: OutputMode, *, chat: Chat, calls: list[Call], again: bool
+        self, subject: In, mode: OutputMode, *, chat: Chat, calls: list[Call], again: bool
     ) -> Result[Out]:
         """Asks; where the reply cannot be read, asks once more with what was wrong."""
-        request = self.request(subject, rung)
+        request = self.request(subject, mode)
         for last in (False, True):
             response = await chat(request, again)
             calls.append(
@@ -250,58 +280,83 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             if response.outcome != "answered":
                 if response.outcome == "truncated" and response.thought and not response.meta.replayed:
                     self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
-                return _unanswered(response, rung, calls)
+                return _unanswered(response, mode, calls)
             try:
-                value = self._read(response.text, subject, rung)
+                value = self._read(response.text, subject, mode)
             except Unreadable as error:
-                if rung == "json_schema" and not response.meta.replayed:
+                if mode == "json_schema" and not response.meta.replayed:
                     self._notice(response.text, subject)
                 if last:
                     return Result(
-                        outcome="invalid", reason=str(error), raw=response.text, calls=tuple(calls), rung=rung
+                        outcome="invalid", reason=str(error), raw=response.text, calls=tuple(calls), output_mode=mode
                     )
                 request = self._asked_again(request, response.text, str(error))
             else:
-                return Result(outcome="answered", value=value, calls=tuple(calls), rung=rung)
+                return Result(outcome="answered", value=value, calls=tuple(calls), output_mode=mode)
         raise AssertionError  # pragma: no cover  # the last round always returns
 
     def _notice(self, reply: str, subject: In) -> None:
         """Tells the model's endpoint record where an answer shows that a schema is not enforced after all."""
         found: Mapping[str, Any] = {}
+        names = self._names(subject)
         with suppress(Unreadable):
-            found = json_object(reply, self.schema(subject)["required"])
-        if not set(self.schema(subject)["required"]) <= set(found):
+            found = json_object(reply, names)
+        if not set(names) <= set(found):
             self.model.notice(
                 "it took a JSON schema and did not hold the answer to it; the next run asks in another form.",
                 schema="ignored",
             )
 
-    def _read(self, text: str, subject: In, rung: OutputMode) -> Out:
+    def _read(self, text: str, subject: In, mode: OutputMode) -> Out:
         if not text.strip() or not (said := spoken(text)).strip():
             raise Unreadable("the reply is empty")
-        if rung == "paper":
+        if mode == "paper":
             return self.read_text(said, subject)
-        return self.read_json(json_object(text, self.schema(subject)["required"]), subject)
+        return self.read_json(json_object(text, self._names(subject)), subject)
+
+    def _names(self, subject: In) -> list[str]:
+        return [field.name for field in self.fields(subject)]
 
     def _asked_again(self, request: ChatRequest, reply: str, error: str) -> ChatRequest:
         from dataclasses import replace
 
-        form = "text" if self._rung == "paper" else "json"
+        form = "text" if self._output_mode == "paper" else "json"
         turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=error)
         complaint = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
         answer = Message("assistant", (TextPart(harmless(reply)),))
         return replace(request, messages=(*request.messages, answer, *complaint))
 
 
+class TextNode(Node[In, Text]):
+    """A node whose answer is one text: in a field of the JSON object, or the whole of a plain reply."""
+
+    field: ClassVar[str]
+    """Name of the text in the JSON object."""
+    labels: ClassVar[tuple[str, ...]] = ()
+    """The texts that there are; none leaves the answer free."""
+
+    @override
+    def fields(self, subject: In) -> Sequence[AnswerField]:
+        return (AnswerField(self.field, text_schema(least=1, among=self.labels)),)
+
+    @override
+    def read_json(self, data: Mapping[str, Any], subject: In) -> Text:
+        return self.read_text(text_field(data, self.field), subject)
+
+    @override
+    def read_text(self, text: str, subject: In) -> Text:
+        return self.gives(text=text.strip())
+
+
 def _any_replayed(calls: Sequence[Call]) -> bool:
     return any(call.meta.replayed for call in calls)
 
 
-def _unanswered(response: ChatResponse, rung: OutputMode, calls: Sequence[Call]) -> Result[Any]:
+def _unanswered(response: ChatResponse, mode: OutputMode, calls: Sequence[Call]) -> Result[Any]:
     reasons: dict[Outcome, str] = {
         "refused": f"the model declined: {response.refusal}" if response.refusal else "the model declined",
         "filtered": "a content filter of the endpoint stopped the answer",
         "truncated": "the answer was cut off at the token limit; raise `max_tokens`",
     }
     outcome = response.outcome
-    return Result(outcome=outcome, reason=reasons[outcome], raw=response.text, calls=tuple(calls), rung=rung)
+    return Result(outcome=outcome, reason=reasons[outcome], raw=response.text, calls=tuple(calls), output_mode=mode)

@@ -71,7 +71,7 @@ class Result(Generic[T_co]):
     calls: tuple[Call, ...] = ()
     failure: Failure | None = field(default=None, compare=False)
     """The call that ended this without an answer, where it was tried."""
-    rung: str | None = None
+    output_mode: str | None = None
     """Output form that was asked for: `json_schema`, `json_object`, `prompted` or `paper`."""
     given: bool = False
     """Whether the caller brought the value, so that nobody was asked."""
@@ -106,7 +106,7 @@ def given(value: T_co) -> Result[T_co]:
     return Result(outcome="answered", value=value, given=True)
 
 
-def no_answer(error: AskanceError, *, calls: Sequence[Call] = (), rung: str | None = None) -> Result[Any]:
+def no_answer(error: AskanceError, *, calls: Sequence[Call] = (), output_mode: str | None = None) -> Result[Any]:
     """What an error comes to; with the tries of the call that it ended."""
     ended = error if isinstance(error, CallError) else None
     return Result(
@@ -116,7 +116,7 @@ def no_answer(error: AskanceError, *, calls: Sequence[Call] = (), rung: str | No
         raw=ended and ended.raw,
         calls=tuple(calls),
         failure=ended and _failure(ended),
-        rung=rung,
+        output_mode=output_mode,
     )
 
 

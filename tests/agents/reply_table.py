@@ -33,8 +33,8 @@ from askance.agents import (
     judge_equivalence,
     write_negative,
 )
-from askance.agents.ask import PictureAsker
-from askance.agents.preference import PreferenceNode
+from askance.agents.judge import PreferenceNode
+from askance.agents.vqa import PictureAsker
 from askance.atypicality import NAMES, RELATIONS, TEMPLATES, Relation, Statement, all_statements
 from askance.images import Image
 from askance.models import OutputMode, ScriptedModel
@@ -520,10 +520,10 @@ MODEL = ScriptedModel([], identity="nobody")
 PICTURE_SEEN = Image.load(PICTURE)
 
 
-def value_of(node: Node[Any, Any], rung: OutputMode, text: str, contents: Contents) -> Any:
-    """What `node` reads in a reply on `rung`; None where it cannot be read."""
+def value_of(node: Node[Any, Any], mode: OutputMode, text: str, contents: Contents) -> Any:
+    """What `node` reads in a reply in that output mode; None where it cannot be read."""
     try:
-        return node._read(text, contents.subject, rung)  # pyright: ignore[reportPrivateUsage]  # as `ask` reads it
+        return node._read(text, contents.subject, mode)  # pyright: ignore[reportPrivateUsage]  # as `ask` reads it
     except Unreadable:
         return None
 
@@ -537,12 +537,12 @@ class Protocol:
     said: Callable[[Any, Contents], str]
     styles: str | None = None
     """File of the styles, where it has another name than the protocol."""
-    rung: OutputMode = "paper"
+    mode: OutputMode = "paper"
     wrappers: tuple[str, ...] = ("any", "prose", "assent")
 
     def read(self, text: str, contents: Contents) -> str | None:
         """The label of what the reader makes of a reply."""
-        value = value_of(_node(self), self.rung, text, contents)
+        value = value_of(_node(self), self.mode, text, contents)
         return None if value is None else folded(self.said(value, contents))
 
 
@@ -635,7 +635,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
     "preference": Protocol(
         partial(worded, words=("first", "second", "same"), subject=COMPARED),
         partial(PreferenceNode, MODEL),
-        lambda value, _: value.place,
+        lambda value, _: value.value,
         wrappers=("any",),
     ),
     "weird": Protocol(
@@ -652,24 +652,24 @@ PROTOCOLS: Mapping[str, Protocol] = {
         lambda value, _: " | ".join(item.text for item in value.items),
         wrappers=("any",),
     ),
-    "json_choose": Protocol(three_of_fifteen, partial(choose_action_reasons, MODEL), numbers, rung="prompted"),
+    "json_choose": Protocol(three_of_fifteen, partial(choose_action_reasons, MODEL), numbers, mode="prompted"),
     "json_categories": Protocol(
-        labels, partial(classify_atypicality, MODEL), lambda value, _: " ".join(value.labels), rung="prompted"
+        labels, partial(classify_atypicality, MODEL), lambda value, _: " ".join(value.labels), mode="prompted"
     ),
     "json_objects": Protocol(
-        things, partial(objects, MODEL), lambda value, _: " | ".join(value.names), rung="prompted"
+        things, partial(objects, MODEL), lambda value, _: " | ".join(value.names), mode="prompted"
     ),
     "json_fill": Protocol(
         filled,
         partial(fill_statement, MODEL),
         lambda value, _: f"{value.primary} | {value.secondary}",
-        rung="prompted",
+        mode="prompted",
     ),
     "json_verdict": Protocol(
         partial(worded, words=("true", "false", "unclear"), subject=JUDGED),
         partial(judge_equivalence, MODEL, form="rubric"),
         lambda value, _: value.value,
-        rung="prompted",
+        mode="prompted",
         wrappers=("any",),
     ),
 }

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from askance.agents import PanelVerdict, Verdict, judge_equivalence, judge_panel, judge_references, panel_agreement
-from askance.agents.judging import VerdictValue, canonical_judge
+from askance.agents.verdict import VerdictValue, canonical_judge
 from askance.chat import ChatRequest
 from askance.errors import UsageError
 from askance.models import ScriptedModel, use_draw

@@ -2,15 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askance.agents import Preference, Said, judge_preference
-from askance.agents.preference import PLACES, Place, Preferred
+from askance.agents import PositionVerdict, Preference, PreferenceValue, judge_preference
+from askance.agents.judge import POSITIONS, Position
 from askance.chat import ChatRequest
 from askance.errors import UsageError
 from askance.models import ScriptedModel
@@ -30,7 +29,7 @@ def judge(*replies: Any, **engine: Any) -> tuple[Any, ScriptedModel]:
     return judge_preference(model_of(script, **engine)), script
 
 
-BOTH: dict[str, tuple[str, str, Preferred, bool]] = {
+BOTH: dict[str, tuple[str, str, PreferenceValue, bool]] = {
     "a both times": ("first", "second", "a", False),
     "b both times": ("second", "first", "b", False),
     "always the first": ("first", "first", "tie", True),
@@ -42,7 +41,7 @@ BOTH: dict[str, tuple[str, str, Preferred, bool]] = {
 
 
 @pytest.mark.parametrize(("a_first", "b_first", "value", "flipped"), BOTH.values(), ids=BOTH)
-async def test_a_win_takes_both_orders(a_first: str, b_first: str, value: Preferred, flipped: bool) -> None:
+async def test_a_win_takes_both_orders(a_first: str, b_first: str, value: PreferenceValue, flipped: bool) -> None:
     node, script = judge(better(a_first), better(b_first))
 
     said = await node.judge(A, B, question=QUESTION)
@@ -72,7 +71,7 @@ async def test_one_order_that_cannot_be_read_leaves_it_unscored(reply: str, when
     assert (said.value, said.flipped, said.outcome, str(said)) == (None, False, "invalid", "unscored")
 
 
-TEXT: dict[str, tuple[str, Place | None]] = {
+TEXT: dict[str, tuple[str, Position | None]] = {
     "as asked": ("Reason: it says why\nBetter: first", "first"),
     "bold": ("**Reason:** it says why\n**Better:** Same.", "same"),
     "not last": ("Better: first\nReason: it says why", None),
@@ -82,12 +81,12 @@ TEXT: dict[str, tuple[str, Place | None]] = {
 
 
 @pytest.mark.parametrize(("reply", "place"), TEXT.values(), ids=TEXT)
-async def test_the_text_form_is_read_from_its_last_line(reply: str, place: Place | None) -> None:
+async def test_the_text_form_is_read_from_its_last_line(reply: str, place: Position | None) -> None:
     node, _ = judge(*[reply] * 4, protocol="paper")
 
     said = await node.judge(A, B, question=QUESTION)
 
-    assert said.a_first.place == place
+    assert said.a_first.value == place
 
 
 @pytest.mark.parametrize(
@@ -101,7 +100,7 @@ async def test_nothing_is_asked_where_nothing_can_differ(a: str, b: str, value: 
     assert (said.value, said.outcome, said.flipped, script.requests) == (value, outcome, False, [])
 
 
-places = st.sampled_from([*PLACES, "nonsense"])
+places = st.sampled_from([*POSITIONS, "nonsense"])
 
 
 @given(st.tuples(places, places))
@@ -124,15 +123,17 @@ def test_swapping_a_and_b_swaps_the_preference(said: tuple[str, str]) -> None:
 
 
 def test_what_is_said_is_a_place_or_an_outcome() -> None:
-    with pytest.raises(UsageError, match="is nothing to say"):
-        Said(place="first", outcome="invalid")
-    with pytest.raises(UsageError, match="is nothing to say"):
-        Said()
+    with pytest.raises(UsageError, match="is no judgement"):
+        PositionVerdict(value="first", outcome="invalid")
+    with pytest.raises(UsageError, match="is no judgement"):
+        PositionVerdict()
 
 
 def test_reasons_of_both_orders_are_kept() -> None:
-    said = Preference(a_first=Said(place="first", reason="x"), b_first=Said(place="second", reason="y"))
+    said = Preference(
+        a_first=PositionVerdict(value="first", reason="x"), b_first=PositionVerdict(value="second", reason="y")
+    )
 
     assert said.reason == "x / y"
-    assert replace(said, b_first=Said(place="second")).reason == "x"
-    assert set(get_args(Preferred)) == {"a", "b", "tie"}
+    assert Preference(a_first=said.a_first, b_first=PositionVerdict(value="second")).reason == "x"
+    assert set(get_args(PreferenceValue)) == {"a", "b", "tie"}

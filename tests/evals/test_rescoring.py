@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from askance.agents import Choice
-from askance.agents.choose import PictureChooser
+from askance.agents.choose import ActionReasonChooser
 from askance.errors import UsageError
 from askance.evals import Run, Sample, Score, evaluate, mean, rescore
 from askance.nodes import Unreadable
@@ -63,10 +63,10 @@ async def test_another_scoring_takes_effect_and_twice_is_once(run: Run) -> None:
 def swapping(monkeypatch: pytest.MonkeyPatch) -> None:
     """A parser that reads every choice as another one."""
 
-    def read_json(self: PictureChooser, data: Mapping[str, Any], subject: Any) -> Choice:
+    def read_json(self: ActionReasonChooser, data: Mapping[str, Any], subject: Any) -> Choice:
         return Choice(numbers=(1,))
 
-    monkeypatch.setattr(PictureChooser, "read_json", read_json)
+    monkeypatch.setattr(ActionReasonChooser, "read_json", read_json)
 
 
 async def test_a_mended_parser_takes_effect_without_data_or_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,10 +86,10 @@ async def test_a_mended_parser_takes_effect_without_data_or_model(run: Run, monk
 async def test_a_parser_that_reads_nothing_any_more_keeps_the_old_answer(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read_json(self: PictureChooser, data: Mapping[str, Any], subject: Any) -> Choice:
+    def read_json(self: ActionReasonChooser, data: Mapping[str, Any], subject: Any) -> Choice:
         raise Unreadable("not so")  # it would be asked again, and that is not on record
 
-    monkeypatch.setattr(PictureChooser, "read_json", read_json)
+    monkeypatch.setattr(ActionReasonChooser, "read_json", read_json)
 
     found = await rescore(run, odd, reread=True)
 

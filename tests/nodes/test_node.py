@@ -23,7 +23,11 @@ QUESTION = OptionsQuestion(description="a cup", options=tuple(OPTIONS))
 async def test_an_answer_has_its_value_its_call_and_its_form() -> None:
     result = await objects(model_of(scripted())).ask(PICTURE)
 
-    assert (result.outcome, result.value, result.rung) == ("answered", Objects(names=("cup", "bricks")), "json_schema")
+    assert (result.outcome, result.value, result.output_mode) == (
+        "answered",
+        Objects(names=("cup", "bricks")),
+        "json_schema",
+    )
     assert [len(call.key) for call in result.calls] == [64]
 
 
@@ -109,7 +113,7 @@ async def test_the_protocol_of_the_paper_asks_in_plain_text() -> None:
     result = await objects(model_of(script, protocol="paper")).ask(PICTURE)
 
     assert script.requests[0].response is None
-    assert (result.value, result.rung) == (Objects(names=("cup", "bricks")), "paper")
+    assert (result.value, result.output_mode) == (Objects(names=("cup", "bricks")), "paper")
 
 
 async def test_the_picture_stands_before_the_text_of_the_first_user_turn() -> None:
@@ -177,13 +181,13 @@ async def test_a_schema_that_is_ignored_after_all_is_noticed_for_the_next_run(ca
     first = await node.ask(PICTURE)
     second = await node.ask(PICTURES / "cat-cup.jpg")
 
-    assert (first.rung, second.rung) == ("json_schema", "json_schema")
+    assert (first.output_mode, second.output_mode) == ("json_schema", "json_schema")
     assert "it took a JSON schema and did not hold the answer to it" in caplog.text
     await asyncio.sleep(0.1)
     (endpoint,) = records.of_kind("endpoint")
     assert (endpoint.response["schema"], endpoint.response["noted"]) == ("enforced", {"schema": "ignored"})
     replayed = await objects(model_of(ScriptedModel([], identity="scripted"), records, mode="replay")).ask(PICTURE)
-    assert (replayed.outcome, replayed.rung) == (first.outcome, "json_schema")
+    assert (replayed.outcome, replayed.output_mode) == (first.outcome, "json_schema")
     assert await model_of(ScriptedModel([], identity="scripted"), records).output_mode() == "prompted"
 
 

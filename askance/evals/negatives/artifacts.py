@@ -19,7 +19,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance import statistics
-from askance.agents.blind import BlindChooser
+from askance.agents.choose import BlindChooser
 from askance.agents.negatives import normal, words
 from askance.chains.stream import in_order
 from askance.errors import MissingExtra

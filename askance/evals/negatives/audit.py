@@ -27,8 +27,8 @@ from askance.evals.run_folder import write_lines
 from askance.models import get_model
 
 if TYPE_CHECKING:
-    from askance.agents.blind import BlindChooser
-    from askance.agents.judging import Judge, Verdict
+    from askance.agents.choose import BlindChooser
+    from askance.agents.verdict import Judge, Verdict
     from askance.chains import Plan
     from askance.chat import JsonObject
     from askance.evals.negatives.artifacts import Artifacts, Blind

@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from askance.agents import FillQuestion, PictureFillQuestion, fill_from_picture, fill_statement
-from askance.agents.fill import EXAMPLES, PLACES
+from askance.agents import FillQuestion, fill_from_picture, fill_statement
+from askance.agents.statement import EXAMPLES, PLACES
 from askance.atypicality import RELATIONS, TEMPLATES, Relation, Statement
 from askance.chains import DESCRIPTION, STATEMENT, Chain, Step, picture, required, verbalize
 from askance.errors import UsageError
@@ -91,8 +91,8 @@ def _fill_step(view: View, roles: Roles) -> Step:
     return Step(link=STATEMENT, node=fill_statement(roles.think), needs=(DESCRIPTION,), subject=_described)
 
 
-def _seen(reading: Reading) -> PictureFillQuestion:
-    return PictureFillQuestion(relation=_relation_in(reading), image=picture(reading))
+def _seen(reading: Reading) -> FillQuestion:
+    return FillQuestion(relation=_relation_in(reading), image=picture(reading))
 
 
 def _described(reading: Reading) -> FillQuestion:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from askance.agents import PictureQuestion, StatementQuestion
+from askance.agents import OptionsQuestion, StatementQuestion
 from askance.chains import (
     ANSWERS,
     DESCRIPTION,
@@ -202,13 +202,13 @@ def tools_of(view: View, *, described: bool = False) -> tuple[str, ...]:
     return tuple(link for link in TOOLS if link in needed)
 
 
-def picture_question(view: View) -> Callable[[Reading], PictureQuestion]:
+def picture_question(view: View) -> Callable[[Reading], OptionsQuestion]:
     """Gives the options, the picture, and what the context shows beside it."""
 
-    def question(reading: Reading) -> PictureQuestion:
+    def question(reading: Reading) -> OptionsQuestion:
         statement = optional(reading, STATEMENT)
         shown = optional(reading, DESCRIPTION) if view.description is not None else None
-        return PictureQuestion(
+        return OptionsQuestion(
             image=picture(reading),
             options=reading.options or (),
             description=None if shown is None else str(shown),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from askance.agents import PictureQuestion
+from askance.agents import OptionsQuestion
 from askance.chains import picture
 
 if TYPE_CHECKING:
     from askance.chains import Reading
 
 
-def seen_question(reading: Reading) -> PictureQuestion:
+def seen_question(reading: Reading) -> OptionsQuestion:
     """The picture and the options."""
-    return PictureQuestion(image=picture(reading), options=reading.options or ())
+    return OptionsQuestion(image=picture(reading), options=reading.options or ())

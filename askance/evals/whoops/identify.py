@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.agents import ODDNESS, identify_from_description, identify_from_picture
+from askance.agents import IDENTIFICATION_LABELS, identify_from_description, identify_from_picture
 from askance.amounts import many
 from askance.chains.catalog import about_described, about_seen
 from askance.errors import BadData, UsageError
@@ -79,7 +79,10 @@ def scoring(categories: Sequence[str] = ()) -> Scoring:
                 statistic=_both,
                 summary="share of pairs of which both images are told rightly",
             ),
-            *(mean(f"accuracy of {kind}", summary=f"share of {kind} images that are told rightly") for kind in ODDNESS),
+            *(
+                mean(f"accuracy of {kind}", summary=f"share of {kind} images that are told rightly")
+                for kind in IDENTIFICATION_LABELS
+            ),
             Metric(
                 name="said weird",
                 columns=("said weird",),
@@ -87,7 +90,7 @@ def scoring(categories: Sequence[str] = ()) -> Scoring:
                 summary="share of images that are called weird",
             ),
         ),
-        if_wrong=lambda sample: _scored(sample, next(kind for kind in ODDNESS if kind != sample.target)),
+        if_wrong=lambda sample: _scored(sample, next(kind for kind in IDENTIFICATION_LABELS if kind != sample.target)),
         if_right=lambda sample: _scored(sample, str(sample.target)),
         notes=NOTES,
     )
@@ -95,7 +98,7 @@ def scoring(categories: Sequence[str] = ()) -> Scoring:
 
 
 def _scored(sample: Sample, said: str) -> Score:
-    if said not in ODDNESS:
+    if said not in IDENTIFICATION_LABELS:
         raise UsageError(f"The answer {said!r} is neither weird nor normal.", hint="It is one of the two words.")
     right = float(said == sample.target)
     return Score(
@@ -104,7 +107,7 @@ def _scored(sample: Sample, said: str) -> Score:
             f"accuracy of {sample.target}": right,
             "said weird": float(said == "weird"),
             _PAIR: small_lot("pair", sample.cluster),
-            _KIND: float(ODDNESS.index(sample.target) + 1),
+            _KIND: float(IDENTIFICATION_LABELS.index(sample.target) + 1),
         }
     )
 

@@ -4,15 +4,16 @@ from typing import Any
 
 import pytest
 
-from askance.agents import Preference, Said
-from askance.agents.preference import Place
+from askance.agents import PositionVerdict, Preference
+from askance.agents.judge import Position
 from askance.errors import UsageError
 from askance.evals.judging import preference_figures
 
 
-def said(a_first: Place | None, b_first: Place | None) -> Preference:
-    both: list[Said] = [
-        Said(place=place) if place else Said(outcome="invalid", reason="prose") for place in (a_first, b_first)
+def said(a_first: Position | None, b_first: Position | None) -> Preference:
+    both: list[PositionVerdict] = [
+        PositionVerdict(value=place) if place else PositionVerdict(outcome="invalid", reason="prose")
+        for place in (a_first, b_first)
     ]
     return Preference(a_first=both[0], b_first=both[1])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from askance.agents.questioning import find_candidates, write_question
+from askance.agents.vqa import find_candidates, write_question
 from askance.chat import ChatRequest
 from askance.errors import AuthError, InvalidOutput, UsageError
 from askance.evals.whoops import Whoops

@@ -12,9 +12,9 @@ import copy
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from askance.agents import AboutDescription, answer_from_description, judge_equivalence
+from askance.agents import VisualQuestion, answer_from_description, judge_equivalence
 from askance.agents.negatives import normal
-from askance.agents.questioning import AnswerInCaption, find_candidates, write_question
+from askance.agents.vqa import AnswerInCaption, find_candidates, write_question
 from askance.evals.suite.context import NOTHING
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class QuestionMaker:
 
     async def _from_caption(self, pair: Pair, caption: str) -> Pair:
         gate: Gate = "answered from the caption"
-        asked = await self.reader.ask(AboutDescription(description=caption, question=pair.question))
+        asked = await self.reader.ask(VisualQuestion(description=caption, question=pair.question))
         pair = _with(pair, asked, gate=gate, from_caption="" if asked.value is None else str(asked.value))
         if pair.stopped is not None:
             return pair
@@ -165,7 +165,7 @@ class QuestionMaker:
 
     async def _blindly(self, pair: Pair, caption: str) -> Pair:  # noqa: ARG002  # as every gate
         gate: Gate = "not answered blindly"
-        asked = await self.guesser.ask(AboutDescription(description=NOTHING, question=pair.question))
+        asked = await self.guesser.ask(VisualQuestion(description=NOTHING, question=pair.question))
         pair = _with(pair, asked, gate=gate, blindly="" if asked.value is None else str(asked.value))
         if pair.stopped is not None:
             return pair

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from io import BytesIO
@@ -15,13 +14,11 @@ from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss
 from askance.images import CLEAN_POLICY, Image
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
-from askance.nodes import Call, Result, no_answer
+from askance.nodes import Call, Result, TypedAnswer, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import trace_value, traced_config, traced_run
 from askance.replay import Record, explain_miss
-from askance.tools.calling import tool_of
-from askance.tools.text_reader import SceneText
-from askance.tools.tool import Value
+from askance.tools.vision import SceneText, tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +30,7 @@ ENGINE = "rapidocr-3"
 """Name of the engine in records; a later major version that reads otherwise gets another."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextBox(Value):
+class TextBox(TypedAnswer):
     """One line that an OCR engine found."""
 
     text: str
@@ -44,14 +40,13 @@ class TextBox(Value):
     """Corners in pixels of the prepared picture, clockwise from the upper left of the text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadText(SceneText):
+class RecognizedText(SceneText):
     """Scene text with where each line stands."""
 
     boxes: tuple[TextBox, ...]
 
 
-class RapidOcr(Runnable[Image, ReadText]):
+class RapidOcr(Runnable[Image, RecognizedText]):
     """Reads the text that is visible in the image, by OCR.
 
     What it reads is recorded like any answer (kind `ocr`), so that a replay needs no OCR engine. Needs the extra `ocr`.
@@ -66,14 +61,14 @@ class RapidOcr(Runnable[Image, ReadText]):
         self.engine = engine if engine is not None else default_engine()
         self.least = least
 
-    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[ReadText]:
+    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[RecognizedText]:
         """The lines in one picture, from the records or from the engine.
 
         Raises:
             MissingExtra: the engine is not installed.
         """
 
-        async def work(_: object) -> Result[ReadText]:
+        async def work(_: object) -> Result[RecognizedText]:
             try:
                 return await self._looked_up(given)
             except (ReplayMiss, BadImage, BadRecord) as error:
@@ -83,7 +78,7 @@ class RapidOcr(Runnable[Image, ReadText]):
             return await work(None)
         return await traced_run(self.get_name(), config, inputs={"input": trace_value(given)}, work=work)
 
-    def on_record(self, given: Any) -> Result[ReadText] | None:
+    def on_record(self, given: Any) -> Result[RecognizedText] | None:
         """The lines in one picture where it was read before, without looking at it.
 
         Raises:
@@ -100,15 +95,15 @@ class RapidOcr(Runnable[Image, ReadText]):
         """A tool that an agent of LangChain can call on the pictures given here, and on no others."""
         return tool_of(self, images)
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> RecognizedText:  # noqa: A002
         """The lines in one picture."""
         return (await self.ask(input, traced_config(config, self.engine.mode))).unwrap()
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> ReadText:  # noqa: A002
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> RecognizedText:  # noqa: A002
         """As `ainvoke`, from anywhere."""
         return run_sync(self.ainvoke(input, config))
 
-    async def _looked_up(self, given: Any) -> Result[ReadText]:
+    async def _looked_up(self, given: Any) -> Result[RecognizedText]:
         image, form, key = _asked(given)
         recorder = self.engine.recorder
         recorded = recorder.look_up(key) if self.engine.mode in {"auto", "replay"} else None
@@ -136,14 +131,14 @@ class RapidOcr(Runnable[Image, ReadText]):
             raise MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'") from error
         return rapidocr.RapidOCR(params={"Global.log_level": "warning"})
 
-    def _result(self, key: str, found: JsonObject, *, replayed: bool) -> Result[ReadText]:
+    def _result(self, key: str, found: JsonObject, *, replayed: bool) -> Result[RecognizedText]:
         call = Call(key=key, model=ENGINE, kind="ocr", cost=0.0, meta=CallMeta(replayed=replayed))
         return Result(outcome="answered", value=self._value(found), calls=(call,))
 
-    def _value(self, found: JsonObject) -> ReadText:
+    def _value(self, found: JsonObject) -> RecognizedText:
         boxes = [_box(line) for line in found["lines"]]
         kept = tuple(box for box in boxes if box.confidence >= self.least)
-        return ReadText(lines=tuple(box.text for box in kept), boxes=kept)
+        return RecognizedText(lines=tuple(box.text for box in kept), boxes=kept)
 
 
 def _asked(given: Any) -> tuple[Image, JsonObject, str]:

@@ -1,29 +1,42 @@
-"""Which two objects an atypicality relation holds between: the statement's template, filled in.
+"""Statements of atypicality: detected among all that the objects allow, chosen among given ones, or filled in.
 
-The relation is known; asked for are its primary and its secondary object (AOR, section 3.1), of a picture that the
-model sees or of one that is described to it.
+A statement says which relation holds between which two objects. `detect_statement` gives ŝ of the chains,
+`choose_statement` is asked for ASR, and `fill_statement`, which is told the relation, for AOR.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents.questions import question_of
-from askance.atypicality import DEFINITIONS, NAMES, RELATIONS, TEMPLATES, Relation, Statement
+from askance.agents.answers import read_answer, read_numbers
+from askance.agents.choose import Chooser, OptionsQuestion, check_options
+from askance.agents.subject import PictureAgent, Subject
+from askance.atypicality import (
+    DEFINITIONS,
+    NAMES,
+    RELATIONS,
+    TEMPLATES,
+    Relation,
+    Statement,
+    statement_at,
+    statement_texts,
+)
 from askance.errors import UsageError
-from askance.images import Image
-from askance.nodes import Node, Unreadable
+from askance.nodes import AnswerField, Node, Result, Unreadable, skipped
+from askance.nodes.answer import Texts, TypedInput, number_schema, text_field, text_schema
 from askance.nodes.reply import plain, refuses, spoken, unquoted
-from askance.tools import text_field
-from askance.tools.object_list import LONGEST_NAME
+from askance.tools.vision import LONGEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from askance.models import ModelLike
+    from askance.prompts import PromptLibrary
 
 PLACES = ("<object1>", "<object2>")
 """Stand in the template where the model is to fill in the primary and the secondary object (Listing 10)."""
@@ -32,46 +45,100 @@ EXAMPLES = ("<eleven>", "<meat>")
 """The objects of the example that the model is shown (Listing 10)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FillQuestion:
-    """Between which objects `relation` holds, given a description of the picture."""
+class StatementQuestion(TypedInput):
+    """Which atypicality statement over `objects` holds, given a description of the picture."""
 
-    relation: Relation
     description: str
-
-    def __post_init__(self) -> None:
-        _check(self.relation)
+    objects: Texts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureFillQuestion:
-    """Between which objects `relation` holds in a picture that the model sees."""
+class FillQuestion(Subject):
+    """Between which objects of a picture `relation` holds."""
 
     relation: Relation
-    image: Image
-
-    def __post_init__(self) -> None:
-        _check(self.relation)
-        object.__setattr__(self, "image", Image.load(self.image))
 
 
-def _check(relation: str) -> None:
-    if relation not in RELATIONS:
-        raise UsageError(f"{relation!r} is no relation.", hint=f"The four are: {', '.join(RELATIONS)}.")
+class StatementDetector(Node[StatementQuestion, Statement]):
+    """Chooses the atypicality statement that holds, of every relation over every ordered pair of objects.
 
+    Section 3.2, step ii, of the paper. With fewer than two different objects no statement
+    is possible: the outcome is `skipped`, no call is made, and what depends on the statement goes on without it.
+    """
 
-Asked = TypeVar("Asked", FillQuestion, PictureFillQuestion)
-
-
-class StatementFiller(Node[Asked, Statement]):
-    """What both share: the template of the relation, and how the objects are read."""
-
+    prompt = "detect_statement"
+    takes = StatementQuestion
     gives = Statement
 
     @override
-    def variables(self, subject: Asked) -> Mapping[str, Any]:
+    def unasked(self, subject: StatementQuestion) -> Result[Statement] | None:
+        if statement_texts(subject.objects):
+            return None
+        seen = ", ".join(subject.objects) or "none"
+        return skipped(f"no statement is possible with fewer than two objects (seen: {seen})", absent=True)
+
+    @override
+    def variables(self, subject: StatementQuestion) -> Mapping[str, Any]:
+        return {"description": subject.description, "options": statement_texts(subject.objects)}
+
+    @override
+    def fields(self, subject: StatementQuestion) -> Sequence[AnswerField]:
+        options = statement_texts(subject.objects)
+        read = partial(read_numbers, count=len(options), single=True, options=options)
+        return (AnswerField("statement", number_schema(len(options)), "numbers", read),)
+
+    @override
+    def answer(self, subject: StatementQuestion, **values: Any) -> Statement:
+        (number,) = values["numbers"]
+        return statement_at(subject.objects, number - 1)
+
+    @override
+    def read_text(self, text: str, subject: StatementQuestion) -> Statement:
+        return self.answer(subject, numbers=read_answer(text, statement_texts(subject.objects), single=True))
+
+
+class StatementChooser(Chooser):
+    """Chooses the one of some given statements that holds in a picture (ASR, section 3.1).
+
+    It is chosen from a description, or from the picture: the baseline of ASR.
+    """
+
+    prompt = "detect_statement"
+    picture_prompt = "choose_statement_from_picture"
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        sees: bool = False,
+        prompt: str | None = None,
+        prompts: PromptLibrary | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(model, mode="single", sees=sees, prompt=prompt, prompts=prompts, name=name)
+
+    @override
+    def fields(self, subject: OptionsQuestion) -> Sequence[AnswerField]:
+        return (AnswerField("statement", number_schema(len(subject.options)), "numbers", self._reader(subject)),)
+
+    @override
+    def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
+        described = {} if self.sees else {"description": subject.description}
+        return {**described, "options": check_options(subject.options)}
+
+
+class StatementFiller(PictureAgent[FillQuestion, Statement]):
+    """Names the primary and the secondary object of a relation, in the template of its statement (AOR, Listing 10)."""
+
+    prompt = "fill_statement"
+    picture_prompt = "fill_from_picture"
+    takes = FillQuestion
+    gives = Statement
+
+    @override
+    def variables(self, subject: FillQuestion) -> Mapping[str, Any]:
         relation = subject.relation
         return {
+            **super().variables(subject),
             "relation": NAMES[relation],
             "definition": DEFINITIONS[relation],
             "template": TEMPLATES[relation].format(primary=PLACES[0], secondary=PLACES[1]),
@@ -79,50 +146,16 @@ class StatementFiller(Node[Asked, Statement]):
         }
 
     @override
-    def schema(self, subject: Asked) -> Mapping[str, Any]:
-        name = {"type": "string", "minLength": 1}
-        return {
-            "type": "object",
-            "properties": {"primary": name, "secondary": name},
-            "required": ["primary", "secondary"],
-            "additionalProperties": False,
-        }
+    def fields(self, subject: FillQuestion) -> Sequence[AnswerField]:
+        return tuple(AnswerField(role, text_schema(least=1), role, text_field) for role in ("primary", "secondary"))
 
     @override
-    def read_json(self, data: Mapping[str, Any], subject: Asked) -> Statement:
-        return _statement(subject.relation, text_field(data, "primary"), text_field(data, "secondary"))
+    def answer(self, subject: FillQuestion, **values: Any) -> Statement:
+        return _statement(subject.relation, **values)
 
     @override
-    def read_text(self, text: str, subject: Asked) -> Statement:
+    def read_text(self, text: str, subject: FillQuestion) -> Statement:
         return read_filled(text, subject.relation)
-
-
-class DescribedStatementFiller(StatementFiller[FillQuestion]):
-    """Names the two objects of a relation in a described picture."""
-
-    prompt = "fill_statement"
-
-    @override
-    def accept(self, given: Any) -> FillQuestion:
-        return question_of(FillQuestion, given)
-
-    @override
-    def variables(self, subject: FillQuestion) -> Mapping[str, Any]:
-        return {"description": subject.description, **super().variables(subject)}
-
-
-class PictureStatementFiller(StatementFiller[PictureFillQuestion]):
-    """Names the two objects of a relation in a picture that the model sees (AOR, Listing 10)."""
-
-    prompt = "fill_from_picture"
-
-    @override
-    def accept(self, given: Any) -> PictureFillQuestion:
-        return question_of(PictureFillQuestion, given)
-
-    @override
-    def pictures(self, subject: PictureFillQuestion) -> tuple[Image, ...]:
-        return (subject.image,)
 
 
 _BRACKETED = re.compile(r"<([^<>\n]+)>")
@@ -256,5 +289,8 @@ def _name(written: str, role: str) -> str:
     return name
 
 
-fill_statement = DescribedStatementFiller
-fill_from_picture = PictureStatementFiller
+detect_statement = StatementDetector
+choose_statement = StatementChooser
+choose_statement_from_picture = partial(StatementChooser, sees=True)
+fill_statement = StatementFiller
+fill_from_picture = partial(StatementFiller, sees=True)

@@ -152,12 +152,15 @@ async def test_the_question_is_said_and_stays_on_its_line() -> None:
     assert '"What should I do and why?"' in script.requests[0].messages[-1].text
 
 
-@pytest.mark.parametrize(
-    ("value", "outcome"), [(None, "answered"), ("true", "invalid"), ("yes", "answered")], ids=["none", "both", "other"]
-)
+@pytest.mark.parametrize(("value", "outcome"), [(None, "answered"), ("true", "invalid")], ids=["none", "both"])
 def test_a_verdict_is_a_value_or_an_outcome(value: Any, outcome: Any) -> None:
-    with pytest.raises(UsageError, match="is no verdict"):
+    with pytest.raises(UsageError, match="is no judgement"):
         Verdict(value=value, outcome=outcome)
+
+
+def test_a_verdict_is_one_of_three() -> None:
+    with pytest.raises(ValueError, match="Input should be 'true', 'false' or 'unclear'"):
+        Verdict(value="yes")  # pyright: ignore[reportArgumentType]
 
 
 COPIED: dict[str, tuple[JudgeForm, bool, str, str]] = {

@@ -1,15 +1,37 @@
-"""How a judge's reply is read: only from the place that was asked for, whatever it repeats of what it judges."""
+"""The verdict of a judge, and how it is read from a reply.
+
+It is read only from the place that was asked for, whatever the reply repeats of the texts that it judges. A judge never
+raises for a call that fails: a verdict that could not be had, or not be read, is *unscored*, and never taken for a no.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, cast, get_args
 
-from askance.nodes import Unreadable
+from pydantic import model_validator
+from typing_extensions import override
+
+from askance.chat import Outcome
+from askance.errors import UsageError
+from askance.nodes import AnswerField, Node, TypedAnswer, Unreadable
+from askance.nodes.answer import TypedInput, note_field, text_schema
 from askance.nodes.reply import ended, has_marks, plain, spoken, unboxed
 from askance.prompts import harmless
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from askance.chat import JsonObject
+    from askance.models import OutputMode
+    from askance.nodes import Result
+
+VerdictValue: TypeAlias = Literal["true", "false", "unclear"]
+
+VERDICTS: tuple[VerdictValue, ...] = get_args(VerdictValue)
 
 MOST_OBJECTS = 100
 """Objects within what is judged; with more of them no JSON reply about it is read."""
@@ -40,7 +62,132 @@ _CORRECTION = re.compile(
 )
 
 
-def judged(text: str, *texts: str) -> str:
+Value = TypeVar("Value", bound=str)
+
+
+class Judgement(TypedAnswer, Generic[Value]):
+    """What a judge says in one call, or why it says nothing.
+
+    Raises:
+        UsageError: a value without the outcome `answered`, or the other way round.
+    """
+
+    value: Value | None = None
+    """None where the outcome is not `answered`."""
+    reason: str = ""
+    """The judge's own words, which may repeat what it judges; without a value, why there is none."""
+    outcome: Outcome = "answered"
+    calls: tuple[str, ...] = ()
+    """Keys of the records that it rests on."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.value is None) == (self.outcome == "answered"):
+            raise UsageError(
+                f"{self.value!r} is no judgement for the outcome {self.outcome!r}.",
+                hint="Give a value where the outcome is `answered`, and None where it is not.",
+            )
+        return self
+
+    @classmethod
+    def of(cls, result: Result[Self]) -> Self:
+        """The judgement that a node came to, with the calls that it rests on."""
+        calls = tuple(call.key for call in result.calls)
+        if result.value is None:
+            return cls(outcome=result.outcome, reason=result.reason or "", calls=calls)
+        return result.value.model_copy(update={"calls": calls})
+
+    def __str__(self) -> str:
+        return self.value or "unscored"
+
+
+class Verdict(Judgement[VerdictValue]):
+    """What a judge says of one candidate; a candidate without a value is *unscored*."""
+
+    @property
+    def scored(self) -> bool:
+        """Whether there is a verdict at all, be it `unclear`."""
+        return self.value is not None
+
+
+class Judge(Protocol):
+    """Says whether two texts mean the same as answers to a question: a model, several of them, or a script."""
+
+    async def judge(self, reference: str, candidate: str, *, question: str) -> Verdict:
+        """The verdict on `candidate`; unscored, with its outcome and reason, where there is none."""
+        ...
+
+
+def canonical_judge(judge: object) -> JsonObject:
+    """Everything that decides a judge's verdicts, as JSON; of one that does not say so, the name of its class."""
+    canonical: Callable[[], JsonObject] | None = getattr(judge, "canonical", None)
+    return {"judge": type(judge).__qualname__} if canonical is None else canonical()
+
+
+class JudgeQuestion(TypedInput, ABC):
+    """A question, and texts that are judged as answers to it; strangers wrote all of them."""
+
+    question: str
+
+    @property
+    @abstractmethod
+    def texts(self) -> tuple[str, ...]:
+        """The texts that are judged."""
+
+
+In = TypeVar("In", bound=JudgeQuestion)
+Out = TypeVar("Out", bound=Judgement[Any])
+
+
+class JudgeNode(Node[In, Out]):
+    """Asks for one judgement.
+
+    The texts that are judged are fenced, stand where nothing instructs, and hold no marks of chat templates. The
+    judgement is read only from its place: the field of the one JSON object that the reply is; in the text forms the
+    line that is its own. A reply with anything else there is `invalid`.
+    """
+
+    field: ClassVar[str]
+    """Name of the judgement in the JSON object."""
+    values: Sequence[str]
+    """The judgements that there are."""
+    notes: Sequence[str] = ("reason",)
+    """Names of the texts that are asked for before the judgement."""
+
+    @override
+    def fields(self, subject: In) -> Sequence[AnswerField]:
+        notes = [AnswerField(name, text_schema()) for name in self.notes]
+        return (*notes, AnswerField(self.field, text_schema(among=self.values)))
+
+    @override
+    def _read(self, text: str, subject: In, mode: OutputMode) -> Out:
+        """JSON counts only where it is the whole reply, and does not stand in the texts that are judged."""
+        said = said_of(text, (*subject.texts, subject.question))
+        if mode == "paper":
+            return self.read_text(said, subject)
+        return self.read_json(whole_object(said, subject.texts), subject)
+
+    @override
+    def read_json(self, data: Mapping[str, Any], subject: In) -> Out:
+        return self.judgement(data.get(self.field), reason=note_field(data, "reason"))
+
+    def judgement(self, said: object, *, reason: str) -> Out:
+        """The judgement that `said` is.
+
+        Raises:
+            Unreadable: it is none of the values.
+        """
+        word = self.word(said)
+        if word not in self.values:
+            raise Unreadable(f"`{self.field}` must be one of {', '.join(self.values)}")
+        return self.gives(value=word, reason=reason)
+
+    def word(self, said: object) -> object:
+        """What was said where a judgement stands, as one of the values is written."""
+        return said.strip().lower() if isinstance(said, str) else said
+
+
+def said_of(text: str, texts: Sequence[str]) -> str:
     """What a judge says of `texts`: its reply without its thinking and the marks of its turn.
 
     Where one of `texts` holds such marks, they could be repeated, so that only the end of the turn is taken off.
@@ -54,7 +201,7 @@ def judged(text: str, *texts: str) -> str:
     return said
 
 
-def whole_object(said: str, *texts: str) -> Mapping[str, Any]:
+def whole_object(said: str, texts: Sequence[str]) -> Mapping[str, Any]:
     """The object that a reply is, with or without one code fence and one sentence before it; no field stands twice.
 
     An object within other prose does not count: it may be the candidate's. Nor does one that stands in `texts`, which
@@ -106,7 +253,7 @@ def plain_lines(said: str) -> list[str]:
     return [line for line in lines if any(map(str.isalnum, line))]
 
 
-def last_line(lines: Sequence[str], heading: str, words: str, *texts: str) -> str:
+def last_line(lines: Sequence[str], heading: str, *, words: str, texts: Sequence[str]) -> str:
     """What the last line says after `heading:`, in lower case; no other line with the heading says anything else.
 
     Args:
@@ -133,7 +280,7 @@ def last_line(lines: Sequence[str], heading: str, words: str, *texts: str) -> st
     return said[0]
 
 
-def first_word(lines: Sequence[str], words: Sequence[str], *texts: str) -> tuple[str, list[str]] | None:
+def first_word(lines: Sequence[str], words: Sequence[str], texts: Sequence[str]) -> tuple[str, list[str]] | None:
     """The one of `words` that the first line or the last one gives as the answer, and the other lines.
 
     None where neither gives one, where another word is given elsewhere, or where it only repeats `texts`.

@@ -1,0 +1,95 @@
+"""What is said about a picture, seen or described: what is unusual, whether it is weird, an answer, a caption."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from typing_extensions import override
+
+from askance.agents.answers import Alternatives, choices
+from askance.agents.subject import PictureAgent, VisualQuestion
+from askance.nodes import TextAnswer, TextNode, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+IdentificationLabel = Literal["weird", "normal"]
+"""Whether something in a picture goes against common sense (*WHOOPS!*, section 4.1)."""
+IDENTIFICATION_LABELS: tuple[IdentificationLabel, ...] = get_args(IdentificationLabel)
+_ALTERNATIVES = Alternatives(tuple((label,) for label in IDENTIFICATION_LABELS), numbered=False)
+
+
+class Reply(TextAnswer):
+    """What was answered about a picture, in words."""
+
+
+class Identification(Reply):
+    """Whether a picture is `weird` or `normal`."""
+
+    text: IdentificationLabel  # pyright: ignore[reportIncompatibleVariableOverride]  # narrower, and frozen
+
+
+class Replier(TextNode[VisualQuestion, Reply], PictureAgent[VisualQuestion, Reply]):
+    """Answers about a picture in one text."""
+
+    takes = VisualQuestion
+    gives = Reply
+
+    @override
+    def variables(self, subject: VisualQuestion) -> Mapping[str, Any]:
+        asked = {} if subject.question is None else {"question": subject.question}
+        return {**super().variables(subject), **asked}
+
+
+class Explainer(Replier):
+    """Explains in one sentence what is unusual about a picture (*WHOOPS!*, section 4.1).
+
+    From a description it is the second half of a pipeline.
+    """
+
+    prompt = "explain_from_description"
+    picture_prompt = "explain_from_picture"
+    field = "explanation"
+
+
+class Identifier(Replier):
+    """Says whether a picture is weird or normal (*WHOOPS!*, section 4.1)."""
+
+    prompt = "identify_from_description"
+    picture_prompt = "identify_from_picture"
+    gives = Identification
+    field = "answer"
+    labels = IDENTIFICATION_LABELS
+
+    @override
+    def read_text(self, text: str, subject: VisualQuestion) -> Identification:
+        """`weird` or `normal` where one of them is the answer, so that "not weird" is none."""
+        places = {*choices(text, _ALTERNATIVES, single=True)}
+        if len(places) != 1:
+            raise Unreadable("the answer must be one word, weird or normal")
+        return Identification(text=IDENTIFICATION_LABELS[places.pop() - 1])
+
+
+class Answerer(Replier):
+    """Answers a question about a picture in a few words."""
+
+    prompt = "answer_from_description"
+    picture_prompt = "answer_from_picture"
+    field = "answer"
+
+
+class CaptionWriter(Replier):
+    """Writes a caption of one sentence for a described picture."""
+
+    prompt = "caption_from_description"
+    field = "description"
+
+
+explain_from_picture = partial(Explainer, sees=True)
+explain_from_description = Explainer
+identify_from_picture = partial(Identifier, sees=True)
+identify_from_description = Identifier
+answer_from_picture = partial(Answerer, sees=True)
+answer_from_description = Answerer
+caption_from_description = CaptionWriter

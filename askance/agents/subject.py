@@ -1,0 +1,84 @@
+"""What most agents reason about: a picture that is described to the model, or that the model sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+
+from pydantic import BeforeValidator
+from typing_extensions import override
+
+from askance.errors import UsageError
+from askance.images import Image
+from askance.nodes import Node
+from askance.nodes.answer import TypedInput, Words
+
+if TYPE_CHECKING:
+    from askance.models import ModelLike
+    from askance.prompts import PromptLibrary
+
+
+class Subject(TypedInput):
+    """One picture, described in words, as an image, or both.
+
+    Raises:
+        BadImage: the image cannot be used.
+    """
+
+    description: Words | None = None
+    image: Annotated[Image, BeforeValidator(Image.load)] | None = None
+
+
+class VisualQuestion(Subject):
+    """A picture, and what is asked about it where the prompt does not say."""
+
+    question: str | None = None
+
+
+About = TypeVar("About", bound=Subject)
+Out = TypeVar("Out")
+
+
+class PictureAgent(Node[About, Out]):
+    """Reasons about one picture; takes its `Subject`, a mapping of its fields, or the description or image alone.
+
+    Args:
+        sees: whether the model sees the picture; else it is described to it. Each way has a prompt of its own.
+
+    Raises:
+        UsageError: `sees`, and the agent reads descriptions alone.
+    """
+
+    picture_prompt: ClassVar[str | None] = None
+    """Name of the prompt for a model that sees the picture; None for an agent that reads descriptions alone."""
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        sees: bool = False,
+        prompt: str | None = None,
+        prompts: PromptLibrary | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.sees = sees
+        if sees and self.picture_prompt is None:
+            raise UsageError(f"`{self.prompt}` is asked about no picture that is seen.", hint="Leave out `sees`.")
+        self.prompt = self.picture_prompt if sees and self.picture_prompt else self.prompt
+        super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+
+    @override
+    def accept(self, given: Any) -> About:
+        what = "image" if self.sees else "description"
+        subject = super().accept(given if isinstance(given, (Subject, Mapping)) else {what: given})
+        if getattr(subject, what) is None:
+            raise UsageError(f"`{self.name}` is asked without the picture's {what}.", hint=f"Give its `{what}`.")
+        return subject
+
+    @override
+    def pictures(self, subject: About) -> tuple[Image, ...]:
+        return (subject.image,) if self.sees and subject.image is not None else ()
+
+    @override
+    def variables(self, subject: About) -> Mapping[str, Any]:
+        return {} if self.sees else {"description": subject.description}

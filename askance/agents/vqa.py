@@ -1,0 +1,252 @@
+"""Visual question answering: a question of the user's own about a picture, and questions made from captions.
+
+`ask_about_picture` asks it. `find_candidates` and `write_question` turn a caption into questions whose answers are
+known (*WHOOPS!*, section 4.2).
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from typing_extensions import override
+
+from askance.agents.answers import Alternatives, choices, names_one
+from askance.agents.explain import Reply
+from askance.errors import UsageError
+from askance.nodes import AnswerField, Node, TextAnswer, TextNode, TypedAnswer, Unreadable
+from askance.nodes.answer import Texts, TypedInput, list_schema, text_list, text_schema
+from askance.nodes.reply import body, plain, refuses, says_none, unquoted
+from askance.tools import ImageTool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from askance.images import Image
+    from askance.models import ModelLike
+    from askance.prompts import PromptLibrary
+
+CANDIDATES = 5
+"""Phrases of a caption at most, where the caller does not say."""
+LONGEST = 100
+"""Characters of a phrase at most."""
+
+_NOUNS = frozenset(
+    ["phrase", "phrases", "candidate", "candidates", "such", "thing", "place", "other", "short", "caption"]
+)
+_ASIDE = re.compile(r"(.*\S) \([^()]*\)")
+_SEPARATORS = re.compile(r"[,;\n]")
+
+
+class AnswerCandidates(TypedAnswer):
+    """Phrases that a question could be answered with, each once."""
+
+    texts: Texts
+
+    def __str__(self) -> str:
+        return ", ".join(self.texts)
+
+
+class AnswerInCaption(TypedInput):
+    """A caption, and what a question about it is to be answered with."""
+
+    caption: str
+    answer: str
+
+
+class PictureAsker(ImageTool[Reply]):
+    """Asks a question about the image.
+
+    Args:
+        question: what is asked.
+        labels: the answers that there are; none leaves the answer free.
+        several: whether several labels may be true; they are then given with a comma between them.
+        prompt: name of a prompt of the user's own; it takes `question`, `labels` and `several`, or some of them.
+
+    Raises:
+        UsageError: labels of which one stands twice, is blank, or holds a comma, a semicolon or a line break.
+    """
+
+    prompt = "ask_about_picture"
+    gives = Reply
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        question: str | None = None,
+        labels: Sequence[str] = (),
+        several: bool = False,
+        prompt: str | None = None,
+        prompts: PromptLibrary | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.question = question
+        self.labels = {_folded(label): label for label in labels}
+        self.several = several
+        if len(self.labels) < len(labels) or any(not key or _SEPARATORS.search(key) for key in self.labels):
+            raise UsageError(
+                f"These cannot all be labels: {list(labels)!r}.",
+                hint="Each stands once, and holds no comma, semicolon or line break.",
+            )
+        super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+
+    @cached_property
+    def _alternatives(self) -> Alternatives:
+        """The labels, which the prompt numbers; where one is a number, their places are not meant."""
+        labels = [*self.labels.values()]
+        return Alternatives(tuple((label,) for label in labels), numbered=not any(map(str.isdecimal, labels)))
+
+    @override
+    def variables(self, subject: Image) -> Mapping[str, Any]:
+        values: dict[str, Any] = {"question": self.question}
+        if self.labels:
+            values |= {"labels": list(self.labels.values()), "several": self.several or None}
+        return {name: value for name, value in values.items() if value is not None and name in self._takes}
+
+    @property
+    def _takes(self) -> frozenset[str]:
+        return frozenset(name for prompt in self.prompts_in_use for name in prompt.declared)
+
+    @override
+    def fields(self, subject: Image) -> Sequence[AnswerField]:
+        text = text_schema(least=1, among=[*self.labels.values()])
+        answer = list_schema(text) if self.labels and self.several else text
+        return (AnswerField("answer", answer, "text", self._said),)
+
+    def _said(self, data: Mapping[str, Any], field: str) -> str:
+        answer = data.get(field)
+        if isinstance(answer, list) and self.several and self.labels:
+            return self._chosen([str(each) for each in cast("list[object]", answer)])
+        if not isinstance(answer, str) or not answer.strip():
+            raise Unreadable("`answer` must be a text that is not empty")
+        return self._text(answer)
+
+    @override
+    def read_text(self, text: str, subject: Image) -> Reply:
+        return Reply(text=self._text(text))
+
+    def _text(self, text: str) -> str:
+        if not self.labels:
+            return text.strip()
+        parts = self._parts(plain(text))
+        if any(_folded(part) not in self.labels for part in parts):
+            with suppress(Unreadable):
+                parts = self._parts("\n".join(body(text, ()))) or parts
+            if all(names_one(part, self._alternatives) for part in parts):
+                labels = [*self.labels.values()]
+                places = choices(text, self._alternatives, single=not self.several, apart=False)
+                parts = [labels[place - 1] for place in places if place <= len(labels)] or parts
+        return self._chosen(parts)
+
+    def _parts(self, text: str) -> list[str]:
+        return [part for part in (_SEPARATORS.split(text) if self.several else [text]) if _folded(part)]
+
+    def _chosen(self, answers: Sequence[str]) -> str:
+        """The labels that `answers` are, in their own order, with commas between them."""
+        unknown = [answer for answer in answers if _folded(answer) not in self.labels]
+        if unknown:
+            raise Unreadable(f"{unknown[0].strip()!r} is none of the answers that there are")
+        chosen = {_folded(answer) for answer in answers}
+        if not self.several and len(chosen) != 1:
+            raise Unreadable("exactly one of the answers is asked for")
+        return ", ".join(label for key, label in self.labels.items() if key in chosen)
+
+
+class CandidateFinder(Node[str, AnswerCandidates]):
+    """Finds phrases of a caption that a question could be answered with; takes the caption.
+
+    Args:
+        count: phrases at most.
+    """
+
+    prompt = "answer_candidates"
+    takes = str
+    gives = AnswerCandidates
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        count: int = CANDIDATES,
+        prompt: str | None = None,
+        prompts: PromptLibrary | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.count = count
+        super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+
+    @override
+    def accept(self, given: Any) -> str:
+        return str(given.text if isinstance(given, TextAnswer) else given)
+
+    @override
+    def variables(self, subject: str) -> Mapping[str, Any]:
+        return {"caption": subject, "count": self.count}
+
+    @override
+    def fields(self, subject: str) -> Sequence[AnswerField]:
+        texts = list_schema(text_schema(least=1), least=1, most=self.count)
+        return (AnswerField("answers", texts, "texts", self._listed),)
+
+    def _listed(self, data: Mapping[str, Any], field: str) -> tuple[str, ...]:
+        return self._checked(text_list(data, field))
+
+    @override
+    def read_text(self, text: str, subject: str) -> AnswerCandidates:
+        lines = [line.rstrip(",;.") for line in body(text, _NOUNS)]
+        if len(lines) == 1 and lines[0].casefold() not in subject.casefold():
+            lines = [line.strip() for line in re.split("[,;]", lines[0])]
+        if refuses(text) or (len(lines) == 1 and says_none(lines[0], _NOUNS)):
+            raise Unreadable("no phrase is given; give at least one")
+        return AnswerCandidates(texts=self._checked([_phrase(line, subject) for line in lines]))
+
+    def _checked(self, texts: list[str]) -> tuple[str, ...]:
+        found = [*dict.fromkeys(text for text in texts if text)]
+        if not found:
+            raise Unreadable("no phrase is given; give at least one")
+        too_long = next((text for text in found if len(text) > LONGEST), None)
+        if too_long is not None:
+            raise Unreadable(f"{too_long[:40]!r}… is no phrase; each has at most {LONGEST} characters")
+        return tuple(found[: self.count])
+
+
+def _phrase(line: str, caption: str) -> str:
+    """A line without what is remarked on the phrase in it, in brackets or behind a colon."""
+    if (aside := _ASIDE.fullmatch(line)) is not None:
+        return aside[1]
+    phrase, colon, _ = line.partition(": ")
+    said = caption.casefold()
+    return phrase if colon and phrase.casefold() in said and line.casefold() not in said else line
+
+
+class QuestionWriter(TextNode[AnswerInCaption, Reply]):
+    """Writes a question about an image whose caption and whose answer are known."""
+
+    prompt = "write_question"
+    takes = AnswerInCaption
+    gives = Reply
+    field = "question"
+
+    @override
+    def variables(self, subject: AnswerInCaption) -> Mapping[str, Any]:
+        return {"caption": subject.caption, "answer": subject.answer}
+
+    @override
+    def read_text(self, text: str, subject: AnswerInCaption) -> Reply:
+        question = unquoted(" ".join(plain(text).split()))
+        if not question.endswith("?"):
+            raise Unreadable("a question ends with a question mark")
+        return Reply(text=question)
+
+
+def _folded(text: str) -> str:
+    """`text` as labels are compared: without case, blanks around it, quotes and a period at its end."""
+    return " ".join(text.strip().strip("\"'`").rstrip(".").split()).casefold()
+
+
+ask_about_picture = PictureAsker
+find_candidates = CandidateFinder
+write_question = QuestionWriter

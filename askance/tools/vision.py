@@ -1,0 +1,364 @@
+"""Tools that look: each asks a VLM one question about one picture.
+
+They are V (`objects`), T (`scene_text`), IN (`narration`), UH (`unusual`) and the `caption`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from typing_extensions import override
+
+from askance.atypicality import distinct
+from askance.images import Image
+from askance.nodes import AnswerField, Node, TextAnswer, TextNode, TypedAnswer, Unreadable
+from askance.nodes.answer import Texts, list_schema, text_list, text_schema
+from askance.nodes.reply import (
+    HEADING,
+    bare,
+    body,
+    json_object,
+    plain,
+    prose,
+    refuses,
+    says_none,
+    spoken,
+    unquoted,
+)
+from askance.prompts import fence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langchain_core.runnables import Runnable
+    from langchain_core.tools import BaseTool
+
+Out = TypeVar("Out", bound=TypedAnswer)
+
+MOST_OBJECTS = 5
+"""The paper asks for up to five (section 3.2)."""
+
+LONGEST_NAME = 80
+"""Characters of a name; what is longer is no name, and may be text from the picture that speaks to a model."""
+
+NO_TEXT = "NO TXT"
+"""What the paper's protocol answers where a picture holds no text (Listing 2)."""
+
+
+class Objects(TypedAnswer):
+    """The main objects in a picture, most important first: at most five names, each once; none where there are none."""
+
+    names: Texts
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+
+class SceneText(TypedAnswer):
+    """The lines of text in a picture, none where there is no text.
+
+    Whoever made the picture wrote them: they are untrusted and enter later prompts only behind a fence.
+    """
+
+    lines: Texts
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines) or NO_TEXT
+
+
+class Narration(TextAnswer):
+    """A detailed description of a picture (IN)."""
+
+
+class Unusual(TextAnswer):
+    """What is unusual about a picture (UH)."""
+
+
+class Caption(TextAnswer):
+    """One sentence that says what a picture shows."""
+
+
+class ImageTool(Node[Image, Out]):
+    """One question about one picture; takes an `Image` or anything that `Image.load` takes but a URL."""
+
+    takes = Image
+
+    @override
+    def accept(self, given: Any) -> Image:
+        return Image.load(given)
+
+    @override
+    def pictures(self, subject: Image) -> tuple[Image, ...]:
+        return (subject,)
+
+    def as_tool(self, images: Mapping[str, Image] | Image) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # LangChain's takes a schema; a tool of pictures takes the pictures
+        """A LangChain tool that an agent can call on the pictures given here, and on no others.
+
+        Args:
+            images: one picture (the tool then takes no argument), or pictures by the names that the agent may use. A
+                name is never a path: what an agent writes gives no permission to read a file.
+        """
+        return tool_of(self, images)
+
+
+def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> BaseTool:
+    """A tool named after `node`; an agent names one of `images`, or nothing where there is only one."""
+    from langchain_core.tools import StructuredTool
+    from pydantic import create_model
+
+    description = (type(node).__doc__ or "").strip().split("\n")[0]
+    if isinstance(images, Image):
+        only = images
+
+        async def ask() -> str:
+            return _fenced(await node.ainvoke(only))
+
+        def ask_sync() -> str:
+            return _fenced(node.invoke(only))
+
+        return StructuredTool.from_function(ask_sync, coroutine=ask, name=node.get_name(), description=description)
+    known = dict(images)
+
+    async def ask_about(image: str) -> str:
+        return _fenced(await node.ainvoke(known[image]))
+
+    def ask_about_sync(image: str) -> str:
+        return _fenced(node.invoke(known[image]))
+
+    arguments = create_model("Picture", image=(cast("Any", Literal)[tuple(known)], ...))
+    return StructuredTool.from_function(
+        ask_about_sync, coroutine=ask_about, name=node.get_name(), description=description, args_schema=arguments
+    )
+
+
+def _fenced(value: object) -> str:
+    """What was read off a picture, behind a fence: an agent must not take it for an instruction."""
+    return fence(str(value), "from the image")
+
+
+class Narrator(TextNode[Image, Narration], ImageTool[Narration]):
+    """Describes the image in detail."""
+
+    prompt = "narration"
+    gives = Narration
+    field = "description"
+
+
+class UnusualHighlighter(TextNode[Image, Unusual], ImageTool[Unusual]):
+    """Says what is unusual about the image."""
+
+    prompt = "unusual"
+    gives = Unusual
+    field = "unusual"
+
+
+class Captioner(TextNode[Image, Caption], ImageTool[Caption]):
+    """Writes a caption of one sentence for the image."""
+
+    prompt = "caption"
+    gives = Caption
+    field = "description"
+
+
+class ObjectList(ImageTool[Objects]):
+    """Lists the main objects that are visible in the image, at most five."""
+
+    prompt = "objects"
+    gives = Objects
+
+    @override
+    def fields(self, subject: Image) -> Sequence[AnswerField]:
+        names = list_schema(text_schema(least=1), least=1, most=MOST_OBJECTS)
+        return (AnswerField("objects", names, "names", _named),)
+
+    @override
+    def read_text(self, text: str, subject: Image) -> Objects:
+        with suppress(Unreadable):
+            return self.read_json(json_object(text, ("objects",)), subject)
+        return Objects(names=_names_in(text))
+
+
+class SceneTextReader(ImageTool[SceneText]):
+    """Reads the text that is visible in the image."""
+
+    prompt = "scene_text"
+    gives = SceneText
+
+    @override
+    def fields(self, subject: Image) -> Sequence[AnswerField]:
+        return (AnswerField("lines", list_schema(text_schema()), "lines", _lines),)
+
+    @override
+    def read_text(self, text: str, subject: Image) -> SceneText:
+        with suppress(Unreadable):
+            return self.read_json(json_object(text, ("lines",)), subject)
+        said = spoken(text).strip()
+        if says_none(said, _TEXT):
+            return SceneText(lines=())
+        if refuses(said) and len(said.splitlines()) == 1 and '"' not in plain(said):
+            raise _unread()
+        lines = body(text, _TEXT_NOUNS, verbatim=True)
+        lines = lines[0].split(" / ") if len(lines) == 1 else lines
+        lines = [part for line in lines for part in _quoted(line)]
+        if not lines or _ASKED.fullmatch(said):
+            raise _unread()
+        return SceneText(lines=_without_none(lines))
+
+
+def _named(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    """The names of objects in a JSON reply, which may give them as one text."""
+    found = data.get(field)
+    if isinstance(found, str):
+        return _names_in(found)
+    names = [bare(name) for name in text_list(data, field)]
+    return () if found == [] or _none(names) else _checked(names)
+
+
+def _names_in(text: str) -> tuple[str, ...]:
+    """The objects that a text names."""
+    items = body(text, _OBJECT_NOUNS)
+    if _none(items):
+        return ()
+    if refuses(text) or any(map(refuses, items)):
+        raise Unreadable("no object is named; name at least one")
+    if len(items) == 1:
+        return _checked(_sentence_names(items[0]))
+    items = [item for item in items if not _REMARK.match(item)]
+    return _checked([name for item in items for name in _split(_DESCRIBED.sub(r"\1", item), _COMMA)])
+
+
+def _none(items: Sequence[str]) -> bool:
+    """Whether the one item says that there are no objects, a remark behind it aside."""
+    if len(items) != 1:
+        return False
+    first, _, remark = items[0].partition("; ")
+    return (says_none(first, _THINGS) and (not remark or prose(remark))) or _ONLY_TEXT.search(items[0]) is not None
+
+
+def _sentence_names(text: str) -> list[str]:
+    """The names in the one line of a reply: what it introduces, between commas, with or without an "and"."""
+    text = _LONG_REMARK.sub("", " ".join(text.split()))
+    text = _TAIL.sub("", _OUTER.sub(r"\1", text))
+    led = _LEAD.match(text)
+    if led and led[0].rstrip().endswith(":"):
+        text = text[led.end() :]
+    elif led and (verbs := [word for word in _WORD.finditer(led[0]) if word[0].casefold() in _VERBS]):
+        text = text[verbs[0].end() :].lstrip(" ,")
+    text = _COUNTED.sub(", ", _OUTER.sub(r"\1", text))
+    if _OXFORD.search(text):
+        return _split(text, _COMMA)
+    if text.count("/") > 1 and "," not in text:
+        return _split(text, _SLASH)
+    return [each for name in _split(_DESCRIBED.sub(r"\1", text), _COMMA) for each in _split(name, _AND)]
+
+
+def _split(text: str, between: re.Pattern[str]) -> list[str]:
+    names = [unquoted(bare(name).rstrip(".;!")) for name in between.split(text)]
+    return [name for name in names if name and name.casefold() != "etc"]
+
+
+def _checked(names: Sequence[str]) -> tuple[str, ...]:
+    too_long = next((name for name in names if len(name) > LONGEST_NAME or _SENTENCE.search(name)), None)
+    if any(_UNNAMED.fullmatch(name) for name in names):
+        raise Unreadable("no object is named; name at least one")
+    if too_long is not None:
+        raise Unreadable(f"{too_long[:40]!r}… is no name of an object; name each in at most {LONGEST_NAME} characters")
+    found = distinct(names)
+    if not found:
+        raise Unreadable("no object is named; name at least one")
+    return found[:MOST_OBJECTS]
+
+
+def _lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    return _without_none(text_list(data, field))
+
+
+def _without_none(lines: list[str]) -> tuple[str, ...]:
+    """The lines, none where they say that there is no text."""
+    first = lines[0].partition(". ")[0] if lines else ""
+    said = [part for line in lines for part in _TEXT_SENTENCE.split(line) if part.strip()]
+    lines = [line for line in lines if line is lines[0] or len(line.split()) < 4 or not says_none(line, _TEXT)]
+    if all(says_none(part, _TEXT) for part in said) or (says_none(first, _TEXT) and len(first.split()) > 3):
+        lines = []
+    return tuple(lines)
+
+
+def _unread() -> Unreadable:
+    return Unreadable(f"the text could not be read; where there is none the answer is {NO_TEXT}")
+
+
+def _quoted(line: str) -> list[str]:
+    """The texts that a line quotes where it says nothing else of its own; the line where it quotes none."""
+    said = plain(line)
+    quotes = _TEXT_QUOTES.findall(said)
+    around = _TEXT_WORD.findall(_TEXT_QUOTES.sub(" ", said).casefold())
+    if quotes and {*around} <= {*HEADING, *_TEXT_NOUNS}:
+        return [quote.strip() for quote in quotes]
+    if _IS.match(line):
+        raise _unread()
+    aside = _QUOTE_ASIDE.fullmatch(said) or _SAYS.fullmatch(line)
+    return [aside[1]] if aside else [line]
+
+
+_TEXT_WORDS = "txt text texts textual word words letter letters writing message messages content written"
+_TEXT = frozenset([*_TEXT_WORDS.split(), "since", "seems", "appears", "other", "else", "additional", "more"])
+_TEXT_NOUNS = frozenset(
+    [*_TEXT_WORDS.split(), "sign", "only", "reads", "below", "above", "top", "bottom", "sure", "it"]
+)
+_TEXT_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_TEXT_QUOTES = re.compile(r"\"([^\"\n]+)\"")
+_QUOTE_ASIDE = re.compile(r"\"([^\"\n]+)\" \([^()\n]*\)")
+_THE_TEXT = r"the (?:only )?text (?:[io]n the (?:image|picture|photo) )?"
+_SAYS = re.compile(rf"{_THE_TEXT}(?:reads|says):? (.+)", re.IGNORECASE)
+_IS = re.compile(rf"{_THE_TEXT}(?:is|appears|seems)\b", re.IGNORECASE)
+_TEXT_SENTENCE = re.compile(r"\.\s+|\n|,\s+(?=the answer\b)")
+_ASKED = re.compile(r"(?:what|which)\b[^\n]*\b(?:image|picture|photo)\?", re.IGNORECASE)
+
+_THINGS_WORDS = "object objects thing things item items non textual"
+_THINGS = frozenset(_THINGS_WORDS.split())
+_OBJECT_NOUNS_WORDS = (
+    "object objects thing things item items non textual primary secondary 1 2 3 4 5 first second third"
+)
+_OBJECT_NOUNS = frozenset(_OBJECT_NOUNS_WORDS.split())
+_ONLY_TEXT = re.compile(
+    r"\b(?:contains?|shows?|is|but|no (?:\w+ )?objects,) only (?:the )?(?:text|words|letters)\b", re.IGNORECASE
+)
+_UNNAMED = re.compile(
+    r"(?:(?:first|second|third|main|of|an?|the|object)[\s_]+)*(?:object|name)[\s_]*\d?|unknown|unclear|n/a|no|yes|sorry|[^\w]*|.*\?",
+    re.IGNORECASE,
+)
+_OUTER = re.compile(r"^[\[({](.*)[\])}]\.?$")
+_TAIL = re.compile(
+    r"\s+(?:(?:are|is|that are) )?(?:visible |present |shown |seen )*(?:in|on) (?:the|this) "
+    r"(?:image|picture|photo|ad\w*)\.?$",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w+")
+_COUNTED = re.compile(r"(?<=\w)[\s,;]+\(?[2-9][.)]\s+(?=\D)")
+_LONG_REMARK = re.compile(r"(?<=\w) ?\([^()]{15,}\)")
+_SLASH = re.compile("/")
+_VERBS_WORDS = "are is include includes show shows contain contains see depict depicts feature features"
+_VERBS = frozenset(_VERBS_WORDS.split())
+_LEAD = re.compile(
+    r"(?:(?:the|this|these|here|there|i|can|be|seen|see|main|most|important|prominent|visible|non-textual|at|up|to|top|"
+    r"five|5|objects?|items?|things?|in|of|image|picture|photo|are|is|shows?|contains?|includes?|depicts?|features?|"
+    r"following|answer|as|follows|key|sure|that|which|names?)(?:[\s,!]+|(?=:)))+:?\s*",
+    re.IGNORECASE,
+)
+_DESCRIBED = re.compile(r"^([^,:]{1,80}?)(?::| - ).*$")
+_COMMA = re.compile(r"[,;](?:\s*and\s)?", re.IGNORECASE)
+_OXFORD = re.compile(r",\s*and\s", re.IGNORECASE)
+_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
+_REMARK = re.compile(r"(?:these|this|those|note|let me|i hope)\b", re.IGNORECASE)
+_SENTENCE = re.compile(
+    r"\b(?:is|are|was|were|shows?|because|which|cannot|can't|i'm|there)\b|[{}]|<[^<>]*>", re.IGNORECASE
+)
+
+objects = ObjectList
+scene_text = SceneTextReader
+narration = Narrator
+unusual = UnusualHighlighter
+caption = Captioner
