@@ -15,7 +15,7 @@ from askance import chains
 from askance.chains import Chain, action_reason, atypicality, end_to_end, verbalize
 from askance.chains.line import line_of
 from askance.chat import key_of
-from askance.cli.display import Show
+from askance.cli.display import ReadingDisplay
 from askance.cli.exits import INTERRUPTED, OK, SOME, CannotStart
 from askance.cli.inputs import Options, find_pictures, read_options
 from askance.errors import FATAL, BadImage, CallError, ConfigError, OverBudget, UsageError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.cli.options import Calls
     from askance.cli.run import RunOptions
-    from askance.cli.tally import Tally
     from askance.evals import RunFolder
     from askance.models import Engine, Model
     from askance.models.budget import BudgetGuard
@@ -46,7 +45,7 @@ class Running:
         models: Sequence[Model],
         *,
         folder: RunFolder | None,
-        show: Show,
+        show: ReadingDisplay,
         batches: Path | None = None,
     ) -> None:
         self._batches = batches
@@ -234,7 +233,13 @@ def run_job(job: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
         configuration = _configuration(job, chain, models, samples)
         folder = _folder(job.out, configuration) if job.out else None
         work.keep_budget(_ledger(folder, work.records, configuration))
-        show = _show(job, total=len(pictures), tally=work.tally, engine=models[0].engine)
+        show = ReadingDisplay(
+            len(pictures),
+            as_json=job.as_json,
+            tally=work.tally,
+            engine=models[0].engine,
+            keep=job.html is not None,
+        )
         batches = _batches(folder, work.records, configuration) if job.batch else None
         ready()
         running = Running(chain, models, folder=folder, show=show, batches=batches)
@@ -271,25 +276,22 @@ def _check_page(job: RunOptions, calls: Calls) -> None:
         check_page(job.html, mode=calls.record_mode, plan=calls.plan)
 
 
-def _show(job: RunOptions, *, total: int, tally: Tally, engine: Engine) -> Show:
-    if job.html is None:
-        return Show(total, as_json=job.as_json, tally=tally, engine=engine)
-    from askance.cli.page import KeepingShow
-
-    return KeepingShow(total, as_json=job.as_json, tally=tally, engine=engine)
-
-
 def _write_page(
-    job: RunOptions, chain: Chain, records: Records, *, show: Show, folder: RunFolder | None, interrupted: bool = False
+    job: RunOptions,
+    chain: Chain,
+    records: Records,
+    *,
+    show: ReadingDisplay,
+    folder: RunFolder | None,
+    interrupted: bool = False,
 ) -> None:
     if job.html is None:
         return
-    from askance.cli.page import KeepingShow, write_interrupted, write_readings
+    from askance.cli.page import write_interrupted, write_page
 
-    if isinstance(show, KeepingShow):
-        place = None if folder is None else folder.path
-        write = write_interrupted if interrupted else write_readings
-        write(job.html, show, name=job.chain.value, chain=chain, records=records, folder=place)
+    place = None if folder is None else folder.path
+    write = write_interrupted if interrupted else write_page
+    write(job.html, show, name=job.chain.value, chain=chain, records=records, folder=place)
 
 
 def _folder(path: Path, configuration: JsonObject) -> RunFolder:

@@ -68,10 +68,10 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     import asyncio
 
     Process.of(context_).without_langchain()
-    from askance.cli.display import json_text
     from askance.cli.output import print_plan
     from askance.evals import Run
     from askance.evals.judging import corrected_rate, read_labels
+    from askance.terminal import json_text
 
     _check_judge(asked.judge or (), local=calls.local)
     _check_page(asked.html, plan=calls.plan)

@@ -205,8 +205,7 @@ def _generate(
 
 def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> None:
     from askance.amounts import many
-    from askance.cli.display import json_text
-    from askance.terminal import printable
+    from askance.terminal import json_text, printable
 
     if as_json:
         print(json_text({**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes)}))
@@ -288,11 +287,10 @@ def audit(context_: typer.Context, asked: AuditCommand, calls: AuditCalls) -> No
     import asyncio
 
     Process.of(context_).without_langchain()
-    from askance.cli.display import json_text
     from askance.cli.output import print_plan
     from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
     from askance.evals.unwritable import write_whole
-    from askance.terminal import printable
+    from askance.terminal import json_text, printable
 
     sets = read_negatives(asked.file, sidecar=asked.sidecar)
     rules = Rules() if asked.rules is None else read_rules(asked.rules)
@@ -421,9 +419,8 @@ def sample(context_: typer.Context, asked: SampleCommand) -> None:
 
 def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json: bool) -> None:
     """Prints what raters made of a sheet."""
-    from askance.cli.display import json_text
     from askance.evals.negatives import read_key, read_ratings, validate, validation_text
-    from askance.terminal import printable
+    from askance.terminal import json_text, printable
 
     sheet = read_key(key)
     validation = validate(sheet, read_ratings(answers, sheet), seed=seed)
@@ -432,10 +429,9 @@ def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json:
 
 def _write_sheet(asked: SampleCommand, file: Path, images: Path, out: Path) -> None:
     from askance.amounts import many
-    from askance.cli.display import json_text
     from askance.evals.negatives import draw_sheet, read_negatives, write_sheet
     from askance.evals.negatives.validation import KEY, PAGE, QUESTION, TABLE
-    from askance.terminal import printable
+    from askance.terminal import json_text, printable
 
     sheet = draw_sheet(read_negatives(file, sidecar=asked.sidecar), count=asked.count, seed=asked.seed)
     missing = write_sheet(sheet, out, images=_finder(images), question=asked.question or QUESTION)

@@ -73,12 +73,12 @@ def replay(
     """
     import asyncio
 
-    from askance.cli.display import json_text
     from askance.cli.exits import OK, SOME
     from askance.evals.catalog import find_task
     from askance.evals.checking import check
     from askance.evals.packs import opened
     from askance.evals.signature import check_signature
+    from askance.terminal import json_text
 
     own = {definition.name: definition for definition in map(find_task, task or [])}
     with opened(file) as each:

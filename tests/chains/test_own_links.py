@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from askance.cli.cards import plain
 from jsonschema import Draft202012Validator
 
 from askance.agents import Verbalizations, combine
 from askance.chains import STATEMENT, Chain, Link, Reading, Step, line, picture, plan, required
 from askance.chains.batch import read_in_batches
 from askance.chains.line import line_of, said_in
-from askance.cli.cards import plain
 from askance.cli.trials import blame_text
 from askance.errors import BadData, UsageError
 from askance.evals import Run, aevaluate, compare, find_task, rescore
