@@ -13,7 +13,7 @@ from askance.amounts import many
 from askance.chains.line import said_in
 from askance.evals.report.document import document, write_page
 from askance.evals.report.elements import Field, PageLink, Sortable
-from askance.evals.report.run_part import RESULTS, RunPart, SampleRow, row_of, total
+from askance.evals.report.run_part import RunPart, SampleRow, row_of
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import PromptText, digests_of_prompts, facts_of_pictures, outcomes_of
 from askance.evals.report.thumbnails import Thumbnails
@@ -58,8 +58,6 @@ def part_of_readings(
         answers.append(_answer(each, epoch=seen[name]))
         seen[name] += 1
     run = Run.unkept(configuration, answers=answers, records=records)
-    rows = tuple(_row(answer) for answer in answers)
-    results = Counter(row.result for row in rows)
     return RunPart(
         run=run,
         name=run.task,
@@ -67,12 +65,7 @@ def part_of_readings(
         column=None,
         share=False,
         answers=answers,
-        rows=rows,
-        spent=total([row.spent for row in rows]),
-        outcomes=dict(sorted(Counter(row.outcome for row in rows).items())),
-        results={result: results[result] for result in RESULTS if results[result]},
-        kinds={},
-        breakdowns=(),
+        rows=tuple(_row(answer) for answer in answers),
     )
 
 

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.evals.report.literature import published_beside
@@ -309,15 +310,35 @@ class RunPart:
     """Whether that value is a share of what is right, shown in percent."""
     answers: Sequence[Answer]
     rows: tuple[SampleRow, ...]
-    spent: Spent
-    outcomes: Mapping[str, int]
-    results: Mapping[Result, int]
-    kinds: Mapping[str, int]
-    breakdowns: tuple[Breakdown, ...]
+    breakdowns: tuple[Breakdown, ...] = ()
     judges: tuple[Mapping[str, Any], ...] = ()
     beside: tuple[PublishedTable, ...] = ()
     blames: RunBlames | None = None
     """Which links of its chain are to blame; None where nobody asked."""
+
+    @cached_property
+    def spent(self) -> Spent:
+        """Calls, tokens, seconds and dollars of all answers."""
+        return total([row.spent for row in self.rows])
+
+    @cached_property
+    def outcomes(self) -> Mapping[str, int]:
+        """How many answers ended in each outcome, by its name."""
+        return dict(sorted(Counter(row.outcome for row in self.rows).items()))
+
+    @cached_property
+    def results(self) -> Mapping[Result, int]:
+        """How many answers have each result, in the order of `RESULTS`."""
+        counts = Counter(row.result for row in self.rows)
+        return {result: counts[result] for result in RESULTS if counts[result]}
+
+    @cached_property
+    def kinds(self) -> Mapping[str, int]:
+        """How often each kind of mistake was made, the most frequent first."""
+        counts = Counter[str]()
+        for answer in self.answers:
+            counts.update(mistakes(answer))
+        return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
     def form(self) -> JsonObject:
         """The run as JSON, without the texts of its samples."""
@@ -356,10 +377,6 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
     share = _is_share(run, answers, column)
     common = _common_marks(answers)
     rows = tuple(row_of(answer, column, share=share, common=common) for answer in answers)
-    kinds = Counter[str]()
-    for answer in answers:
-        kinds.update(mistakes(answer))
-    results = Counter(each.result for each in rows)
     return RunPart(
         run=run,
         name=name,
@@ -368,10 +385,6 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
         share=share,
         answers=answers,
         rows=rows,
-        spent=total([each.spent for each in rows]),
-        outcomes=dict(sorted(Counter(each.outcome for each in rows).items())),
-        results={result: results[result] for result in RESULTS if results[result]},
-        kinds=dict(sorted(kinds.items(), key=lambda each: (-each[1], each[0]))),
         breakdowns=tuple(breakdowns_of(run, answers, column, common=common, share=share)),
         judges=tuple(_judges(answers)),
         beside=tuple(published_beside(run)),
