@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed: terminal escapes begin here
@@ -24,6 +26,15 @@ def printable(text: str) -> str:
 def printable_json(text: str) -> str:
     """JSON text in which the same marks are written as JSON's own escapes: it says what it said."""
     return text if text.isprintable() else _UNSEEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
+
+
+def json_text(form: Mapping[str, Any]) -> str:
+    """`form` as one line of JSON in which nothing can reach a terminal's controls or break the encoding of stdout."""
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") in {"utf8", "utf8sig"}
+    return printable_json((_encode if unicode else _encode_ascii)(form))
+
+
+_encode, _encode_ascii = (json.JSONEncoder(ensure_ascii=ascii_only).encode for ascii_only in (False, True))
 
 
 def has_terminal() -> bool:

@@ -54,7 +54,7 @@ def parts(chain: Chain, store: Store, readings: Sequence[Reading]) -> Iterator[R
     paths = [reading.image.path for reading in readings if reading.image and reading.image.path]
     yield "picture: read the file and take its digest", lambda path: Image.from_path(path).sha256, paths
     for link in ("objects", "statement"):
-        step = next(step for step in chain.steps if step.link == link)
+        step = next(step for step in chain.steps if step.link.name == link)
         node: Any = step.node
         subjects = [step.subject(reading) for reading in readings]
         requests = [node.request(subject, "json_schema") for subject in subjects]

@@ -49,9 +49,9 @@ def pittads(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check the persuasive ads of PittAds, releases A and B: statements, atypicality annotations, images."""
-    from askance.cli.display import json_text
     from askance.cli.exits import SOME
     from askance.evals.pittads import check
+    from askance.terminal import json_text
 
     report = check(folder, ids=ids, qa=qa)
     if as_json:
@@ -74,9 +74,9 @@ def whoops(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check the weird images of WHOOPS!: captions, explanations, questions, pictures, and pairs with normal images."""
-    from askance.cli.display import json_text
     from askance.cli.exits import SOME
     from askance.evals.whoops import check
+    from askance.terminal import json_text
 
     report = check(folder, ids=ids, pairs=pairs)
     if as_json:

@@ -13,7 +13,7 @@ from typing import Any
 
 from askance.chains import Chain, action_reason
 from askance.chains.line import line_of
-from askance.cli.display import Show
+from askance.cli.display import ReadingDisplay
 from askance.cli.exits import OK, SOME
 from askance.cli.tally import Tally
 from askance.demo import CASSETTE, DemoPicture, read_table
@@ -43,7 +43,7 @@ def demonstrate(*, as_json: bool) -> int:
     start = time.perf_counter()
     tally = Tally()
     entries = read_table()
-    show = Show(len(entries), as_json=as_json, tally=tally)
+    show = ReadingDisplay(len(entries), as_json=as_json, tally=tally)
     if not as_json:
         print(_HEAD)
     right, chosen = asyncio.run(_replay(demo_chain(tally), entries, show))
@@ -99,7 +99,7 @@ def demo_chain(*observers: Any) -> Chain:
     return action_reason(get_model("demo", engine=engine, config=Config()), prompts=PromptLibrary([]))
 
 
-async def _replay(chain: Chain, entries: list[DemoPicture], show: Show) -> tuple[int, int]:
+async def _replay(chain: Chain, entries: list[DemoPicture], show: ReadingDisplay) -> tuple[int, int]:
     """How many of the chosen action-reasons are right, and how many were chosen."""
     right = chosen = 0
     inputs = [{"image": entry.path, "name": entry.name, "options": entry.options} for entry in entries]
@@ -113,7 +113,7 @@ async def _replay(chain: Chain, entries: list[DemoPicture], show: Show) -> tuple
     return right, chosen
 
 
-def _tell(show: Show, *, right: int, chosen: int, seconds: float) -> None:
+def _tell(show: ReadingDisplay, *, right: int, chosen: int, seconds: float) -> None:
     total = sum(show.outcomes.values())
     print(f"{total} pictures, {right} of {chosen} chosen action-reasons are true · {show.calls} · {seconds:.1f} s")
     print("The pictures, the options and the table of hand-written answers:", CASSETTE.parent)

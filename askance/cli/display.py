@@ -1,18 +1,19 @@
-"""What a run prints while it goes on: a card or a line for each picture, and a progress bar."""
+"""What a run prints while it goes on: for each picture a card, plain text or a line of JSON; and a progress bar."""
 
 from __future__ import annotations
 
-import json
 import sys
+import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from askance.cli.cards import card, plain
+from askance.chains.line import said_in
+from askance.chains.state import link_named
 from askance.cli.output import table_of
 from askance.cli.progress import Progress, calls_state
 from askance.models.counters import counts_text
-from askance.terminal import printable_json
+from askance.terminal import json_text, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,8 +21,15 @@ if TYPE_CHECKING:
     from askance.cli.tally import Tally
     from askance.models import Counters, Engine
 
+WIDTH = 100
+"""Columns of plain text."""
+_INDENT = 14
 
-class Show:
+_LAST = frozenset({"statement", "answers", "reply"})
+"""Links that come last, with what is true beside them."""
+
+
+class ReadingDisplay:
     """Prints each reading in its form as it comes, and says how far the run is.
 
     Args:
@@ -29,31 +37,38 @@ class Show:
         as_json: a line of JSON each, and nothing else on stdout.
         tally: the counts that stand beside the progress.
         engine: of the run, whose models on this machine say what they do.
+        keep: whether readings are kept, as a page needs them.
     """
 
-    def __init__(self, total: int, *, as_json: bool, tally: Tally, engine: Engine | None = None) -> None:
+    def __init__(
+        self, total: int, *, as_json: bool, tally: Tally, engine: Engine | None = None, keep: bool = False
+    ) -> None:
+        self.total = total
+        self.kept: list[tuple[Mapping[str, Any], Sequence[str]]] | None = [] if keep else None
+        """The line of each reading, and what could be chosen from."""
         self.outcomes: Counter[str] = Counter()
         self.unanswered: list[Mapping[str, Any]] = []
-        self._total = total
         self._json = as_json
         self._tally = tally
-        self._terminal = _console(stderr=False) if sys.stdout.isatty() else None
+        self._terminal = _console() if sys.stdout.isatty() else None
         # On the terminal of the cards, if they have one, so that the two know of each other.
         self._progress = Progress("images", total, state=calls_state(tally, engine), console=self._terminal)
 
     def reading(
         self, line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None
     ) -> None:
-        """Prints one reading."""
+        """Prints one reading, and keeps it where that is asked for."""
+        if self.kept is not None:
+            self.kept.append((line, options or ()))
         self.outcomes[line["outcome"]] += 1
         if line["outcome"] != "answered":
             self.unanswered.append(line)
         if self._json:
             self._print(json_text(line))
         elif self._terminal is not None:
-            self._terminal.print(card(line, options, truth))
+            self._terminal.print(card_panel(line, options, truth))
         else:
-            self._print(plain(line, options, truth) + "\n")
+            self._print(card_text(line, options, truth) + "\n")
         self._progress.update(self.outcomes.total())
 
     def _print(self, text: str) -> None:
@@ -81,24 +96,91 @@ class Show:
         if self.unanswered:
             print(f"\n{table_of(self.unanswered)}\n", file=sys.stderr)
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(self.outcomes.items()))
-        done = f"{sum(self.outcomes.values()):,} of {self._total:,} images: {outcomes or 'none'}"
+        done = f"{sum(self.outcomes.values()):,} of {self.total:,} images: {outcomes or 'none'}"
         print("\n".join([done, str(self._tally), *counts_text(counts)]), file=sys.stderr)
 
 
-def _console(*, stderr: bool) -> Console:
+def _console() -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr)
+    return Console()
 
 
-def json_text(line: Mapping[str, Any]) -> str:
-    """`line` as one line of JSON in which nothing can reach a terminal's controls or break an encoding."""
-    text = (_encode if _speaks_unicode() else _encode_ascii)(line)
-    return printable_json(text)
+# --- cards ---
 
 
-_encode, _encode_ascii = (json.JSONEncoder(ensure_ascii=ascii_only).encode for ascii_only in (False, True))
+def rows_of(
+    line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None
+) -> Iterator[tuple[str, str]]:
+    """Heading and text of each row of a card.
+
+    Args:
+        line: the reading, as `askance.chains.line.line_of` gives it.
+        options: what could be chosen from.
+        truth: `answers` and `statements` that are true, where they are known; what is chosen is then marked.
+    """
+    said = said_in(line)
+    for name, form in line["links"].items():
+        link = link_named(name)
+        if name in _LAST:
+            continue
+        if name in said:
+            yield link.heading, link.show(said[name])
+        elif form["outcome"] not in {"answered", "skipped"}:
+            yield link.heading, f"none, {form['outcome']}: {form.get('reason') or ''}"
+    yield from _statement(line, truth)
+    for place, number in enumerate(line["answers"] or ()):
+        mark = _mark(None if truth is None else number in truth["answers"])
+        yield "argues for" if place == 0 else "", f"{mark}{number}. {options[number - 1] if options else ''}".rstrip()
+    if line.get("reply"):
+        yield "reply", line["reply"]
+    if line["outcome"] != "answered":
+        yield line["outcome"], line["reason"] or ""
 
 
-def _speaks_unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") in {"utf8", "utf8sig"}
+def _statement(line: Mapping[str, Any], truth: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    statement = line["statement"]
+    if statement is not None:
+        right = None if truth is None else statement["text"] in truth["statements"]
+        yield "statement", f"{_mark(right)}{statement['relation']}  {statement['text']}"
+    elif line["statement_reason"] and line["statement_reason"] != "not asked":
+        yield "statement", f"none: {line['statement_reason']}"
+
+
+def _mark(right: bool | None) -> str:
+    return "" if right is None else ("✓ " if right else "✗ ")
+
+
+def card_text(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None) -> str:
+    """The card as plain text."""
+    parts = [printable(line["image"])]
+    for heading, text in rows_of(line, options, truth):
+        parts.append(
+            textwrap.fill(
+                printable(text).replace("\n", " "),
+                width=WIDTH,
+                initial_indent=f"  {heading:<{_INDENT - 2}}",
+                subsequent_indent=" " * _INDENT,
+            )
+        )
+    return "\n".join(parts)
+
+
+def card_panel(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None) -> Any:
+    """The card as a panel of rich; nothing in it is taken as markup."""
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold cyan", no_wrap=True)
+    grid.add_column()
+    for heading, text in rows_of(line, options, truth):
+        shown = Text(printable(text))
+        if text.startswith("✓"):
+            shown.stylize("green", 0, 1)
+        elif text.startswith("✗"):
+            shown.stylize("red", 0, 1)
+        grid.add_row(heading, shown)
+    style = "red" if line["outcome"] != "answered" else "dim"
+    return Panel(grid, title=Text(printable(line["image"]), style="bold"), title_align="left", border_style=style)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from askance import chains
 from askance.chains import Chain, action_reason, atypicality, end_to_end, plan, verbalize
 from askance.chat import key_of
-from askance.cli.display import Show
+from askance.cli.display import ReadingDisplay
 from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.inputs import find_pictures, read_options
 from askance.cli.output import Status, print_plan, say_budget
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.cli.options import Calls
     from askance.cli.run import RunOptions
-    from askance.cli.tally import Tally
     from askance.evals import RunFolder
     from askance.models import Engine, Model
     from askance.prompts import PromptLibrary
@@ -79,7 +78,9 @@ def run_job(job: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
         configuration = _configuration(job, chain, samples)
         folder = open_folder(job.out, configuration) if job.out else None
         work.keep_budget(_ledger(folder, work.records, configuration))
-        show = _show(job, total=len(pictures), tally=work.tally, engine=work.engine)
+        show = ReadingDisplay(
+            len(pictures), as_json=job.as_json, tally=work.tally, engine=work.engine, keep=job.html is not None
+        )
         batches = Batching(folder=_batches(folder, work.records, configuration), told=Status()) if job.batch else None
         run = PictureRun(
             chain, folder=folder, batches=batches, on_line=lambda path, line: show.reading(line, samples[path])
@@ -124,25 +125,22 @@ def _check_page(job: RunOptions, calls: Calls) -> None:
         check_page(job.html, mode=calls.record_mode, plan=calls.plan)
 
 
-def _show(job: RunOptions, *, total: int, tally: Tally, engine: Engine) -> Show:
-    if job.html is None:
-        return Show(total, as_json=job.as_json, tally=tally, engine=engine)
-    from askance.cli.page import KeepingShow
-
-    return KeepingShow(total, as_json=job.as_json, tally=tally, engine=engine)
-
-
 def _write_page(
-    job: RunOptions, chain: Chain, records: Records, *, show: Show, folder: RunFolder | None, interrupted: bool = False
+    job: RunOptions,
+    chain: Chain,
+    records: Records,
+    *,
+    show: ReadingDisplay,
+    folder: RunFolder | None,
+    interrupted: bool = False,
 ) -> None:
     if job.html is None:
         return
-    from askance.cli.page import KeepingShow, write_interrupted, write_readings
+    from askance.cli.page import write_interrupted, write_page
 
-    if isinstance(show, KeepingShow):
-        place = None if folder is None else folder.path
-        write = write_interrupted if interrupted else write_readings
-        write(job.html, show, name=job.chain.value, chain=chain, records=records, folder=place)
+    place = None if folder is None else folder.path
+    write = write_interrupted if interrupted else write_page
+    write(job.html, show, name=job.chain.value, chain=chain, records=records, folder=place)
 
 
 def _ledger(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:

@@ -68,10 +68,10 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     import asyncio
 
     Process.of(context_).without_langchain()
-    from askance.cli.display import json_text
     from askance.cli.output import print_plan
     from askance.evals import Run
     from askance.evals.judging import corrected_rate, read_labels
+    from askance.terminal import json_text
 
     _check_judge(asked.judge or (), local=calls.local)
     _check_page(asked.html, plan=calls.plan)
@@ -95,7 +95,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     if asked.html is not None:
         _write_page(asked.html, made, rate)
     unscored = any(pair.says is None for pair in made.labelled)
-    print(work.tally, file=sys.stderr)
+    print("\n".join([str(work.tally), *_counters(made)]), file=sys.stderr)
     if used_up and unscored:
         print("The budget is used up. The same command with a larger --budget asks for the rest.", file=sys.stderr)
     raise typer.Exit(SOME if unscored else OK)
@@ -213,6 +213,14 @@ def card_text(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
     if any(figure.name == "flip rate" for figure in card.figures):
         notes.append("Flip rate: pairs whose verdict changes when reference and candidate change places.")
     yield from (printable(f"· {note}") for note in notes)
+
+
+def _counters(card: JudgeCard) -> Iterator[str]:
+    """A line for each model whose backend counts what it computes."""
+    from askance.models import Counters
+    from askance.terminal import printable
+
+    return (printable(f"{name}: {Counters.from_canonical(form)}.") for name, form in card.counters.items())
 
 
 def _counts(card: JudgeCard) -> str:

@@ -52,8 +52,7 @@ def check(
         found = recorded or run_sync(_asked(model))
         record = records.get(endpoint_key(model.id))
         at = record.at if record is not None else None
-    from askance.cli.display import json_text
-    from askance.terminal import printable
+    from askance.terminal import json_text, printable
 
     if as_json:
         about = {"model": str(model.id), "asks_by": found.output_mode, "at": at, "asked_now": recorded is None}

@@ -57,7 +57,7 @@ Sidecar = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerateCommand:
+class GenerateOptions:
     """The options of one `askance negatives generate` beside those of its calls; None is not given."""
 
     data: Annotated[
@@ -96,7 +96,7 @@ class GenerateCommand:
 
 @app.command(epilog=HELP)
 @spelled_out
-def generate(context_: typer.Context, asked: GenerateCommand, calls: PromptCalls) -> None:
+def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
     import asyncio
 
@@ -126,7 +126,7 @@ def generate(context_: typer.Context, asked: GenerateCommand, calls: PromptCalls
         raise typer.Exit(_generate(asked, sources, name, recipe, work))
 
 
-def _sources(asked: GenerateCommand) -> tuple[Domain, Sequence[TrueStatements]]:
+def _sources(asked: GenerateOptions) -> tuple[Domain, Sequence[TrueStatements]]:
     """What the statements of a file or folder are, and what is true of each image.
 
     Raises:
@@ -171,7 +171,7 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
 
 
 def _generate(
-    asked: GenerateCommand,
+    asked: GenerateOptions,
     sources: Sequence[TrueStatements],
     name: str | None,
     recipe: Recipe,
@@ -205,8 +205,7 @@ def _generate(
 
 def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> None:
     from askance.amounts import many
-    from askance.cli.display import json_text
-    from askance.terminal import printable
+    from askance.terminal import json_text, printable
 
     if as_json:
         print(json_text({**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes)}))
@@ -233,7 +232,7 @@ def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> N
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditCommand:
+class AuditFileOptions:
     """The options of one `askance negatives audit` beside those of its calls; None is not given."""
 
     file: Annotated[Path, typer.Argument(help="A file of options: [true statements, options] by image.")]
@@ -280,7 +279,7 @@ class AuditCalls(PromptCalls):
 
 @app.command(epilog=HELP)
 @spelled_out
-def audit(context_: typer.Context, asked: AuditCommand, calls: AuditCalls) -> None:
+def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -> None:
     """Audit negatives: are they wrong, do they change what they say, can they be told without the image?
 
     Exit code 1 where something should be dropped and --apply is not given.
@@ -288,11 +287,10 @@ def audit(context_: typer.Context, asked: AuditCommand, calls: AuditCalls) -> No
     import asyncio
 
     Process.of(context_).without_langchain()
-    from askance.cli.display import json_text
     from askance.cli.output import print_plan
     from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
     from askance.evals.storage import write_whole
-    from askance.terminal import printable
+    from askance.terminal import json_text, printable
 
     sets = read_negatives(asked.file, sidecar=asked.sidecar)
     rules = Rules() if asked.rules is None else read_rules(asked.rules)
@@ -313,7 +311,7 @@ def audit(context_: typer.Context, asked: AuditCommand, calls: AuditCalls) -> No
     _apply(sets, found, asked.apply)
 
 
-def _audit_options(asked: AuditCommand, work: Workspace) -> tuple[AuditOptions, Sequence[Model | RecordedEmbedder]]:
+def _audit_options(asked: AuditFileOptions, work: Workspace) -> tuple[AuditOptions, Sequence[Model | RecordedEmbedder]]:
     """What the audit looks at, and what it asks."""
     from askance.agents import judge_equivalence
     from askance.evals.negatives import AuditOptions
@@ -379,7 +377,7 @@ def rules() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleCommand:
+class SheetOptions:
     """The options of one `askance negatives sample`; None is not given."""
 
     file: Annotated[Path | None, typer.Argument(help="A file of options to draw images from.")] = None
@@ -398,7 +396,7 @@ class SampleCommand:
 
 @app.command()
 @spelled_out
-def sample(context_: typer.Context, asked: SampleCommand) -> None:
+def sample(context_: typer.Context, asked: SheetOptions) -> None:
     """Write a blind validation sheet for people, or read their answers back: share of true negatives, agreement."""
     Process.of(context_).without_langchain()
     from askance.errors import UsageError
@@ -421,21 +419,19 @@ def sample(context_: typer.Context, asked: SampleCommand) -> None:
 
 def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json: bool) -> None:
     """Prints what raters made of a sheet."""
-    from askance.cli.display import json_text
     from askance.evals.negatives import read_key, read_ratings, validate, validation_text
-    from askance.terminal import printable
+    from askance.terminal import json_text, printable
 
     sheet = read_key(key)
     validation = validate(sheet, read_ratings(answers, sheet), seed=seed)
     print(json_text(validation.form()) if as_json else printable(validation_text(validation)))
 
 
-def _write_sheet(asked: SampleCommand, file: Path, images: Path, out: Path) -> None:
+def _write_sheet(asked: SheetOptions, file: Path, images: Path, out: Path) -> None:
     from askance.amounts import many
-    from askance.cli.display import json_text
     from askance.evals.negatives import draw_sheet, read_negatives, write_sheet
     from askance.evals.negatives.validation import KEY, PAGE, QUESTION, TABLE
-    from askance.terminal import printable
+    from askance.terminal import json_text, printable
 
     sheet = draw_sheet(read_negatives(file, sidecar=asked.sidecar), count=asked.count, seed=asked.seed)
     missing = write_sheet(sheet, out, images=_finder(images), question=asked.question or QUESTION)

@@ -68,11 +68,11 @@ def replay(
     """
     import asyncio
 
-    from askance.cli.display import json_text
     from askance.cli.exits import OK, SOME
     from askance.evals.analysis.check import check_pack
     from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.catalog import find_task
+    from askance.terminal import json_text
 
     own = {each.name: each for each in map(find_task, task or [])}
     with open_pack(file) as opened:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askance.amounts import many
-from askance.cli.display import json_text
 from askance.cli.exits import INTERRUPTED, OK, SOME
 from askance.cli.output import print_plan
 from askance.cli.progress import Progress, calls_state
@@ -19,7 +18,7 @@ from askance.evals.negatives.validation import KEY, PAGE, TABLE
 from askance.evals.tables import Table, markdown
 from askance.evals.whoops import Whoops
 from askance.evals.whoops.questions import DROPPED, GATES, KEPT, QuestionMaker, amake, planned, write_validation
-from askance.terminal import printable
+from askance.terminal import json_text, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

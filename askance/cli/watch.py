@@ -115,7 +115,7 @@ def lines_of(status: RunStatus) -> Iterator[str]:
 
 
 def _spent(status: RunStatus) -> Iterator[str]:
-    from askance.models.budget import shown_dollars
+    from askance.amounts import money
 
     yield f"{many(status.calls, 'call')} made"
     yield f"{status.replayed:,} replayed"
@@ -125,7 +125,7 @@ def _spent(status: RunStatus) -> Iterator[str]:
         yield many(status.tokens, "token")
     if status.cost or status.calls:
         more = f" and what {many(status.unpriced, 'sample')} cost" if status.unpriced else ""
-        yield f"{shown_dollars(status.cost)}{more}" if status.cost else "cost not known" if more else shown_dollars(0.0)
+        yield f"{money(status.cost)}{more}" if status.cost else "cost not known" if more else money(0.0)
 
 
 def _state(status: RunStatus) -> str:

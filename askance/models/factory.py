@@ -27,7 +27,7 @@ else:
     ModelLike = Annotated[Any, "a model"]  # a field of a task may have this type, and pydantic reads it
 """A spec, a name from the settings file, a model, any `ChatModel`, or a chat model of LangChain."""
 
-_LANGCHAIN = "askance.models.langchain.model"
+_LANGCHAIN = "askance.models.langchain.langchain_model"
 
 
 def get_model(
@@ -69,7 +69,7 @@ def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config
     """The settings of the model called `name` in the settings file, or of the spec `name`, with `changes` on top.
 
     Raises:
-        ConfigError: no model has this name, a setting is not known, or the user does not agree to it.
+        ConfigError: no model has this name, a setting is not known, or the user does not consent to it.
     """
     config = Config.find() if config is None else config
     if not name.strip():
@@ -152,7 +152,7 @@ def is_langchain(model: object) -> bool:
 
 
 def model_from_form(form: Mapping[str, Any], engine: Engine) -> Model:
-    """The model that `Model.form` gave, for replays.
+    """The model that `Model.form` describes, for replays: nobody can be asked.
 
     Raises:
         UsageError: it is the form of no model.

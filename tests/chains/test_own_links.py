@@ -28,7 +28,7 @@ from askance.chains import (
 )
 from askance.chains.batch import read_in_batches
 from askance.chains.line import line_of, said_in
-from askance.cli.cards import plain
+from askance.cli.display import card_text
 from askance.cli.trials import blame_text
 from askance.errors import BadData, UsageError
 from askance.evals import Run, aevaluate, compare, find_task, rescore
@@ -199,7 +199,7 @@ async def test_a_line_has_the_values_of_own_links_where_their_outcomes_are() -> 
         "clue": {"text": "The cup is made of bricks.", "sure": False},
         "inference": "A cup made of bricks, with a slogan.",
     }
-    assert "\n  scene       A cup of bricks.\n  clue        {" in plain(made, None)
+    assert "\n  scene       A cup of bricks.\n  clue        {" in card_text(made, None)
 
 
 async def test_a_plan_counts_own_links_and_says_how_long_their_texts_are() -> None:
@@ -260,7 +260,7 @@ def by_clue(clues: dict[str, str]) -> Model:
 
 
 def clues_of(task: str, *said: str) -> dict[str, str]:
-    samples = find_task(task)(vlm=model_of(scripted())).samples
+    samples = find_task(task)(vlm=model_of(scripted())).samples()
     return {sample.image.sha256: clue for sample, clue in zip(samples, said, strict=True) if sample.image}
 
 
@@ -299,10 +299,10 @@ def test_a_row_may_bring_own_links_and_a_control_drops_them() -> None:
     name = write({"image": "a.png", "target": "x", "clue": "Given."}, {"image": "b.png", "target": "x"})
     made = find_task(name)(vlm=model_of(scripted()))
 
-    assert [sample.inputs for sample in made.samples] == [{"clue": "Given."}, {}]
-    assert [sample.inputs for sample in controlled(made, "swapped-image").samples] == [{}, {}]
+    assert [sample.inputs for sample in made.samples()] == [{"clue": "Given."}, {}]
+    assert [sample.inputs for sample in controlled(made.evaluation(), "swapped-image").samples] == [{}, {}]
     with pytest.raises(BadData, match=r"rooms\.jsonl', line 1: '' cannot stand for the link 'clue'\."):
-        find_task(write({"image": "a.png", "target": "x", "clue": ""}))(vlm=model_of(scripted()))
+        find_task(write({"image": "a.png", "target": "x", "clue": ""}))(vlm=model_of(scripted())).samples()
 
 
 @pytest.mark.usefixtures("installed")
@@ -318,7 +318,7 @@ def test_a_row_may_bring_own_links_and_a_control_drops_them() -> None:
 )
 def test_a_task_that_an_installed_chain_does_not_fit_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        find_task(write({"image": "a.png", "target": "x"}, text=text))(vlm=model_of(scripted()))
+        find_task(write({"image": "a.png", "target": "x"}, text=text))(vlm=model_of(scripted())).evaluation()
 
 
 def test_a_paper_s_link_stays_what_it_is() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from askance.evals import Run, compare
+from askance.evals import Run, compare, find_task
 from askance.evals.analysis.pack import write_pack
-from askance.evals.pittads.arr import chance_figures
+from askance.evals.baselines import expected_figures
 from tests.slow.environments import ROOT
 from tests.slow.servers import Server
 
@@ -56,8 +56,9 @@ def test_every_sample_ends_in_a_named_outcome_and_the_pack_is_sound(runs: dict[s
 
 
 def test_chance_stands_beside(runs: dict[str, Run]) -> None:
-    samples = [answer.sample for answer in runs["arr-random"].answers]
-    exact = {figure.metric: figure for figure in chance_figures(samples, mode="multi")}
+    run = runs["arr-random"]
+    scorer = find_task(run.task).of_run(run.configuration["options"]).scorer()
+    exact = {each.metric: each for each in expected_figures([answer.sample for answer in run.answers], scorer)}
     drawn = runs["arr-random"].figure("p@1").interval
 
     assert exact["p@1"].value is not None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.agents import Panel, canonical_judge
 from askance.agents.judge import QUESTION, EquivalenceJudge
@@ -22,6 +22,8 @@ from askance.evals.judging.labels import Labels, read_labels
 from askance.evals.judging.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
 from askance.evals.suite.files import read_json
 from askance.models import use_draw
+from askance.models.counters import RunCounters, counts_form
+from askance.nodes import Node
 from askance.statistics import confusion
 
 if TYPE_CHECKING:
@@ -57,9 +59,19 @@ class JudgeCard:
     notes: tuple[str, ...] = ()
     seed: int = 0
     """Of the bootstraps."""
+    counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """By model, what its backend computed for the card; see `askance.models.counters`. Empty where none counts."""
 
     @classmethod
-    def of(cls, judge: Judge, labels: Labels, pairs: Sequence[JudgedPair], *, seed: int = 0) -> JudgeCard:
+    def of(
+        cls,
+        judge: Judge,
+        labels: Labels,
+        pairs: Sequence[JudgedPair],
+        *,
+        seed: int = 0,
+        counters: Mapping[str, Any] | None = None,
+    ) -> JudgeCard:
         """The card of what `judge` says of `labels`.
 
         Args:
@@ -67,6 +79,7 @@ class JudgeCard:
             labels: that it was asked about.
             pairs: what was said of each, from `ask_about`.
             seed: of the bootstraps.
+            counters: what backends computed, by model.
         """
         return cls(
             judge=str(judge),
@@ -75,6 +88,7 @@ class JudgeCard:
             pairs=tuple(pairs),
             notes=(*labels.notes, *_notes(pairs)),
             seed=seed,
+            counters=counters or {},
         )
 
     @property
@@ -146,6 +160,7 @@ class JudgeCard:
             "notes": list(self.notes),
             "seed": self.seed,
             "cases": [pair.form() for pair in self.pairs],
+            **({"counters": dict(self.counters)} if self.counters else {}),
         }
 
     @classmethod
@@ -166,6 +181,7 @@ class JudgeCard:
             pairs=tuple(JudgedPair.from_form(each) for each in form["cases"]),
             notes=tuple(form["notes"]),
             seed=form["seed"],
+            counters=form.get("counters", {}),
         )
 
 
@@ -182,6 +198,24 @@ def read_card(path: str | Path) -> JudgeCard:
 def digest_of_judge(canonical: Mapping[str, Any]) -> str:
     """What tells a judge from others, 16 hex digits."""
     return key_of("judge", dict(canonical))[:16]
+
+
+def calls_of(judge: Judge) -> Mapping[Node[Any, Any], int]:
+    """The nodes that a judge asks, and in how many draws each for one verdict; of panels those of their members.
+
+    A judge that is neither a node nor a panel has none.
+    """
+    return Counter(node for node, _ in dict.fromkeys(_drawn(judge)))
+
+
+def _drawn(judge: Judge, draw: int = 0) -> Iterator[tuple[Node[Any, Any], int]]:
+    """Who is asked in which draw, as a panel has it."""
+    if isinstance(judge, Panel):
+        for each in range(draw * judge.draws, (draw + 1) * judge.draws):
+            for member in judge.judges:
+                yield from _drawn(member, each)
+    elif isinstance(judge, Node):
+        yield cast("Node[Any, Any]", judge), draw
 
 
 def _bounds(labelled: Sequence[JudgedPair]) -> tuple[float, float]:
@@ -247,8 +281,9 @@ async def judge_card(
         if told is not None:
             told(next(done), len(known.rows))
 
+    counting = await RunCounters.begun([node.model for node in calls_of(judge)])
     pairs = await ask_about(judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, told=one_more)
-    return JudgeCard.of(judge, known, pairs, seed=seed)
+    return JudgeCard.of(judge, known, pairs, seed=seed, counters=counts_form(await counting.so_far()))
 
 
 async def planned_card(

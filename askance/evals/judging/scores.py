@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from askance.agents import Panel, canonical_judge, judge_references
+from askance.agents import canonical_judge, judge_references
 from askance.agents.judge import QUESTION
 from askance.errors import UsageError
-from askance.evals.judging.card import digest_of_judge
+from askance.evals.judging.card import calls_of, digest_of_judge
 from askance.evals.metric import mean
 from askance.evals.sample import Score
 from askance.evals.scorer import Scorer
-from askance.nodes import Node, Result
+from askance.nodes import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,24 +110,6 @@ async def judged_score(
         },
         calls=verdict.calls,
     )
-
-
-def calls_of(judge: Judge) -> Mapping[Node[Any, Any], int]:
-    """The nodes that a judge asks, and in how many draws each for one verdict; of panels those of their members.
-
-    A judge that is neither a node nor a panel has none.
-    """
-    return Counter(node for node, _ in dict.fromkeys(_drawn(judge)))
-
-
-def _drawn(judge: Judge, draw: int = 0) -> Iterator[tuple[Node[Any, Any], int]]:
-    """Who is asked in which draw, as a panel has it."""
-    if isinstance(judge, Panel):
-        for each in range(draw * judge.draws, (draw + 1) * judge.draws):
-            for member in judge.judges:
-                yield from _drawn(member, each)
-    elif isinstance(judge, Node):
-        yield cast("Node[Any, Any]", judge), draw
 
 
 def references_of(sample: Sample) -> Sequence[str]:

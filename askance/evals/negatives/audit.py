@@ -40,7 +40,7 @@ QUESTION = "What should I do according to the image, and why?"
 EMBEDDED = 256
 """Texts that are embedded at a time."""
 
-Judged: TypeAlias = Literal["true", "false", "unclear", "unscored"]
+Equivalence: TypeAlias = Literal["true", "false", "unclear", "unscored"]
 
 
 # --- what an audit finds ---
@@ -74,12 +74,12 @@ class AuditRow:
     decision: Decision = "keep"
 
     @property
-    def equivalent(self) -> Judged | None:
+    def equivalent(self) -> Equivalence | None:
         """Whether it means the same as any true statement; None where no judge was options."""
         if not self.verdicts:
             return None
         said = {str(verdict) for verdict in self.verdicts}
-        order: tuple[Judged, ...] = ("true", "unclear", "unscored", "false")
+        order: tuple[Equivalence, ...] = ("true", "unclear", "unscored", "false")
         return next(value for value in order if value in said)
 
     def form(self) -> JsonObject:
@@ -192,7 +192,7 @@ async def aaudit(
     """
     options, rules = options or AuditOptions(), rules or Rules()
     full = _with_negatives(sets)
-    rows = [row for each in full for row in _looked_at(each, rules)]
+    rows = [row for each in full for row in _text_columns(each, rules)]
     found = find_artifacts(full, seed=seed, train=options.wording)
     verdicts: Mapping[int, tuple[Verdict, ...]] = {}
     if options.judge is not None:
@@ -244,7 +244,7 @@ async def planned_audit(
             choosers[count] = planner.role("blind", chooser).stand_in(chooser)
     with planner.walking():
         if judge is not None:
-            rows = [row for each in full for row in _looked_at(each, rules or Rules())]
+            rows = [row for each in full for row in _text_columns(each, rules or Rules())]
             await _verdicts(rows, full, options, judge=judge)
         for each in full if choosers else ():
             for order in range(options.orders):
@@ -266,7 +266,7 @@ def _name(seam: object) -> str:
     return str(getattr(model, "id", None) or type(seam).__name__)
 
 
-def _looked_at(each: OptionSet, rules: Rules) -> list[AuditRow]:
+def _text_columns(each: OptionSet, rules: Rules) -> list[AuditRow]:
     """The columns that take nothing but the texts."""
     limits = rules.thresholds
     rows: list[AuditRow] = []

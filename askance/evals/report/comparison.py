@@ -1,4 +1,4 @@
-"""Runs side by side: what the pairs say of them, which samples changed, and the page of it."""
+"""The comparison of runs side by side: which samples differ between them, and the page that shows it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST = 400
 """Characters of a value in the table of what differs."""
 
 SampleChange: TypeAlias = Literal["better", "worse", "other", "same"]
-"""Of one run against another on one sample; `other`: another answer that is worth as much."""
+"""How one run differs from another on a sample; `other` is another answer with the same score."""
 
 CHANGES: tuple[SampleChange, ...] = ("better", "worse", "other", "same")
 
@@ -50,12 +50,12 @@ class ChangeRow:
 
     rows: tuple[SampleRow, ...]
     answers: tuple[int, ...]
-    """By run, a number that is the same where the answers are."""
+    """A number for each run; runs with the same answer have the same one."""
     asked: tuple[int, ...]
-    """By run, a number that is the same where the very same was asked."""
+    """A number for each run; runs that asked the very same have the same one."""
 
     def change(self, a: int, b: int) -> SampleChange:
-        """What became of the sample from run `a` to run `b`; better is `a`'s."""
+        """How run `a` differs from run `b` on the sample; `better` means that `a` is better."""
         one, other = (_worth(self.rows[place]) for place in (a, b))
         if one != other:
             return "better" if one > other else "worse"
@@ -74,7 +74,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonReport:
-    """What runs on the same samples say of each other."""
+    """Runs on the same samples, held against each other."""
 
     comparison: RunsComparison
     parts: tuple[RunPart, ...]
@@ -93,7 +93,7 @@ class ComparisonReport:
 
 
 def build_comparison(comparison: RunsComparison) -> ComparisonReport:
-    """What runs of one task say of each other, sample by sample.
+    """Holds runs of one task against each other, sample by sample.
 
     Args:
         comparison: what `askance.evals.compare` found.
@@ -127,7 +127,7 @@ def _numbered(values: Iterator[Any]) -> tuple[int, ...]:
 
 
 def _worth(row: SampleRow) -> float:
-    """For ranks alone: a sample without a score stands below all others only where there is no answer."""
+    """The value of a sample, to rank samples by; one without a score ranks as 0."""
     return 0.0 if row.worth is None else row.worth
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_FIGURES = 10
 """Figures of a run that are drawn unless some are named."""
 NO_SCORES = ("error", "ceiling", "place", "same answer", "difference")
-"""How figures are named that say something else than how right answers are."""
+"""How the names of figures begin that do not say how right answers are."""
 
 
 # --- tables ---
@@ -39,7 +39,7 @@ class PageLink:
     to: Mapping[str, str | int]
     """Names of the address and their values, as `document.address` takes them."""
     note: str = ""
-    """Stands softly behind it."""
+    """Stands behind the text, in a softer colour."""
 
 
 Field: TypeAlias = "str | PageLink | tuple[float | None, str]"
@@ -54,9 +54,9 @@ class Sortable:
     rows: Sequence[Sequence[Field]]
     caption: str = ""
     summary: str = ""
-    """What the table unfolds from; without it, it is there at once."""
+    """The line from which the table unfolds; without it, the table is open."""
     open: bool = False
-    """Whether it is unfolded from the beginning."""
+    """Whether it is unfolded when the page opens."""
 
     def numeric(self, place: int) -> bool:
         """Whether a column is one of numbers."""
@@ -87,12 +87,12 @@ class Dot:
     value: float | None
     interval: Interval | None
     count: str = ""
-    """How much it rests on."""
+    """How many samples it rests on, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """From numbers to places."""
+    """Turns numbers into places on a drawing."""
 
     low: float
     high: float

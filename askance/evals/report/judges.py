@@ -1,14 +1,17 @@
 """What is known of a judge, as values: its errors beside people's labels, how its votes stand to them, and its page.
 
-Notes of judges come from folders that anybody may have written: what is no number there is not drawn.
+Notes of judges come from folders that anybody may have written: one that does not fit its schema is not drawn.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+from askance.documents import misfit
 from askance.evals.report.document import block, document
 from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, interval_field
 from askance.evals.tables import NONE, shown_value
@@ -17,6 +20,8 @@ from askance.statistics import Interval
 if TYPE_CHECKING:
     from askance.evals.judging import CorrectedRate, JudgeCard
     from askance.evals.report.run_part import Result
+
+_SCHEMA = Path(__file__).with_name("judge.schema.json")
 
 _SHARES = ("accuracy", "base rate", "sensitivity", "specificity")
 _LOOKS: Mapping[str, Mapping[str, Result]] = {
@@ -55,7 +60,7 @@ class VerdictBars(Plot):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityPoint:
-    """The pairs of which as many votes say true."""
+    """Pairs on which the same share of the votes says true."""
 
     said: float
     """Share of the votes."""
@@ -71,7 +76,7 @@ class ReliabilityPlot(Plot):
 
     points: Sequence[ReliabilityPoint]
     who: str
-    """Whose votes they are."""
+    """Who votes."""
     kind: Literal["reliability"] = "reliability"
     over: Scale = _ODDS
     up: Scale = _TRUE
@@ -104,14 +109,24 @@ def judge_views(notes: Sequence[Mapping[str, Any]]) -> list[JudgeView]:
 
 
 def _plots_of(card: Any) -> Sequence[Plot] | None:
-    return [*card_plots(cast("dict[str, Any]", card))] if isinstance(card, dict) else None
+    if card is None:
+        return None
+    return [*card_plots(card)] if _fits(card) else []
+
+
+def _fits(card: Any) -> bool:
+    try:
+        json.dumps(card, allow_nan=False)
+    except ValueError:
+        return False
+    return misfit(card, _SCHEMA) is None
 
 
 def judges_table(notes: Sequence[Mapping[str, Any]]) -> Sortable:
     """The judges that gave scores, a row each."""
     rows: list[list[Field]] = []
     for note in notes:
-        card: Mapping[str, Any] = note.get("card") or {}
+        card: Mapping[str, Any] = note["card"] if isinstance(note.get("card"), dict) else {}
         numbers = [card.get(name) for name in ("pairs", "accuracy", "base rate", "cohen kappa")]
         cells = [(number, f"{number:,.3g}") if isinstance(number, (int, float)) else NONE for number in numbers]
         rows.append([str(note.get("judge", "?")), *cells])
@@ -119,10 +134,10 @@ def judges_table(notes: Sequence[Mapping[str, Any]]) -> Sortable:
 
 
 def card_plots(card: Mapping[str, Any]) -> Iterator[Plot]:
-    """The plots of a card, as far as it has what they take.
+    """The plots of a card.
 
     Args:
-        card: as `JudgeCard.summary` gives it.
+        card: as `JudgeCard.summary` gives it; what it lacks is not drawn.
     """
     dots = [dot for name in _SHARES if (dot := _dot(card, name)) is not None]
     if dots:
@@ -134,56 +149,30 @@ def card_plots(card: Mapping[str, Any]) -> Iterator[Plot]:
             note="Sensitivity is the share of what people call true that the judge does too, specificity that of what "
             "they call false; the base rate is what always giving the more frequent label would come to.",
         )
-    table = _table(card.get("table"))
-    if table:
+    if "table" in card:
         note = "Blue is where the judge says what people say, red where it does not."
-        yield VerdictBars(title="Verdicts beside labels", table=table, note=note)
-    curve: Any = card.get("reliability")
-    points = list(_points(cast("dict[str, Any]", curve).get("points"))) if isinstance(curve, dict) else []
+        yield VerdictBars(title="Verdicts beside labels", table=card["table"], note=note)
+    curve: Mapping[str, Any] = card.get("reliability", {"points": ()})
+    points = [
+        ReliabilityPoint(
+            said=each["said"], pairs=each["pairs"], value=each["value"], interval=_interval(each.get("interval"))
+        )
+        for each in curve["points"]
+    ]
     if points:
-        who = "members of the panel" if str(cast("dict[str, Any]", curve).get("by")) == "members" else "draws"
+        who = "members of the panel" if curve["by"] == "members" else "draws"
         yield ReliabilityPlot(title=f"Reliability of {who}", points=points, who=who)
 
 
 def _dot(card: Mapping[str, Any], name: str) -> Dot | None:
-    value = _share(card.get(name))
-    if value is None:
+    if card.get(name) is None:
         return None
-    intervals: Any = card.get("intervals")
-    limits: Any = cast("dict[str, Any]", intervals).get(name) if isinstance(intervals, dict) else None
-    return Dot(name=name, value=value, interval=None if name == "base rate" else _interval(limits))
+    limits = card.get("intervals", {}).get(name)
+    return Dot(name=name, value=float(card[name]), interval=None if name == "base rate" else _interval(limits))
 
 
-def _share(value: Any) -> float | None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-    return float(value) if number else None
-
-
-def _interval(limits: Any) -> Interval | None:
-    several = cast("list[Any]", limits) if isinstance(limits, list) else []
-    ends = [end for each in several if (end := _share(each)) is not None]
-    return Interval(low=ends[0], high=ends[1], method="cluster bootstrap") if len(ends) == 2 else None
-
-
-def _table(form: Any) -> dict[str, dict[str, int]]:
-    """Pairs by label and verdict; empty where a card does not say."""
-    rows = cast("dict[str, Any]", form) if isinstance(form, dict) else {}
-    found: dict[str, dict[str, int]] = {}
-    for truth, looks in _LOOKS.items():
-        counts: Any = rows.get(truth)
-        if not isinstance(counts, dict):
-            return {}
-        told = cast("dict[str, Any]", counts)
-        found[truth] = {each: told[each] if type(told.get(each)) is int else 0 for each in looks}
-    return found
-
-
-def _points(forms: Any) -> Iterator[ReliabilityPoint]:
-    for each in cast("list[Any]", forms) if isinstance(forms, list) else []:
-        form = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
-        said, value, pairs = _share(form.get("said")), _share(form.get("value")), form.get("pairs")
-        if said is not None and value is not None and type(pairs) is int:
-            yield ReliabilityPoint(said=said, pairs=pairs, value=value, interval=_interval(form.get("interval")))
+def _interval(limits: Sequence[float] | None) -> Interval | None:
+    return None if limits is None else Interval(low=limits[0], high=limits[1], method="cluster bootstrap")
 
 
 # --- the page of a card ---

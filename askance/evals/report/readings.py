@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance import __version__
+from askance.amounts import many
 from askance.chains.line import said_in
-from askance.evals.report.document import document
+from askance.evals.report.document import document, write_page
 from askance.evals.report.elements import Field, PageLink, Sortable
-from askance.evals.report.run_part import RESULTS, RunPart, SampleRow, row_of, total
+from askance.evals.report.run_part import RunPart, SampleRow, row_of
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import PromptText, digests_of_prompts, facts_of_pictures, outcomes_of
 from askance.evals.report.thumbnails import Thumbnails
 from askance.evals.run import Answer, Run
 from askance.evals.sample import Prediction, Sample
+from askance.evals.solver import ChainSolver
 from askance.images import Image
+from askance.replay import MemoryStore, select
 
 if TYPE_CHECKING:
-    from askance.replay import MemoryStore
+    from askance.chains import Chain
+    from askance.replay import Record, Records
 
 _UNKEPT = "There is no record of this call: it had no answer, or the record was taken out."
 _TRACE = ("verbalization", "statement", "statement_reason", "answers")
@@ -53,8 +58,6 @@ def part_of_readings(
         answers.append(_answer(each, epoch=seen[name]))
         seen[name] += 1
     run = Run.unkept(configuration, answers=answers, records=records)
-    rows = tuple(_row(answer) for answer in answers)
-    results = Counter(row.result for row in rows)
     return RunPart(
         run=run,
         name=run.task,
@@ -62,12 +65,7 @@ def part_of_readings(
         column=None,
         share=False,
         answers=answers,
-        rows=rows,
-        spent=total([row.spent for row in rows]),
-        outcomes=dict(sorted(Counter(row.outcome for row in rows).items())),
-        results={result: results[result] for result in RESULTS if results[result]},
-        kinds={},
-        breakdowns=(),
+        rows=tuple(_row(answer) for answer in answers),
     )
 
 
@@ -154,3 +152,48 @@ def _table(part: RunPart) -> Sortable:
     ]
     heads = ("picture", "outcome", "says", "tokens", "seconds")
     return Sortable(heads=heads, rows=rows, caption="Every picture, and what was said of it in the end")
+
+
+def write_readings(
+    out: Path,
+    read: Sequence[PictureReading],
+    chain: Chain,
+    *,
+    name: str,
+    records: Sequence[Records],
+    notes: Sequence[str] = (),
+) -> int:
+    """Writes the page of pictures that a chain has read, in place of one that is there.
+
+    Args:
+        out: the file.
+        read: the readings, at least one; their pictures are shown where they lie.
+        chain: that read them.
+        name: of the chain.
+        records: where the answers are; the first that has one is believed.
+        notes: what else a reader should know.
+
+    Returns:
+        The size of the page in bytes.
+
+    Raises:
+        UsageError: `out` is a folder.
+        StoreError: it cannot be written; a page that was there stays.
+    """
+    solver = ChainSolver(chain)
+    configuration = {"task": f"askance run {name}", "chain": name, "solver": solver.form()}
+    part = part_of_readings(read, configuration, records=MemoryStore(_selected(read, records)))
+    pictures = Thumbnails.of([part], [Path(each.line["image"]) for each in read])
+    title = f"{name} · {many(len(read), 'picture')}"
+    return write_page(
+        out, lambda _: readings_page(part, title=title, prompts=solver.prompts, pictures=pictures, notes=notes)
+    )
+
+
+def _selected(read: Sequence[PictureReading], records: Sequence[Records]) -> Iterator[Record]:
+    """The records that the readings rest on."""
+    keys = {str(key) for each in read for link in each.line["links"].values() for key in link["calls"]}
+    for several in records:
+        found = [*select(several, keys=keys)]
+        keys.difference_update(record.key for record in found)
+        yield from found

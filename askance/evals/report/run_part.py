@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.evals.layout import DESCRIPTION
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 
 _FACTS = ("hash", "askance", "started", "finished")
 _MOST_MARKS = 40
-"""Values of a tag at most, of those that sort samples; with more of them it tells samples apart."""
+"""Most values of a tag that samples are filtered by; a tag with more values rather names single samples."""
 _ALIKE = 1e-6
-"""Two means that differ by less are one."""
+"""Means that differ by less are taken as equal."""
 
 Result = Literal["right", "partly", "wrong", "scored", "unscored", "answered", "no answer"]
-"""What an answer is worth in a word; `scored` where the number is no share of what is right, `answered` where nobody
-scores."""
+"""How an answer was scored, in a word; `scored` where the score is no share of what is right, `answered` where nothing
+is scored."""
 
 RESULTS: Mapping[Result, str] = {
     "right": "Right",
@@ -42,26 +43,28 @@ RESULTS: Mapping[Result, str] = {
 
 _TOLERANCE = 1e-9
 _WHOLE = ("accuracy", "exact", "subset accuracy")
-"""Values that say whether an answer is right as a whole, for runs whose figures are none of a score's own values."""
+"""Values of scores that say whether an answer is right as a whole, where no figure of the run is a value of scores."""
 SNIPPET = 140
 """Characters of an answer in a list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What answers took, by what their lines say."""
+    """Calls, tokens, seconds and dollars that answers took, by their lines."""
 
     calls: int = 0
-    """Made; those that were on record are `replayed`."""
+    """Calls that were made."""
     replayed: int = 0
+    """Calls that were on record."""
     shared: int = 0
     again: int = 0
     """Tries beyond the first of each call."""
     input: int = 0
-    """Tokens, and below."""
+    """Tokens in."""
     output: int = 0
+    """Tokens out."""
     seconds: float = 0.0
-    """Of all calls together, side by side or not."""
+    """Of all calls together, although many run at the same time."""
     cost: float = 0.0
     """Dollars, as far as they are known."""
     unpriced: int = 0
@@ -77,15 +80,15 @@ class SampleRow:
     outcome: str
     result: Result
     worth: float | None
-    """The value that stands for the sample; None where there is none."""
+    """The value of its score that stands for the sample; None where there is none."""
     said: str
     """The answer in a line."""
     kinds: tuple[str, ...] = ()
-    """Of mistakes."""
+    """Kinds of mistakes."""
     marks: tuple[str, ...] = ()
     """Labels and tags to filter by, as `name: value`."""
     picture: str | None = None
-    """Digest."""
+    """sha256 of the picture, hex."""
     spent: Spent = field(default_factory=Spent)
 
     def form(self) -> JsonObject:
@@ -135,19 +138,19 @@ def row_of(
 
 
 def column_of(run: Run, answers: Sequence[Answer]) -> str | None:
-    """The value of scores that stands for a sample: the first figure of the run that each sample has by itself."""
+    """The value of scores that stands for a sample: the first figure of the run that single samples have as well."""
     there: dict[str, None] = {name: None for answer in answers if answer.score for name in answer.score.values}
     names = [figure.metric for figure in run.figures]
     return next((name for name in (*names, *_WHOLE) if name in there), None)
 
 
 def worth_of(answer: Answer, column: str | None) -> float | None:
-    """The value that stands for an answer."""
+    """The value of its score that stands for an answer."""
     return None if answer.score is None or column is None else answer.score.values.get(column)
 
 
 def result_of(answer: Answer, worth: float | None, *, share: bool) -> Result:
-    """What an answer is worth in a word."""
+    """How an answer was scored, in a word."""
     if not answer.prediction.answered:
         return "no answer"
     if worth is None:
@@ -166,7 +169,7 @@ def options_of(sample: Sample) -> list[str]:
 
 
 def true_places(sample: Sample, options: Sequence[str]) -> list[int] | None:
-    """Which options are true, counted from 1; None where the target does not say it of options."""
+    """Which options are true, counted from 1; None where the target names no options."""
     target: Any = sample.target
     if isinstance(target, dict):
         form = cast("dict[str, Any]", target)
@@ -175,7 +178,7 @@ def true_places(sample: Sample, options: Sequence[str]) -> list[int] | None:
 
 
 def places_in(value: Any, options: Sequence[str]) -> list[int] | None:
-    """The options that a value names by number or by text, in its order; None where it names anything else."""
+    """The options that a value names by number or text, counted from 1, in its order; None where it names others."""
     named: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
     found: list[int] = []
     for each in named:
@@ -214,7 +217,7 @@ def _counts(errors: Any) -> Iterator[tuple[Any, int]]:
 
 
 def marks_of(sample: Sample) -> Iterator[tuple[str, str]]:
-    """Names and values to filter and to break figures down by: tags, and labels of the target."""
+    """Tags of a sample and labels of its target, as names and values to filter and to break figures down by."""
     for name, value in sample.tags.items():
         for each in cast("list[Any]", value) if isinstance(value, list) else [value]:
             if each is None or isinstance(each, (str, int, float)):
@@ -245,7 +248,7 @@ def said_by(answer: Answer, options: Sequence[str]) -> str:
 
 
 def spent_on(answer: Answer) -> Spent:
-    """What an answer took, by its line."""
+    """Calls, tokens, seconds and dollars that an answer took, by its line."""
     meta: Mapping[str, Any] = answer.prediction.meta
     tokens: Mapping[str, Any] = meta.get("tokens") or {}
     tries: Mapping[str, Any] = meta.get("tries") or {}
@@ -264,18 +267,9 @@ def spent_on(answer: Answer) -> Spent:
 
 
 def total(several: Sequence[Spent]) -> Spent:
-    """All of it together."""
-    return Spent(
-        calls=sum(each.calls for each in several),
-        replayed=sum(each.replayed for each in several),
-        shared=sum(each.shared for each in several),
-        again=sum(each.again for each in several),
-        input=sum(each.input for each in several),
-        output=sum(each.output for each in several),
-        seconds=round(sum(each.seconds for each in several), 3),
-        cost=round(sum(each.cost for each in several), 6),
-        unpriced=sum(each.unpriced for each in several),
-    )
+    """The sum of several."""
+    sums = {each.name: sum(getattr(spent, each.name) for spent in several) for each in fields(Spent)}
+    return Spent(**{**sums, "seconds": round(sums["seconds"], 3), "cost": round(sums["cost"], 6)})
 
 
 # --- a run ---
@@ -309,22 +303,42 @@ class RunPart:
     run: Run
     name: str
     facts: Mapping[str, str]
-    """What `run.json` says of itself: `hash`, `askance` (the version), `started`, `finished`; as far as it does."""
+    """`hash`, `askance` (the version), `started` and `finished` of `run.json`, as far as it has them."""
     column: str | None
     """The value of scores that stands for a sample."""
     share: bool
     """Whether that value is a share of what is right, shown in percent."""
     answers: Sequence[Answer]
     rows: tuple[SampleRow, ...]
-    spent: Spent
-    outcomes: Mapping[str, int]
-    results: Mapping[Result, int]
-    kinds: Mapping[str, int]
-    breakdowns: tuple[Breakdown, ...]
+    breakdowns: tuple[Breakdown, ...] = ()
     judges: tuple[Mapping[str, Any], ...] = ()
     beside: tuple[PublishedTable, ...] = ()
     blames: RunBlames | None = None
-    """Which links of its chain are to blame, as far as that was asked; None is not."""
+    """Which links of its chain are to blame; None where nobody asked."""
+
+    @cached_property
+    def spent(self) -> Spent:
+        """Calls, tokens, seconds and dollars of all answers."""
+        return total([row.spent for row in self.rows])
+
+    @cached_property
+    def outcomes(self) -> Mapping[str, int]:
+        """How many answers ended in each outcome, by its name."""
+        return dict(sorted(Counter(row.outcome for row in self.rows).items()))
+
+    @cached_property
+    def results(self) -> Mapping[Result, int]:
+        """How many answers have each result, in the order of `RESULTS`."""
+        counts = Counter(row.result for row in self.rows)
+        return {result: counts[result] for result in RESULTS if counts[result]}
+
+    @cached_property
+    def kinds(self) -> Mapping[str, int]:
+        """How often each kind of mistake was made, the most frequent first."""
+        counts = Counter[str]()
+        for answer in self.answers:
+            counts.update(mistakes(answer))
+        return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
     def form(self) -> JsonObject:
         """The run as JSON, without the texts of its samples."""
@@ -363,10 +377,6 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
     share = _is_share(run, answers, column)
     common = _common_marks(answers)
     rows = tuple(row_of(answer, column, share=share, common=common) for answer in answers)
-    kinds = Counter[str]()
-    for answer in answers:
-        kinds.update(mistakes(answer))
-    results = Counter(each.result for each in rows)
     return RunPart(
         run=run,
         name=name,
@@ -375,10 +385,6 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
         share=share,
         answers=answers,
         rows=rows,
-        spent=total([each.spent for each in rows]),
-        outcomes=dict(sorted(Counter(each.outcome for each in rows).items())),
-        results={result: results[result] for result in RESULTS if results[result]},
-        kinds=dict(sorted(kinds.items(), key=lambda each: (-each[1], each[0]))),
         breakdowns=tuple(breakdowns_of(run, answers, column, common=common, share=share)),
         judges=tuple(_judges(answers)),
         beside=tuple(published_beside(run)),
@@ -387,14 +393,14 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
 
 
 def _is_share(run: Run, answers: Sequence[Answer], column: str | None) -> bool:
-    """Whether the value that stands for a sample goes from all wrong to all right."""
+    """Whether the value that stands for a sample is a share, from 0 (all wrong) to 1 (all right)."""
     figure = next((each for each in run.figures if each.metric == column), None)
     worths = [worth_of(answer, column) for answer in answers]
     return (figure is None or figure.percent) and all(worth is None or 0 <= worth <= 1 for worth in worths)
 
 
 def _common_marks(answers: Sequence[Answer]) -> frozenset[str]:
-    """Names of tags that sort samples into few kinds."""
+    """Names of tags that have few values."""
     values: dict[str, set[str]] = {}
     for answer in answers:
         for name, value in marks_of(answer.sample):
@@ -408,7 +414,7 @@ def _facts(run: Run) -> Mapping[str, str]:
 
 
 def _judges(answers: Sequence[Answer]) -> Iterator[Mapping[str, Any]]:
-    """What scores say of the judges that made them, each once."""
+    """The notes of judges on scores, each once."""
     seen: set[str] = set()
     for answer in answers:
         note: Any = None if answer.score is None else answer.score.notes.get("judge")
@@ -450,7 +456,7 @@ def breakdowns_of(
 
 
 def _non_answers_are_zero(run: Run, answers: Sequence[Answer], column: str) -> bool:
-    """Whether the run's own figure is what it is with 0 for every sample without a score."""
+    """Whether the run's own figure counts every sample without a score as 0."""
     figure = next((each for each in run.figures if each.metric == column), None)
     if figure is None or figure.value is None or figure.convention != "wrong" or figure.samples != len(answers):
         return False

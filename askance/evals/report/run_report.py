@@ -49,26 +49,26 @@ if TYPE_CHECKING:
     from askance.evals.tables import Table
 
 UNFOLDED = 12
-"""Wrong answers that are listed at once; the others unfold."""
+"""Most wrong answers that are listed openly; a longer list unfolds."""
 MOST_ANSWERS = 1000
-"""Wrong answers that are listed at all; the browser of samples has the others."""
+"""Most wrong answers that are listed; the browser of samples has the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """Everything that a page about runs shows, but for pictures and the texts of calls."""
+    """What a page about runs shows, without pictures and the texts of calls."""
 
     title: str
     runs: tuple[RunPart, ...]
     table: Table
 
     def form(self) -> JsonObject:
-        """The report as JSON: what the page says, to be held against another one."""
+        """The report as JSON."""
         return {"title": self.title, "table": self.table.form(), "runs": [run.form() for run in self.runs]}
 
 
 def build_report(runs: Sequence[Run], *, title: str | None = None, blames: Sequence[Path] = ()) -> RunReport:
-    """The report of `runs`, finished or not; of their folders alone, with no model, no data and no network.
+    """The report of `runs`, finished or not, from their folders alone: it takes no model, no data and no network.
 
     Args:
         runs: with what their folders hold of their blame.
@@ -207,7 +207,7 @@ def _breakdown(breakdown: Breakdown, part: RunPart, prefix: str) -> Plot:
 
 
 def _cost_against_score(parts: Sequence[RunPart]) -> Iterator[Plot]:
-    """What runs of one task cost and came to, where every price is known and one was paid."""
+    """Cost and score of the runs of each task whose prices are all known, where anything was paid."""
     by_task: dict[str, list[tuple[float, Dot]]] = {}
     for part in parts:
         figure = next(iter(part.run.figures), None)
@@ -239,7 +239,7 @@ class BlameView:
     unanswered: int
     metric: str
     table: Sortable | None
-    """By link; None where no link was tried."""
+    """A row a link; None where no link was tried."""
     plot: Doubles
     answers: Sortable
     """The wrong answers one by one, each leading to its sample."""

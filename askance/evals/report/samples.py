@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from askance.replay import Record
 
 BLOCK = 50
-"""Samples whose details are read together."""
+"""Samples whose details are unpacked together."""
 PICTURE_BLOCK = 50
 CALLS_MB = 200.0
 """Megabytes of prompts and replies in a page before they are compressed; the calls of samples beyond it stay in the
@@ -46,7 +46,7 @@ WITHOUT = "Left out of this page, which holds the calls of the first samples onl
 
 @dataclass(kw_only=True)
 class CallRoom:
-    """How much of the calls a page still takes."""
+    """The room that is left for calls in a page."""
 
     left: float = CALLS_MB * 1e6
     refused: int = 0
@@ -54,7 +54,7 @@ class CallRoom:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know of it."""
+        """What a reader should know of calls that are left out."""
         if not self.refused:
             return ()
         return (f"the calls of {many(self.refused, 'sample')} had no room in this page; they are in the run's folder",)
@@ -346,5 +346,5 @@ def _statement(form: Mapping[str, Any]) -> Any:
 
 
 def _map(value: Any) -> dict[str, Any]:
-    """`value` where it is a map; an empty one where somebody spoilt it."""
+    """`value` where it is a map, else an empty one: anybody may have written the file."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

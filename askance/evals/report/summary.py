@@ -28,7 +28,7 @@ class Digest:
 
 
 Fact: TypeAlias = "tuple[str, Sequence[str | Digest]]"
-"""What a fact is called, and the fact, piece by piece; one without pieces is not shown."""
+"""Name of a fact, and the pieces of its text; a fact without pieces is not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class PromptText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeShare:
-    """The samples of one result, as a part of the bar of all."""
+    """The samples of one result, as a part of the bar of all samples."""
 
     words: str
     look: str
@@ -178,7 +178,7 @@ def digests_of_prompts(part: RunPart) -> Sequence[tuple[str, str]]:
 
 
 def _models(configuration: Mapping[str, Any]) -> Iterator[str]:
-    """Each model with what it does; where one does everything, it alone."""
+    """Each model with its roles; a model that has all of them is named alone."""
     named: dict[str, list[str]] = {}
     for role, form in _roles(configuration):
         named.setdefault(_model(form), []).append(role)
@@ -233,9 +233,9 @@ def _moment(written: str) -> str:
 # --- figures ---
 
 FIRST = 8
-"""Figures that are shown at once; the others unfold."""
+"""Most figures that are shown openly; the others unfold."""
 _SIDE_BY_SIDE = 4
-"""Runs up to which each has a column; more of them have a row each."""
+"""Most runs that have a column each; more of them have a row each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

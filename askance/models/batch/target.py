@@ -11,7 +11,7 @@ from askance.models.batch.queue import target_of
 from askance.models.budget import Cost
 from askance.models.capabilities import Capabilities
 from askance.models.events import CallEvent
-from askance.models.openai.batches import BatchApi, batch_api
+from askance.models.openai.batch_api import BatchApi, batch_api
 from askance.models.openai.chat import OPTIONAL, Dialect
 from askance.models.openai.client import is_own
 
@@ -62,7 +62,7 @@ class Target:
         )
         self.dialect.without |= {*known.without, *learnt.get("without", ())}
         self.dialect.noticed |= learnt
-        self.dialect.tell(str(self.model.id))
+        self.dialect.warn(str(self.model.id))
 
     @cached_property
     def api(self) -> BatchApi:
@@ -122,7 +122,7 @@ class Target:
             self.dialect.token_field = form.token_field
             self.dialect.without |= form.without
             self.dialect.noticed |= noticed
-            self.dialect.tell(str(self.model.id))
+            self.dialect.warn(str(self.model.id))
             self._job.note("learnt", target=self.key, noticed=noticed)
         return True
 

@@ -10,11 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askance.agents import Verdict, VerdictValue, judge_panel
+from askance.agents import Verdict, VerdictValue, judge_equivalence, judge_panel
+from askance.chat import ChatRequest, ChatResponse
 from askance.errors import BadData
 from askance.evals.judging import JudgeCard, JudgedPair, Label, Labels, judge_card, read_card
+from askance.models import Counters, Engine, get_model
 from askance.models.scope import scope
+from askance.replay import MemoryStore
 from tests.judges import Scripted
+from tests.scripted import ENFORCED
 
 about: Any = pytest.approx
 
@@ -206,3 +210,30 @@ def test_what_is_no_card_is_said(text: str) -> None:
 
     with pytest.raises(BadData):
         read_card("card.json")
+
+
+class Counting:
+    """A backend that counts what it is asked; others have asked it before."""
+
+    id = "counting"
+    capabilities = ENFORCED
+    asked = 7
+
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        self.asked += 1
+        return ChatResponse(text=json.dumps({"verdict": "true"}))
+
+    async def counted(self) -> Counters:
+        return Counters(answers=self.asked)
+
+
+def test_a_card_keeps_what_its_judge_computed() -> None:
+    engine = Engine(records=MemoryStore())
+    judge = judge_equivalence(get_model(Counting(), engine=engine), form="short")
+    labels = labelled([True, False])
+    first, again = (card_of(judge, labels, draws=1, swaps=False) for _ in range(2))
+    Path("card.json").write_text(json.dumps(first.form()), encoding="utf-8")
+
+    assert {name: counts["answers"] for name, counts in first.counters.items()} == {"counting": 2}
+    assert (read_card("card.json"), again.counters) == (first, {})
+    assert "counters" not in again.form()

@@ -79,6 +79,8 @@ ODD: dict[str, Any] = {
     "no numbers": {"accuracy": "0.5", "table": [], "reliability": 3, "intervals": "x"},
     "beyond a share": {"accuracy": 7, "sensitivity": -1, "reliability": {"points": [{"said": 2}, None]}},
     "texts that mean harm": dict.fromkeys(CARD, HOSTILE[0]),
+    "no finite numbers": {**CARD, "accuracy": float("nan"), "reliability": {"by": "draws", "points": []}},
+    "unknown verdicts": {"table": {**CARD["table"], "maybe": CARD["table"]["true"]}},
     "deeper": {"table": {"true": {"true": HOSTILE[0]}, "false": {}}, "reliability": {"by": HOSTILE[0], "points": [{}]}},
 }
 
