@@ -59,7 +59,7 @@ _BEGIN = (
     "INSERT INTO batch VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET kept = excluded.kept, at = excluded.at "
     "RETURNING owner"
 )
-_ENTRUST = (
+_ASSIGN = (
     "INSERT INTO lease VALUES (?, ?) ON CONFLICT DO UPDATE SET owner = excluded.owner "
     "WHERE owner IN (excluded.owner, ?)"
 )
@@ -111,13 +111,15 @@ class Leases(Protocol):
         """Whether nobody holds the lease of `key`."""
         ...
 
-    def entrust(self, name: str, keys: Iterable[str], /, *, kept: Path | None = None) -> bool:
-        """Has a batch hold leases that this holds, or that are free, until `let_go`, whatever becomes of this process.
+    def assign_to_batch(self, name: str, keys: Iterable[str], /, *, file: Path | None = None) -> bool:
+        """Hands leases that this holds, or that are free, over to a batch.
+
+        The batch holds them until `release_batch`, whatever becomes of this process.
 
         Args:
             name: of the batch.
             keys: of requests.
-            kept: a file without which nobody can come for the batch's answers; they are free when it is gone.
+            file: without which nobody can fetch the batch's answers; when it is gone, the leases are free.
 
         Returns:
             False where another one holds one of them by now; the batch then holds none.
@@ -127,7 +129,7 @@ class Leases(Protocol):
         """
         ...
 
-    def let_go(self, name: str, /) -> None:
+    def release_batch(self, name: str, /) -> None:
         """Frees what a batch holds; nothing where it holds nothing."""
         ...
 
@@ -205,26 +207,26 @@ class StoreLeases:
             return not self._patiently(held)
         return True
 
-    def entrust(self, name: str, keys: Iterable[str], /, *, kept: Path | None = None) -> bool:
+    def assign_to_batch(self, name: str, keys: Iterable[str], /, *, file: Path | None = None) -> bool:
         """Has a batch hold leases that this process holds, or that are free; see `Leases`.
 
         Raises:
             OSError: leases cannot be kept; the batch holds none.
         """
         digests = sorted({bytes.fromhex(key) for key in keys})
-        place = None if kept is None else os.path.abspath(kept)  # noqa: PTH100
+        place = None if file is None else os.path.abspath(file)  # noqa: PTH100
 
         def handed_over(worker: _Worker) -> bool:
             worker.table.execute("BEGIN IMMEDIATE")
             ((owner,),) = worker.table.execute(_BEGIN, (randbits(62), name, place, time.time())).fetchall()
             rows = [(digest, owner, worker.owner) for digest in digests]
-            done = not rows or worker.table.executemany(_ENTRUST, rows).rowcount == len(rows)
+            done = not rows or worker.table.executemany(_ASSIGN, rows).rowcount == len(rows)
             worker.table.execute("COMMIT" if done else "ROLLBACK")
             return done
 
         return self._patiently(handed_over)
 
-    def let_go(self, name: str, /) -> None:
+    def release_batch(self, name: str, /) -> None:
         """Frees what a batch holds; nothing where it holds nothing."""
 
         def freed(worker: _Worker) -> None:
