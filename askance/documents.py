@@ -25,7 +25,7 @@ DEEPEST = 100
 MOST_DIGITS = 18
 """Digits of a whole number."""
 LONGEST_SHOWN = 100
-"""Characters of a stranger's value that a message repeats."""
+"""Characters of a value that a message repeats."""
 _CHUNK = 1 << 20
 
 
@@ -215,7 +215,7 @@ def _shortened(text: str) -> str:
 
 
 class Archive:
-    """A zip file of a stranger's, open for reading; nothing of it is written anywhere, and no name in it is followed.
+    """A zip file from outside, open for reading; nothing of it is written anywhere, and no name in it is followed.
 
     Args:
         path: of the file.
