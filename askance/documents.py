@@ -1,4 +1,4 @@
-"""Documents that strangers wrote: JSON and archives, read within limits and held against a schema.
+"""Documents that strangers wrote: JSON, YAML and archives, read within limits and held against a schema.
 
 A file may have been made to harm whoever opens it. So its size, the depth of its nesting and the length of its numbers
 have limits here, and whatever is wrong with it ends in one error that says so in words.
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    import yaml
     from jsonschema.protocols import Validator
     from pydantic import ValidationError
 
@@ -25,7 +26,7 @@ DEEPEST = 100
 MOST_DIGITS = 18
 """Digits of a whole number."""
 LONGEST_SHOWN = 100
-"""Characters of a stranger's value that a message repeats."""
+"""Characters of a value that a message repeats."""
 _CHUNK = 1 << 20
 
 
@@ -107,6 +108,70 @@ def _inside(value: Any) -> Collection[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
+def parse_yaml(text: str, *, deepest: int) -> tuple[Any, list[tuple[int, str]]]:
+    """What a YAML text says, or what is wrong with it: line and message of each fault.
+
+    Aliases are refused, since a text grows without end by them, and so is a name that is given twice in one map, of
+    which YAML would silently keep the last. Nothing is built of a text with a fault.
+
+    Args:
+        text: with newlines as line ends.
+        deepest: levels of lists and maps within each other.
+
+    Returns:
+        The value and no faults, or None and the faults; lines count from 1.
+    """
+    import yaml
+
+    try:
+        faults = [*_yaml_faults(text, deepest)]
+        return (None, faults) if faults else (yaml.load(text, Loader=yaml_loader()), [])  # noqa: S506  # it is a safe one
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        return None, [(mark.line + 1 if mark else 1, f"this is not YAML: {error.problem or error.context}")]
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        return None, [(1, f"this is not YAML: {' '.join(str(error).split()) or type(error).__name__}")]
+
+
+@cache
+def yaml_loader() -> Any:
+    """The loader of plain values, written in C where that is installed."""
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _yaml_faults(text: str, deepest: int) -> Iterator[tuple[int, str]]:
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml_loader()):
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent):
+            yield line, "aliases (`*name`) are not taken"
+            return
+        if depth > deepest:
+            yield line, f"lists and maps stand more than {deepest} deep in one another"
+            return
+    yield from _repeated_names(yaml.compose(text, Loader=yaml_loader()))
+
+
+def _repeated_names(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        seen = set[str]()
+        for name, value in cast("list[tuple[yaml.Node, yaml.Node]]", node.value):
+            if (key := str(name.value)) in seen:
+                yield name.start_mark.line + 1, f"`{key}` stands twice"
+            seen.add(key)
+            yield from _repeated_names(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for each in cast("list[yaml.Node]", node.value):
+            yield from _repeated_names(each)
+
+
 def misfit(value: Any, schema: Path, *, whole: str = "it") -> str | None:
     """The first place where a value does not fit the JSON Schema in a file of the package, in words.
 
@@ -118,14 +183,15 @@ def misfit(value: Any, schema: Path, *, whole: str = "it") -> str | None:
     Returns:
         As `files.tables/x is 3, not of type string`; None where the value fits.
     """
-    error = next(_validator(schema).iter_errors(value), None)
+    error = next(validator(schema).iter_errors(value), None)
     if error is None:
         return None
     return f"{_place(error.absolute_path) or whole}: {_shortened(error.message)}"
 
 
 @cache
-def _validator(schema: Path) -> Validator:
+def validator(schema: Path) -> Validator:
+    """What checks values against the JSON Schema in a file of the package."""
     from jsonschema import Draft202012Validator
 
     form = json.loads(schema.read_text(encoding="utf-8"))
@@ -166,7 +232,7 @@ def _shortened(text: str) -> str:
 
 
 class Archive:
-    """A zip file of a stranger's, open for reading; nothing of it is written anywhere, and no name in it is followed.
+    """A zip file from outside, open for reading; nothing of it is written anywhere, and no name in it is followed.
 
     Args:
         path: of the file.

@@ -88,7 +88,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "typer": ("askance.cli*",),
     "vllm": ("askance.models.vllm.*",),
     "yarl": ("askance.models.openai.transport",),
-    "yaml": ("askance.evals.yaml_files", "askance.evals.reference*", "askance.prompts*"),
+    "yaml": ("askance.documents", "askance.evals.reference*", "askance.prompts*"),
 }
 """Where each vendor's package may be imported, as patterns of module names; typing-only imports are free."""
 

@@ -213,14 +213,14 @@ def _dial(addresses: Sequence[str], port: int, deadline: float) -> socket:
 
 
 def _wrapped(raw: socket, host: str) -> SSLSocket:
-    """The connection under TLS, not yet shaken hands over."""
+    """The connection under TLS, before the handshake."""
     from ssl import create_default_context
 
     return create_default_context().wrap_socket(raw, server_hostname=host, do_handshake_on_connect=False)
 
 
 def _cut(wire: socket, expired: Event) -> None:
-    """Shut the connection, so that whoever reads from it wakes up."""
+    """Shut the connection, so that a thread that reads from it wakes up."""
     from socket import SHUT_RDWR, socket
 
     expired.set()

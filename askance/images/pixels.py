@@ -123,7 +123,7 @@ BARS = (123, 117, 104)
 
 
 def squared(picture: Picture) -> Picture:
-    """The picture in the middle of a square, with bars beside it: whoever cuts out the middle sees all of it."""
+    """The picture in the middle of a square, with bars beside it, for encoders that crop to the middle."""
     from PIL import Image
 
     side = max(picture.size)

@@ -122,7 +122,7 @@ class PreparedImage:
 def prepare(data: bytes, policy: ImagePolicy) -> PreparedImage:
     """The picture as `policy` sends it.
 
-    Under `clean` every picture is decoded once, so that nobody pays for a question about a broken one.
+    Under `clean` every picture is decoded once, so that no question about a broken one is paid for.
 
     Raises:
         Unusable: no picture, or one that is broken, cut off or too large.
@@ -180,10 +180,10 @@ class _Slot:
 
 
 class Memo:
-    """Prepared pictures by key, each made once, for as long as somebody holds a picture that it was made for.
+    """Prepared pictures by key, each made once, for as long as the `Image` that it was made for is in use.
 
-    Of those that nobody holds any more the latest stay, for who reads the same file again. Where all together are too
-    many, the least recently used are forgotten. Threads that ask for the same key wait for the first of them; those
+    The latest of those that are not in use any more stay, in case the same file is read again. Where all together are
+    too large, the least recently used are dropped. Threads that ask for the same key wait for the first of them; those
     that ask for another do not.
     """
 
@@ -197,9 +197,9 @@ class Memo:
         self._lock = Lock()
         self._slots: OrderedDict[_Key, _Slot] = OrderedDict()
         self._idle: OrderedDict[_Key, int] = OrderedDict()
-        """Of what nobody holds: the sizes, what was let go of first in front."""
+        """Sizes of what is not in use, the longest unused first."""
         self._gone: deque[tuple[_Key, int]] = deque()
-        """Holders that are no more, since somebody last asked: they go at any instant, also while the lock is held."""
+        """Holders collected since the last call; that may happen at any moment, also while the lock is held."""
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -210,13 +210,13 @@ class Memo:
         Args:
             key: digest of the source bytes, and policy.
             make: prepares the picture.
-            holder: may ask for it again as long as it lives; without one nobody is expected to.
+            holder: object that may ask for it again as long as it exists; None where no other call is expected.
 
         Raises:
             Unusable: what `make` raised; this, too, is remembered.
         """
         with self._lock:
-            self._let_go()
+            self._drop_unused()
             slot = self._slots.setdefault(key, _Slot())
             self._slots.move_to_end(key)
             self._idle_bytes -= self._idle.pop(key, 0)
@@ -245,8 +245,8 @@ class Memo:
                 self._forget(next(iter(self._slots)))
         return made
 
-    def _let_go(self) -> None:
-        """Notes what nobody holds any more, and forgets what nobody has held for long."""
+    def _drop_unused(self) -> None:
+        """Notes what is not in use any more, and drops what has been unused for longest."""
         while self._gone:
             key, holder = self._gone.popleft()
             slot = self._slots.get(key)
@@ -265,4 +265,4 @@ class Memo:
 
 
 MEMO = Memo(128_000_000, max_idle_bytes=16_000_000)
-"""The prepared pictures of this process: at most 128 MB of them, and 16 MB of those that nobody holds."""
+"""The prepared pictures of this process: at most 128 MB of them, and 16 MB of those that are not in use."""

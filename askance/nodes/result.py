@@ -1,4 +1,4 @@
-"""What one node came to: an answer, or a named outcome with its reason."""
+"""The result of a node: an answer, or a named outcome with its reason."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Result(Generic[T_co]):
     output_mode: str | None = None
     """Output form that was asked for: `json_schema`, `json_object`, `prompted` or `paper`."""
     given: bool = False
-    """Whether the caller brought the value, so that nobody was asked."""
+    """Whether the caller gave the value, so that no model was asked."""
     absent: bool = False
     """For `skipped`: there was nothing to ask, and what depends on this link goes on without it."""
 
@@ -102,7 +102,7 @@ class Result(Generic[T_co]):
 
 
 def given(value: T_co) -> Result[T_co]:
-    """A result that the caller brings, as if a node had answered it."""
+    """A result that the caller gives, as if a node had answered it."""
     return Result(outcome="answered", value=value, given=True)
 
 
@@ -127,5 +127,5 @@ def _failure(error: CallError) -> Failure | None:
 
 
 def skipped(reason: str, *, absent: bool = False) -> Result[Any]:
-    """A result that nobody was asked for."""
+    """A result for which no model was asked."""
     return Result(outcome="skipped", reason=reason, absent=absent)

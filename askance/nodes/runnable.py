@@ -37,8 +37,8 @@ _left_out = False
 def leave_langchain_out() -> bool:
     """Has nodes and chains that are loaded from now on do without LangChain; whether they will.
 
-    For a process in which nobody composes. Where LangChain is loaded or tracing is asked for, somebody may listen, and
-    nothing changes.
+    It is for a process whose nodes nobody composes. Where LangChain is loaded or tracing is asked for, handlers may
+    listen, and nothing changes.
     """
     global _left_out  # noqa: PLW0603  # the choice is the process's
     _left_out = _left_out or not ("langchain_core" in sys.modules or tracing_asked())

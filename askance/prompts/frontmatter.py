@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
+from askance.documents import parse_yaml, validator, yaml_loader
 from askance.prompts.prompt_file import PromptProblem
 
 if TYPE_CHECKING:
@@ -65,22 +64,19 @@ def read_front_matter(text: str, *, path: Path, validate: bool) -> tuple[FrontMa
     """
     import yaml
 
-    try:
-        problems = [PromptProblem(path, line, message) for line, message in _violations(text)] if validate else []
-        return (None, problems) if problems else (_front_matter(_load(text)), [])
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + FIRST_LINE if mark else FIRST_LINE
-        return None, [PromptProblem(path, line, f"the front matter is not YAML: {error.problem or error.context}.")]
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        return None, [PromptProblem(path, FIRST_LINE, f"the front matter is not YAML: {error}.".replace("\n", " "))]
+    if not validate:
+        return _front_matter(yaml.load(text, Loader=yaml_loader())), []  # noqa: S506  # it is a safe one
+    data, faults = parse_yaml(text, deepest=MAX_DEPTH)
+    problems = [PromptProblem(path, line + FIRST_LINE - 1, f"{message}.") for line, message in faults]
+    problems = problems or [PromptProblem(path, line, message) for line, message in _violations(text, data)]
+    return (None, problems) if problems else (_front_matter(data), [])
 
 
 def line_of(text: str, keys: Sequence[str | int]) -> int:
     """Line of the file on which the entry at `keys` begins, or the nearest entry around it."""
     import yaml
 
-    node = yaml.compose(text, Loader=_loader())
+    node = yaml.compose(text, Loader=yaml_loader())
     line = FIRST_LINE
     for key in keys:
         entry = _entry(node, key)
@@ -120,46 +116,11 @@ def _frozen(value: Any) -> InputValue | None:
     return tuple(cast("list[str]", value)) if isinstance(value, list) else value
 
 
-def _violations(text: str) -> Iterator[tuple[int, str]]:
-    """Line and message for each thing that the schema, or common sense, forbids."""
-    import yaml
-
-    if bomb := _bomb(text):
-        yield bomb
-        return
-    yield from _repeated(yaml.compose(text, Loader=_loader()))
-    for error in _validator().iter_errors(_load(text)):
+def _violations(text: str, data: Any) -> Iterator[tuple[int, str]]:
+    """Line and message for each thing that the schema forbids."""
+    for error in validator(SCHEMA).iter_errors(data):
         where = ".".join(str(key) for key in error.absolute_path) or "front matter"
         yield line_of(text, list(error.absolute_path)), f"`{where}`: {error.message}."
-
-
-def _bomb(text: str) -> tuple[int, str] | None:
-    """The first thing that makes YAML grow or go deep without end; found before anything is built from it."""
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(text, Loader=_loader()):
-        line = event.start_mark.line + FIRST_LINE if event.start_mark else FIRST_LINE
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if isinstance(event, yaml.AliasEvent):
-            return line, "the front matter takes no YAML aliases (`*name`)."
-        if depth > MAX_DEPTH:
-            return line, f"the front matter goes more than {MAX_DEPTH} deep."
-    return None
-
-
-def _repeated(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
-    """Keys that stand twice in one mapping: YAML would silently keep the last."""
-    import yaml
-
-    if not isinstance(node, yaml.MappingNode):
-        return
-    seen: set[str] = set()
-    for key, value in _pairs(node):
-        if key.value in seen:
-            yield _line(key), f"`{key.value}` stands twice."
-        seen.add(key.value)
-        yield from _repeated(value)
 
 
 def _entry(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | None:
@@ -180,23 +141,3 @@ def _pairs(node: yaml.MappingNode) -> Iterable[tuple[yaml.ScalarNode, yaml.Node]
 def _line(node: yaml.Node) -> int:
     """Line of the file on which `node` begins."""
     return node.start_mark.line + FIRST_LINE
-
-
-def _load(text: str) -> Any:
-    import yaml
-
-    return yaml.load(text, Loader=_loader())  # noqa: S506 - the loader is one of the two safe ones
-
-
-@lru_cache(maxsize=1)
-def _loader() -> Any:
-    import yaml
-
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-@lru_cache(maxsize=1)
-def _validator() -> Any:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))

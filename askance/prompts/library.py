@@ -37,7 +37,7 @@ _overlays: ContextVar[tuple[Path, ...] | None] = ContextVar("overlays", default=
 
 @contextmanager
 def overlay_prompts(*folders: Path | str) -> Generator[None]:
-    """Within it whatever looks up a prompt and is given no library of its own has these overlay folders.
+    """The overlay folders of whatever looks up a prompt inside this context and is given no library of its own.
 
     ```python
     with overlay_prompts("my-prompts"):
@@ -268,13 +268,13 @@ def _check_file(path: Path, *, overlay: bool) -> Iterator[PromptProblem]:
     prompt, problems = read_prompt(path, overlay=overlay, untrusted=untrusted_inputs(name.name) if overlay else ())
     yield from problems
     if overlay:
-        yield from _stranger(path, name)
+        yield from _unknown_name(path, name)
     if prompt is not None and not problems:
         yield from _other_inputs(prompt)
         yield from _example(prompt)
 
 
-def _stranger(path: Path, name: FileName) -> Iterator[PromptProblem]:
+def _unknown_name(path: Path, name: FileName) -> Iterator[PromptProblem]:
     """A user's file that no prompt of the package goes by: misspelt, or new."""
     known = {file.split(".")[0] for file in packaged_files()}
     if name.name in known:
@@ -289,7 +289,7 @@ def _stranger(path: Path, name: FileName) -> Iterator[PromptProblem]:
 
 
 def _other_inputs(prompt: Prompt) -> Iterator[PromptProblem]:
-    """Inputs that differ from those of the package's prompt of that name: whoever renders it gives it the package's."""
+    """Inputs that differ from those of the package's prompt of that name, whose inputs it will be given."""
     base = _base(prompt)
     if base is None:
         return

@@ -232,7 +232,7 @@ def _entries(path: Path, *, check: bool) -> Iterator[tuple[int, Record | Recorde
 def _entry(
     form: JsonObject, seen: dict[str, tuple[int, bytes]], number: int, *, check: bool
 ) -> Record | RecordedPicture | None:
-    """What stands on a line; None for a record that an earlier line holds, and for a picture that nobody checks."""
+    """What stands on a line; None for a record that an earlier line holds, and for an unchecked picture."""
     if "image" in form:
         return _picture(form) if check else None
     record, answer = Record.from_canonical(form), b""
@@ -291,7 +291,7 @@ def _form(line: bytes, *, first: bool, check: bool) -> JsonObject | None:
 
 @contextmanager
 def _at(path: Path, number: int) -> Generator[None]:
-    """Says the file and the line of whatever is wrong with it."""
+    """Adds the file and the line to an error."""
     try:
         yield
     except StoreError as error:

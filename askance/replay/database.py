@@ -36,7 +36,7 @@ APPLICATION = 0x41534B4E
 BUSY_SECONDS = 60.0
 """How long to wait for another process that is writing."""
 
-TOGETHER = 500
+ROWS_AT_ONCE = 500
 """Rows that are taken out at once: other processes wait meanwhile."""
 
 MAX_VALUE = 64 * 2**20
@@ -125,7 +125,7 @@ def refuse_network(folder: Path) -> None:
 
 
 def refuse_link(folder: Path) -> None:
-    """Refuse a file that stands somewhere else, where whoever laid the link wants something written.
+    """Refuse to follow a link, which could have a file elsewhere written.
 
     Raises:
         StoreError: the store's file is a symbolic link.
@@ -151,8 +151,8 @@ def make_folder(folder: Path) -> None:
 
 # ---- what the file may hold ------------------------------------------------------------------------------------------
 
-# A file of somebody else's may hold more than diskcache makes: a trigger that never ends or takes every new row away
-# again, a column that computes a gigabyte, a view in the place of a table. None of that is ever run.
+# A file may hold more than diskcache makes: a trigger that never ends or deletes every new row, a column that computes
+# a gigabyte, a view in the place of a table. None of it is run.
 _SETTINGS_TABLE = "CREATE TABLE Settings ( key TEXT NOT NULL UNIQUE, value)"
 _CACHE_TABLE = (
     "CREATE TABLE Cache ( rowid INTEGER PRIMARY KEY, key BLOB, raw INTEGER, store_time REAL, expire_time REAL,"
@@ -254,7 +254,7 @@ class StoreWriter:
         Raises:
             sqlite3.Error: they cannot be written, or another process has held the file for `BUSY_SECONDS`.
         """
-        with self._said_plainly():
+        with self._plain_errors():
             if len(rows) == 1:
                 self._set(rows[0])
                 return
@@ -268,10 +268,10 @@ class StoreWriter:
         Raises:
             sqlite3.Error: it cannot be written, or another process has held the file for `BUSY_SECONDS`.
         """
-        with self._said_plainly():
-            for start in range(0, len(keys), TOGETHER):
+        with self._plain_errors():
+            for start in range(0, len(keys), ROWS_AT_ONCE):
                 with self._cache.transact():
-                    for key in keys[start : start + TOGETHER]:
+                    for key in keys[start : start + ROWS_AT_ONCE]:
                         self._cache.delete(key)
 
     def _set(self, row: tuple[str, str, str]) -> None:
@@ -279,8 +279,8 @@ class StoreWriter:
         self._cache.set(key, text, tag=kind)
 
     @contextmanager
-    def _said_plainly(self) -> Generator[None]:
-        """Raises what went wrong first, as SQLite says it."""
+    def _plain_errors(self) -> Generator[None]:
+        """Raises the error that came first, in SQLite's words."""
         try:
             yield
         except self._busy as error:
@@ -346,7 +346,7 @@ def json_disk() -> type:
             return text_of(mode, filename, value)
 
         def remove(self, file_path: object) -> None:
-            """Nothing: no row of ours names a file, so a name in a row is somebody else's."""
+            """Removes nothing: no row that askance writes names a file."""
 
     return JsonDisk
 

@@ -1,11 +1,12 @@
 """Leases: two processes on one store do not pay for the same request twice.
 
-Whoever makes a call holds its lease; others wait until the answer is on record or the lease is free. What a batch asks
-for is held by the batch and not by a process, until it is let go or nobody can come for its answers any more.
+A process that makes a call holds its lease; others wait until the answer is on record or the lease is free. What a
+batch asks for is held by the batch, not by a process, until it is released or its answers cannot be fetched any more.
 
-In the store's folder leases are a table of SQLite. Each process keeps a file of its own locked, and the lock falls with
-the process; a number that rises every few seconds tells one that lives from one that is stopped. Nobody reads the
-wall's clock: a jump of it harms nothing; but a batch that nobody comes back for holds its leases for a day of it.
+Leases are a SQLite table in the store's folder. Each process keeps a file of its own locked, and the lock ends with the
+process. A number that rises every few seconds shows that a process is running and not stopped. The wall clock is not
+read, so that a jump of it does no harm, with one exception: a batch whose answers are never fetched holds its leases
+for a day.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _log = logging.getLogger("askance")
 
 FILE = "leases.db"
 DAY = 26 * 3600.0
-"""Seconds after which a batch holds nothing any more: it has ended, and nobody has come for its answers."""
+"""Seconds after which a batch holds no leases any more, even if its answers were not fetched."""
 EXPIRY = 30.0
 """Seconds without a sign of life after which a process counts as gone."""
 BEAT = 5.0
@@ -59,7 +60,7 @@ _BEGIN = (
     "INSERT INTO batch VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET kept = excluded.kept, at = excluded.at "
     "RETURNING owner"
 )
-_ENTRUST = (
+_ASSIGN = (
     "INSERT INTO lease VALUES (?, ?) ON CONFLICT DO UPDATE SET owner = excluded.owner "
     "WHERE owner IN (excluded.owner, ?)"
 )
@@ -87,7 +88,7 @@ class Leases(Protocol):
     """
 
     def lease(self, key: str, done: Callable[[], bool], /) -> AbstractAsyncContextManager[None]:
-        """Holds the lease of `key` once nobody else does; ends the wait without it as soon as `done()`."""
+        """Holds the lease of `key` once it is free; ends the wait without the lease as soon as `done()` is true."""
         ...
 
     def take(self, key: str, /, *, of: str = "") -> bool:
@@ -111,13 +112,15 @@ class Leases(Protocol):
         """Whether nobody holds the lease of `key`."""
         ...
 
-    def entrust(self, name: str, keys: Iterable[str], /, *, kept: Path | None = None) -> bool:
-        """Has a batch hold leases that this holds, or that are free, until `let_go`, whatever becomes of this process.
+    def assign_to_batch(self, name: str, keys: Iterable[str], /, *, file: Path | None = None) -> bool:
+        """Hands leases that this holds, or that are free, over to a batch.
+
+        The batch holds them until `release_batch`, whatever becomes of this process.
 
         Args:
             name: of the batch.
             keys: of requests.
-            kept: a file without which nobody can come for the batch's answers; they are free when it is gone.
+            file: without which nobody can fetch the batch's answers; when it is gone, the leases are free.
 
         Returns:
             False where another one holds one of them by now; the batch then holds none.
@@ -127,7 +130,7 @@ class Leases(Protocol):
         """
         ...
 
-    def let_go(self, name: str, /) -> None:
+    def release_batch(self, name: str, /) -> None:
         """Frees what a batch holds; nothing where it holds nothing."""
         ...
 
@@ -155,11 +158,11 @@ class StoreLeases:
         self._busy_since: float | None = None
         self._signs: dict[int, tuple[object, float]] = {}
         """By owner: the last sign of life, and when it was new to us."""
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     @asynccontextmanager
     async def lease(self, key: str, done: Callable[[], bool], /) -> AsyncGenerator[None]:
-        """Holds the lease of `key` once nobody else does; ends the wait without it as soon as `done()`."""
+        """Holds the lease of `key` once it is free; ends the wait without the lease as soon as `done()` is true."""
         held = await self._taken(key, done)
         try:
             yield
@@ -170,14 +173,14 @@ class StoreLeases:
     def take(self, key: str, /, *, of: str = "") -> bool:
         """Holds the lease of `key` until `release`, without a wait; False where somebody else has it; see `Leases`."""
         try:
-            return self._patiently(lambda worker: self._tried(worker, key, of))
+            return self._with_wait(lambda worker: self._tried(worker, key, of))
         except OSError:
             return True
 
     def owns(self, key: str, /) -> bool:
         """Whether this process holds the lease of `key`."""
         with suppress(OSError):
-            return self._patiently(lambda worker: _owner_of(worker, key) == worker.owner)
+            return self._with_wait(lambda worker: _owner_of(worker, key) == worker.owner)
         return False
 
     def release(self, key: str, /) -> None:
@@ -202,29 +205,29 @@ class StoreLeases:
             return owner is not None and self._holds(worker, owner)
 
         with suppress(OSError):
-            return not self._patiently(held)
+            return not self._with_wait(held)
         return True
 
-    def entrust(self, name: str, keys: Iterable[str], /, *, kept: Path | None = None) -> bool:
+    def assign_to_batch(self, name: str, keys: Iterable[str], /, *, file: Path | None = None) -> bool:
         """Has a batch hold leases that this process holds, or that are free; see `Leases`.
 
         Raises:
             OSError: leases cannot be kept; the batch holds none.
         """
         digests = sorted({bytes.fromhex(key) for key in keys})
-        place = None if kept is None else os.path.abspath(kept)  # noqa: PTH100
+        place = None if file is None else os.path.abspath(file)  # noqa: PTH100
 
         def handed_over(worker: _Worker) -> bool:
             worker.table.execute("BEGIN IMMEDIATE")
             ((owner,),) = worker.table.execute(_BEGIN, (randbits(62), name, place, time.time())).fetchall()
             rows = [(digest, owner, worker.owner) for digest in digests]
-            done = not rows or worker.table.executemany(_ENTRUST, rows).rowcount == len(rows)
+            done = not rows or worker.table.executemany(_ASSIGN, rows).rowcount == len(rows)
             worker.table.execute("COMMIT" if done else "ROLLBACK")
             return done
 
-        return self._patiently(handed_over)
+        return self._with_wait(handed_over)
 
-    def let_go(self, name: str, /) -> None:
+    def release_batch(self, name: str, /) -> None:
         """Frees what a batch holds; nothing where it holds nothing."""
 
         def freed(worker: _Worker) -> None:
@@ -234,7 +237,7 @@ class StoreLeases:
             worker.table.execute("COMMIT")
 
         with suppress(OSError):
-            self._patiently(freed)
+            self._with_wait(freed)
 
     def close(self) -> None:
         """Frees what this process still holds; a later call begins anew."""
@@ -273,15 +276,15 @@ class StoreLeases:
         return worker.table.execute(_TAKE_OVER, (worker.owner, digest, owner)).rowcount == 1
 
     def _holds(self, worker: _Worker, owner: int, of: str = "") -> bool:
-        """Whether the owner of a lease is there to hold it, and is not the batch `of`; said once for each batch."""
+        """Whether the owner of a lease still holds it, and is not the batch `of`; warns once of each batch."""
         batch = worker.table.execute(_BATCH, (owner,)).fetchone()
         if batch is None:
             return owner == worker.owner or self._lives(worker, owner)
         _, name, kept, at = batch
-        if name == of or not _awaited(kept, at):
+        if name == of or not _may_be_fetched(kept, at):
             return False
-        if name not in self._said:
-            self._said.add(name)
+        if name not in self._warned:
+            self._warned.add(name)
             _log.warning("Some calls wait for the batch %s, which has asked for them already.", printable(name))
         return True
 
@@ -297,7 +300,7 @@ class StoreLeases:
             return True
         return now - last[1] < EXPIRY
 
-    def _patiently(self, work: Callable[[_Worker], T]) -> T:
+    def _with_wait(self, work: Callable[[_Worker], T]) -> T:
         """Like `_do`, but waits for others: not for the event loop.
 
         Raises:
@@ -330,7 +333,7 @@ class StoreLeases:
                 self._set_aside()
                 result = self._once(work)
         except (sqlite3.Error, BlockingIOError) as error:
-            raise self._hindrance(error) from error
+            raise self._as_os_error(error) from error
         finally:
             self._lock.release()
         self._busy_since = None
@@ -393,7 +396,7 @@ class StoreLeases:
             worker.leave()
 
     def _set_aside(self) -> None:
-        """Moves a file away that is damaged or somebody else's, unless another process has.
+        """Moves a file away that is damaged or not ours, unless another process has done so.
 
         Raises:
             OSError: it cannot be moved.
@@ -407,7 +410,7 @@ class StoreLeases:
                 aside = self._file.replace(self._file.with_name(f"{FILE}.damaged"))
                 _log.warning("The file of leases is damaged and begun anew; what it was is %r.", str(aside))
 
-    def _hindrance(self, error: Exception) -> OSError:
+    def _as_os_error(self, error: Exception) -> OSError:
         if isinstance(error, sqlite3.Error) and _code(error) not in _BUSY:
             return OSError(str(error))
         now = time.monotonic()
@@ -463,10 +466,10 @@ class _Worker:
 
 
 def _opened(file: Path, owner: int) -> sqlite3.Connection:
-    """The table, with this process in it, and without what nobody holds any more.
+    """The table, with this process in it, and without the leases of processes and batches that have ended.
 
     Raises:
-        sqlite3.Error: it cannot be opened, or is damaged, or somebody else's.
+        sqlite3.Error: it cannot be opened, is damaged, or is not ours.
     """
     for end, allowed in (("", True), ("-wal", True), ("-shm", True), ("-journal", False)):
         with suppress(FileNotFoundError):
@@ -477,7 +480,7 @@ def _opened(file: Path, owner: int) -> sqlite3.Connection:
     try:
         table.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         table.execute("PRAGMA trusted_schema = OFF")
-        _refuse_stranger(table)
+        _check_tables(table)
         # The room on a small disk is for the records.
         table.execute("PRAGMA page_size = 1024")
         table.execute("PRAGMA journal_mode = WAL")
@@ -485,14 +488,14 @@ def _opened(file: Path, owner: int) -> sqlite3.Connection:
         # A power loss may spoil the file, which is then begun anew: no process that held a lease has outlived it.
         table.execute("PRAGMA synchronous = OFF")
         table.execute("BEGIN IMMEDIATE")
-        if _refuse_stranger(table):
+        if _check_tables(table):
             for statement in _TABLES:
                 table.execute(statement)
         for (other,) in table.execute("SELECT owner FROM worker").fetchall():
             if has_ended(_mark(file, other)):
                 _remove(table, "worker", other)
         for other, _, kept, at in table.execute(_BATCHES).fetchall():
-            if not _awaited(kept, at):
+            if not _may_be_fetched(kept, at):
                 _remove(table, "batch", other)
         table.execute("INSERT INTO worker VALUES (?, 0)", (owner,))
         table.execute("COMMIT")
@@ -502,7 +505,7 @@ def _opened(file: Path, owner: int) -> sqlite3.Connection:
     return table
 
 
-def _refuse_stranger(table: sqlite3.Connection) -> bool:
+def _check_tables(table: sqlite3.Connection) -> bool:
     """Whether the file is empty.
 
     Raises:
@@ -525,9 +528,9 @@ def _remove(table: sqlite3.Connection, kind: str, owner: int) -> None:
     table.execute(f"DELETE FROM {kind} WHERE owner = ?", (owner,))
 
 
-def _awaited(kept: str | None, at: float) -> bool:
-    """Whether somebody may yet come for the answers of a batch that was made at `at`."""
-    # One of the day after tomorrow was written by no batch that is under way: it would hold for ever.
+def _may_be_fetched(kept: str | None, at: float) -> bool:
+    """Whether the answers of a batch that was made at `at` may still be fetched."""
+    # A moment in the future is wrong: no running batch wrote it, and it would hold leases for ever.
     return abs(time.time() - at) < DAY and (kept is None or os.path.exists(kept))  # noqa: PTH110
 
 

@@ -275,7 +275,7 @@ def merge(other: Records, into: Records, *, overwrite: bool = False, skip_damage
     """Take the records of `other` into a store; where the two answer differently, its own stay unless `overwrite`.
 
     Every record is checked before the first is written: a broken store changes nothing, unless `skip_damaged` says
-    that what is sound of it is wanted all the same.
+    to take what is valid of it all the same.
 
     Raises:
         DamagedRecord: a record of `other` cannot be read, or is not what it claims to be.
@@ -376,7 +376,7 @@ def _before(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Savings:
-    """What the answers on record have cost, and are worth to whoever would have to ask for them again."""
+    """What the answers on record have cost, and what replaying them saves."""
 
     dollars: float = 0.0
     models: Mapping[str, float] = field(default_factory=dict[str, float])

@@ -62,7 +62,7 @@ class Record:
     images: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """By sha256 of the source bytes: `sent` (sha256 of what was sent), `media_type`, `width` and `height` in pixels."""
     at: str = ""
-    """When it was answered: UTC, `2026-01-31T12:00:00Z`; empty where nobody knows."""
+    """When it was answered: UTC, `2026-01-31T12:00:00Z`; empty where that is not known."""
 
     @classmethod
     def make(
@@ -152,8 +152,8 @@ def response_in(text: str, *, key: str, asked: str) -> JsonObject | None:
         asked: the request's canonical JSON.
 
     Returns:
-        None where the text is not that of the record of this very request, letter for letter; who wants to know more
-        decodes it.
+        None where the text is not, letter for letter, that of a record of this request. The caller then decodes all of
+        it.
 
     Raises:
         ValueError: a part that is decoded is no JSON.
@@ -228,9 +228,9 @@ class Records(Protocol):
         )
 
     def leases(self) -> Leases | None:
-        """Who may ask for what is not on record; None where nobody else can use the records.
+        """The leases of calls that are not on record; None where no other process can use the records.
 
-        Each call gives new ones, which are closed by whoever asked for them.
+        Each call gives new ones, which the caller closes.
         """
         return None
 

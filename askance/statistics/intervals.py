@@ -56,7 +56,7 @@ class Confusion:
     true_no: int
     false_no: int
     unscored: int = 0
-    """Samples of which the judge said nothing that can be read; in none of the shares."""
+    """Samples without a readable verdict; in none of the shares."""
 
     @property
     def n(self) -> int:

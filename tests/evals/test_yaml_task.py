@@ -199,7 +199,7 @@ BAD_FILES = {
     ),
     "no flag": ("chain: end-to-end\nscore: choice\nstep_by_step: 1\n", "`step_by_step` is true or false, not 1"),
     "no list": ("chain: end-to-end\nscore: choice\nmetrics: accuracy\n", "`metrics` is a list of texts"),
-    "key twice": ("chain: ask\nchain: verbalize\n", "line 3: 'chain' stands twice"),
+    "key twice": ("chain: ask\nchain: verbalize\n", "line 3: `chain` stands twice"),
     "alias": ("chain: &c ask\nscore: *c\n", "aliases .* are not taken"),
     "too deep": (f"labels: {'[' * 20}{']' * 20}\n", "more than 12 deep"),
     "no YAML": ("chain: [\n", "this is not YAML"),

@@ -56,15 +56,15 @@ def test_a_part_goes_from_the_process_to_its_batch_and_back(
     job: Job, recorder: Recorder, other: Leases, part: Part
 ) -> None:
     claims, free = spooled(job, recorder, part), list[bool]()
-    for step in (claims.claim, claims.entrust, claims.claim, claims.entrust):
+    for step in (claims.claim, claims.assign_to_batch, claims.claim, claims.assign_to_batch):
         assert step(part)
         free += map(other.free, KEYS)
-    claims.let_go(part)
+    claims.release_batch(part)
 
     assert (free, [other.free(key) for key in KEYS]) == ([False] * 8, [True] * 2)
 
 
-@pytest.mark.parametrize("step", ["claim", "entrust"])
+@pytest.mark.parametrize("step", ["claim", "assign_to_batch"])
 def test_what_was_taken_over_is_not_asked_for(
     job: Job, recorder: Recorder, other: Leases, part: Part, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -75,7 +75,7 @@ def test_what_was_taken_over_is_not_asked_for(
         assert other.take(KEYS[1])
 
     assert not getattr(claims, step)(part)
-    claims.let_go(part)
+    claims.release_batch(part)
     assert [other.free(KEYS[0]), other.owns(KEYS[1])] == [True, True]
 
 
@@ -91,9 +91,9 @@ def test_a_part_that_an_earlier_process_left_is_claimed_whole_or_not_at_all(
 
 def test_a_call_whose_lease_a_batch_holds_is_left_to_it(job: Job, recorder: Recorder, other: Leases) -> None:
     claims = Claims(job, recorder)
-    other.entrust("another", KEYS[:1])
+    other.assign_to_batch("another", KEYS[:1])
 
     assert [claims.take(key) for key in KEYS] == [False, True]
     assert [claims.open(key) for key in KEYS] == [False, False]
-    other.let_go("another")
+    other.release_batch("another")
     assert claims.open(KEYS[0])

@@ -269,13 +269,13 @@ async def test_what_a_batch_has_asked_for_is_not_asked_again(ask: Ask, tmp_path:
         engines = [Engine(records=records) for _ in range(2)]
         leases = engines[0].recorder.leases
         assert leases is not None
-        leases.entrust("batch-1", [ask().key])
+        leases.assign_to_batch("batch-1", [ask().key])
         waiting = asyncio.ensure_future(get_model(script, engine=engines[1]).generate(ask()))
         await asyncio.sleep(0.3)
         assert (waiting.done(), len(script.requests)) == (False, 0)
         records.put(Record.make("chat", ask().canonical(), ChatResponse(text="from the batch").canonical()))
         assert (await asyncio.wait_for(waiting, 5)).text == "from the batch"
-        leases.let_go("batch-1")
+        leases.release_batch("batch-1")
         for engine in engines:
             await engine.aclose()
 

@@ -96,7 +96,7 @@ BROKEN = {
     "twice": (MINE + "inputs:\n  a: {description: A.}\n  a: {description: B.}", [(7, "`a` stands twice.")]),
     "no YAML": ("name: [a", [(3, "{rest}")]),
     "tag": ("name: !!python/object/apply:os.system [ls]", [(2, "{rest}")]),
-    "alias": ("name: &a mine\nsummary: *a", [(3, "the front matter takes no YAML aliases (`*name`).")]),
+    "alias": ("name: &a mine\nsummary: *a", [(3, "aliases (`*name`) are not taken.")]),
     "two documents": (MINE + "--- \nname: other", [(5, "{rest}")]),
 }
 
@@ -119,8 +119,8 @@ def test_a_bomb_of_aliases_is_refused_unread() -> None:
         f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
     )
 
-    assert faults(bomb) == [(3, "the front matter takes no YAML aliases (`*name`).")]
+    assert faults(bomb) == [(3, "aliases (`*name`) are not taken.")]
 
 
 def test_front_matter_too_deep_is_named() -> None:
-    assert faults("name: " + "[" * 100_000) == [(2, "the front matter goes more than 8 deep.")]
+    assert faults("name: " + "[" * 100_000) == [(2, "lists and maps stand more than 8 deep in one another.")]

@@ -230,14 +230,14 @@ def test_of_several_processes_each_lease_is_won_once(tmp_path: Path) -> None:
 
 async def test_a_batch_holds_its_keys_without_a_process(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     first = run()
-    assert first.entrust("batch-1", [KEY, OTHER])
+    assert first.assign_to_batch("batch-1", [KEY, OTHER])
     first.close()
     own = run()
     await asyncio.wait_for(holds(own, "ef" * 32), 5)
     with caplog.at_level(logging.WARNING), pytest.raises(TimeoutError):
         await asyncio.wait_for(holds(own), 0.3)
     assert caplog.messages == ["Some calls wait for the batch batch-1, which has asked for them already."]
-    run().let_go("batch-1")
+    run().release_batch("batch-1")
     await asyncio.wait_for(holds(own), 5)
 
 
@@ -251,7 +251,7 @@ def test_a_batch_that_nobody_comes_back_for_holds_its_leases_for_a_day(
     own, now = run(), time.time()
     with monkeypatch.context() as then:
         then.setattr(time, "time", lambda: now - hours * 3600)
-        own.entrust("batch-1", [KEY])
+        own.assign_to_batch("batch-1", [KEY])
 
     assert (own.free(KEY), own.take(KEY)) == (not held, not held)
     assert run().free(OTHER)
@@ -260,17 +260,17 @@ def test_a_batch_that_nobody_comes_back_for_holds_its_leases_for_a_day(
 def test_a_batch_whose_state_is_gone_holds_nothing(run: Run, tmp_path: Path) -> None:
     own, kept = run(), tmp_path / "calls"
     kept.touch()
-    own.entrust("batch-1", [KEY], kept=kept)
+    own.assign_to_batch("batch-1", [KEY], file=kept)
 
     assert (own.take(KEY), own.take(KEY, of="batch-1")) == (False, True)
-    own.entrust("batch-1", [KEY], kept=kept)
+    own.assign_to_batch("batch-1", [KEY], file=kept)
     kept.unlink()
     assert own.take(KEY)
 
 
 def test_what_is_held_for_nothing_is_cleared_away(run: Run, holder: subprocess.Popen[str], tmp_path: Path) -> None:
     kept = tmp_path / "calls"
-    run().entrust("batch-1", [OTHER], kept=kept)
+    run().assign_to_batch("batch-1", [OTHER], file=kept)
     holder.kill()
     holder.wait()
     assert run().free("ef" * 32)
@@ -299,7 +299,7 @@ async def test_a_handover_to_a_batch_leaves_no_gap(run: Run) -> None:
     assert one.take(KEY)
     waiting = asyncio.ensure_future(holds(two))
     await asyncio.sleep(0.1)
-    assert one.entrust("batch-1", [KEY])
+    assert one.assign_to_batch("batch-1", [KEY])
     one.release(KEY)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(waiting, 0.5)
@@ -309,7 +309,7 @@ def test_a_handover_is_whole_or_not_at_all(run: Run) -> None:
     one, two = run(), run()
     assert (one.take(KEY), two.take(OTHER)) == (True, True)
 
-    assert not one.entrust("batch-1", [KEY, OTHER, "ef" * 32])
+    assert not one.assign_to_batch("batch-1", [KEY, OTHER, "ef" * 32])
     assert (one.owns(KEY), two.owns(OTHER), one.free("ef" * 32)) == (True, True, True)
 
 
@@ -345,7 +345,7 @@ async def test_a_table_that_nobody_gives_free_holds_nothing(
         await asyncio.wait_for(holds(own), 5)
         assert own.take(KEY)
         with pytest.raises(OSError, match=r"^Another process does not give the table free$"):
-            own.entrust("batch-1", [KEY])
+            own.assign_to_batch("batch-1", [KEY])
 
 
 async def test_a_table_that_was_kept_for_a_moment_long_ago_is_waited_for(
@@ -490,7 +490,7 @@ ROWS = {
 @pytest.mark.parametrize("change", ROWS.values(), ids=ROWS)
 def test_a_row_that_nobody_wrote_holds_nothing(run: Run, tmp_path: Path, change: str) -> None:
     own = run()
-    own.entrust("batch-1", [KEY])
+    own.assign_to_batch("batch-1", [KEY])
     with table(tmp_path) as other:
         other.execute("PRAGMA writable_schema = ON")
         other.execute("UPDATE sqlite_master SET sql = replace(sql, ' STRICT', '')")
@@ -509,7 +509,7 @@ async def test_a_folder_that_cannot_be_used_holds_nothing(tmp_path: Path, place:
     await asyncio.wait_for(asyncio.gather(*(holds(own) for _ in range(3))), 5)
     assert (own.take(KEY), own.free(KEY), own.owns(KEY)) == (True, True, False)
     with pytest.raises(OSError, match=r"store|/proc"):
-        own.entrust("batch-1", [KEY])
+        own.assign_to_batch("batch-1", [KEY])
 
 
 async def test_a_disk_that_is_full_holds_nothing(run: Run) -> None:
@@ -522,6 +522,6 @@ async def test_a_disk_that_is_full_holds_nothing(run: Run) -> None:
 
     assert all(own.take(key) for key in many(500))
     with pytest.raises(OSError, match="full"):
-        own.entrust("batch-1", many(500))
+        own.assign_to_batch("batch-1", many(500))
     assert own.free(many(501)[-1])
     await asyncio.wait_for(holds(own), 5)

@@ -227,7 +227,7 @@ async def test_a_batch_of_another_century_holds_nothing(monkeypatch: pytest.Monk
     leases = StoreLeases(store.folder)
     with monkeypatch.context() as wrong:
         wrong.setattr(time, "time", lambda: 2**32 - 1e8)
-        assert leases.entrust("0" * 32, [key])
+        assert leases.assign_to_batch("0" * 32, [key])
     leases.close()
 
     again = await asyncio.wait_for(asked_of(Store.open()), 10)

@@ -76,7 +76,7 @@ class Batches:
                 self._engine.recorder.renewed(key)
         for part in self._job.parts.values():
             if part.settled:
-                await asyncio.to_thread(self._claims.let_go, part)
+                await asyncio.to_thread(self._claims.release_batch, part)
         for part in sorted(self._job.unsettled, key=lambda part: part.batch is None):
             if part.target not in self._targets:
                 raise UsageError(
@@ -157,7 +157,7 @@ class Batches:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for part in self._job.unsettled:
             if part.sure:
-                await asyncio.to_thread(self._claims.let_go, part)
+                await asyncio.to_thread(self._claims.release_batch, part)
         for target in self._targets.values():
             await target.aclose()
 

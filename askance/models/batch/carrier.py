@@ -161,7 +161,7 @@ class Carrier:
         await self._claim(part)
         await self._upload(part)
         self._job.note("creating", part, at=time.time())
-        if not await asyncio.to_thread(self._claims.entrust, part):
+        if not await asyncio.to_thread(self._claims.assign_to_batch, part):
             self._job.note("rejected", part)
             raise _Taken
         url = URLS[self._targets[part.target].model.id.api]
@@ -256,7 +256,7 @@ class Carrier:
 
     async def _clear(self, part: Part) -> None:
         """Removes what a settled part leaves."""
-        await asyncio.to_thread(self._claims.let_go, part)
+        await asyncio.to_thread(self._claims.release_batch, part)
         self._job.body(part.id).unlink(missing_ok=True)
         if part.file is not None:
             with suppress(CallError):  # it holds pictures, and nobody needs it any more

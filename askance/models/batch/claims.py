@@ -81,32 +81,32 @@ class Claims:
                 held = True
             if not held or self._answered(key):
                 self.drop(taken)
-                self.let_go(part)
+                self.release_batch(part)
                 return False
         self._own.add(part.id)
-        leases.let_go(part.id)
+        leases.release_batch(part.id)
         return True
 
-    def entrust(self, part: Part) -> bool:
+    def assign_to_batch(self, part: Part) -> bool:
         """Has the batch hold what this process holds; False where another one has taken something over meanwhile."""
         leases = self._leases
         if leases is None:
             return True
         try:
-            done = leases.entrust(part.id, self._job.keys(part.id), kept=self._job.calls(part.id))
+            done = leases.assign_to_batch(part.id, self._job.keys(part.id), file=self._job.calls(part.id))
         except OSError:
             return True
         if done:
             self._own.discard(part.id)
         return done
 
-    def let_go(self, part: Part) -> None:
+    def release_batch(self, part: Part) -> None:
         """Frees what is held for a part, by this process or by its batch."""
         if part.id in self._own:
             self._own.discard(part.id)
             self.drop(self._job.keys(part.id))
         if self._leases is not None:
-            self._leases.let_go(part.id)
+            self._leases.release_batch(part.id)
 
     def open(self, key: str) -> bool:
         """Whether a call that another run asked for is on record by now, or is free."""
