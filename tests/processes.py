@@ -13,7 +13,7 @@ _fast = multiprocessing.get_context("forkserver")
 _fast.set_forkserver_preload(
     [
         *("tests.batch_client", "tests.faults.run", "tests.models.spender"),
-        *("askance.models.openai.model", "askance.models.openai.batches", "diskcache"),
+        *("askance.models.openai.openai_model", "askance.models.openai.batch_api", "diskcache"),
         *("openai.resources.batches", "openai.resources.chat", "openai.resources.files"),
         *("httpcore2", "truststore", "anyio._backends._asyncio"),
         *("jinja2.sandbox", "yaml", "PIL.PngImagePlugin", "PIL.JpegImagePlugin"),

@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from askance.models.encoders.search import Hit, best_texts, nearest_texts
     from askance.models.encoders.vectors import cosine
     from askance.models.langchain.chat_model import as_langchain
-    from askance.models.langchain.model import LangChainModel
+    from askance.models.langchain.langchain_model import LangChainModel
     from askance.models.ledger import Ledger, SqliteLedger
-    from askance.models.openai.model import OpenAIModel
+    from askance.models.openai.openai_model import OpenAIModel
 
 _LAZY = {
     "Embedder": "askance.models.encoders.embedder:Embedder",
     "EmbedderLike": "askance.models.encoders.embedder:EmbedderLike",
     "Hit": "askance.models.encoders.search:Hit",
-    "LangChainModel": "askance.models.langchain.model:LangChainModel",
+    "LangChainModel": "askance.models.langchain.langchain_model:LangChainModel",
     "Ledger": "askance.models.ledger:Ledger",
-    "OpenAIModel": "askance.models.openai.model:OpenAIModel",
+    "OpenAIModel": "askance.models.openai.openai_model:OpenAIModel",
     "RecordedEmbedder": "askance.models.encoders.embedder:RecordedEmbedder",
     "RecordedScorer": "askance.models.encoders.scorer:RecordedScorer",
     "Scorer": "askance.models.encoders.scorer:Scorer",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ModelLike: TypeAlias = "str | Model | ChatModel | BaseChatModel"
 """A spec, a name from the settings file, a model, any `ChatModel`, or a chat model of LangChain."""
 
-_LANGCHAIN = "askance.models.langchain.model"
+_LANGCHAIN = "askance.models.langchain.langchain_model"
 
 
 def get_model(

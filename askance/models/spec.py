@@ -13,8 +13,8 @@ from askance.errors import ConfigError
 PROVIDERS: dict[str, str] = {
     "demo": "askance.demo.model:from_settings",
     "hf": "askance.models.local.hf:from_settings",
-    "langchain": "askance.models.langchain.model:from_settings",
-    "openai": "askance.models.openai.model:from_settings",
+    "langchain": "askance.models.langchain.langchain_model:from_settings",
+    "openai": "askance.models.openai.openai_model:from_settings",
     "vllm": "askance.models.vllm.model:from_settings",
 }
 """Where the backend of each provider is: a function of `ModelSettings` that gives a `ChatModel`; loaded at the first

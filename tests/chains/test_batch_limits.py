@@ -14,7 +14,7 @@ from askance.chat import ModelId
 from askance.errors import BadRequest, MalformedReply
 from askance.models import ModelSettings
 from askance.models.batch.policy import BatchPolicy
-from askance.models.openai.batches import BatchApi, batch_api
+from askance.models.openai.batch_api import BatchApi, batch_api
 from tests.batch_client import QUICK, Run, answer
 from tests.batch_server import BatchServer, Made
 
@@ -80,7 +80,7 @@ def test_a_line_that_is_too_long_is_passed_over(
 async def test_a_file_is_read_up_to_its_limit(
     serve: Callable[..., BatchServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askance.models.openai.batches.LARGEST_FILE", 5000)
+    monkeypatch.setattr("askance.models.openai.batch_api.LARGEST_FILE", 5000)
     with serve() as server:
         api = api_of(server)
         for size in (5000, 5001):
@@ -101,7 +101,7 @@ async def test_a_page_is_read_up_to_its_limit(
         api = api_of(server)
         server.batches["b1"] = Made({"id": "b1", "status": "completed", "metadata": {"askance_part": "p"}})
         found = await api.find("p")
-        monkeypatch.setattr("askance.models.openai.batches.LARGEST_PAGE", 50)
+        monkeypatch.setattr("askance.models.openai.batch_api.LARGEST_PAGE", 50)
         with pytest.raises(MalformedReply, match="sent a reply that cannot be read: It is larger than"):
             await api.find("p")
         await api.aclose()

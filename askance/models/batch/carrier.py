@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from askance.models.batch.jobs import Job, Part
     from askance.models.batch.policy import BatchPolicy, Phase
     from askance.models.batch.target import Target
-    from askance.models.openai.batches import Batch
+    from askance.models.openai.batch_api import Batch
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from askance.replay import Record
 
 if TYPE_CHECKING:
     from askance.chat import ChatResponse, Usage
-    from askance.models.openai.batches import Batch
+    from askance.models.openai.batch_api import Batch
     from askance.models.vendor_errors import ErrorContext
 
 LARGEST_LINE = 50 * 2**20

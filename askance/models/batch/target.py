@@ -11,7 +11,7 @@ from askance.models.batch.queue import target_of
 from askance.models.budget import Cost
 from askance.models.capabilities import Capabilities
 from askance.models.events import CallEvent
-from askance.models.openai.batches import BatchApi, batch_api
+from askance.models.openai.batch_api import BatchApi, batch_api
 from askance.models.openai.chat import OPTIONAL, Dialect
 from askance.models.openai.client import is_own
 

@@ -30,7 +30,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 from askance.chat import ModelId
 from askance.errors import ConfigError, ModelError, ServerFault, Unreachable
 from askance.models.local.folder import is_identity
-from askance.models.openai.model import OpenAIModel, at_loopback, from_settings
+from askance.models.openai.openai_model import OpenAIModel, at_loopback, from_settings
 from askance.models.vllm import process
 from askance.models.vllm.engine_args import OFFLINE, folder_of, identity_of
 from askance.models.vllm.log import LOGGING_VARIABLE, last_words, not_installed, port_taken, start_error

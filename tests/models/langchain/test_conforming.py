@@ -9,7 +9,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from askance.models.langchain.model import LangChainModel
+from askance.models.langchain.langchain_model import LangChainModel
 from askance.testing import Check, Far, Scene, checks
 from tests.far_side import FarSides, patience
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, SecretStr
 
 from askance.chat import ChatRequest, ChatResponse, Message, ModelId, TextPart, ToolCall
 from askance.errors import CallError
-from askance.models.langchain.model import LangChainModel, secrets_in
+from askance.models.langchain.langchain_model import LangChainModel, secrets_in
 
 KEY, HEADER, INNER = "sk-marker-4711-qwertz", "header-marker-0815", "inner-marker-0815"
 ECHO = f"{KEY}, {HEADER}, {INNER}"

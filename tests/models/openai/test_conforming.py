@@ -10,7 +10,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from askance.chat import ModelId
-from askance.models.openai.model import OpenAIModel, from_settings
+from askance.models.openai.openai_model import OpenAIModel, from_settings
 from askance.models.settings import ModelSettings
 from askance.testing import Check, Far, Scene, checks
 from tests.far_side import FarSides, patience

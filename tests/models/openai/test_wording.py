@@ -10,7 +10,7 @@ from askance.chat import ChatRequest, ImagePart, Message, ModelId, TextPart
 from askance.errors import AuthError, BadRequest, CallError, ContextExceeded, ImagesRejected, ModelNotFound, ServerFault
 from askance.images import Image
 from askance.models.capabilities import RED_SQUARE
-from askance.models.openai.model import from_settings
+from askance.models.openai.openai_model import from_settings
 from askance.models.settings import ModelSettings
 from tests.servers import FakeEndpoint, Reply
 from tests.slow.wording import record

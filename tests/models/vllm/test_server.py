@@ -17,7 +17,7 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.errors import AskanceError, AuthError, ConfigError, MissingExtra, ModelError, Unreachable
-from askance.models.openai.model import at_loopback
+from askance.models.openai.openai_model import at_loopback
 from askance.models.settings import Vllm
 from askance.models.vllm import VLLMModel, process
 from askance.models.vllm.server import PYTHON_VARIABLE, ServerProcess

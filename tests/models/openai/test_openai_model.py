@@ -41,7 +41,7 @@ from askance.errors import (
 )
 from askance.images import Image
 from askance.models.budget import may_be_billed
-from askance.models.openai.model import OpenAIModel, from_settings
+from askance.models.openai.openai_model import OpenAIModel, from_settings
 from askance.models.settings import Azure, ModelSettings
 from tests import replies
 from tests.servers import SENTENCE, FakeEndpoint, Reply, Seen, chat_body, error

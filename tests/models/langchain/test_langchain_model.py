@@ -47,7 +47,7 @@ from askance.errors import (
     Unreachable,
 )
 from askance.images import Image
-from askance.models.langchain.model import LangChainModel, from_settings, identity_of
+from askance.models.langchain.langchain_model import LangChainModel, from_settings, identity_of
 from askance.models.settings import ModelSettings
 from tests import replies
 from tests.servers import SENTENCE, FakeEndpoint, Reply, chat_body, tool_call
