@@ -1,4 +1,4 @@
-"""Amounts in words."""
+"""Amounts in words: counts, times and money."""
 
 from __future__ import annotations
 
@@ -15,3 +15,10 @@ def duration(seconds: float) -> str:
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h" if seconds < 360_000 else f"{seconds / 3600:,.0f} h"
+
+
+def money(dollars: float) -> str:
+    """US dollars: `$12.50`; with four digits after the point below one dollar, and never `$0` for something."""
+    if dollars >= 1 or not dollars:
+        return f"${dollars:,.2f}"
+    return f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"

@@ -1,4 +1,7 @@
-"""Locks on files that fall with the process that holds them, in whatever way it ends."""
+"""Locks on files and folders that end with the process that holds them, in whatever way it ends.
+
+filelock, which guards run folders, locks no folder, and it would make the file of a process that has ended.
+"""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from askance.amounts import duration, many
-from askance.models.budget import shown_dollars
+from askance.amounts import duration, many, money
 from askance.terminal import printable
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 
 def _dollars(spread: Range) -> str:
-    expected, low, high = (shown_dollars(value) for value in (spread.expected, spread.low, spread.high))
+    expected, low, high = (money(value) for value in (spread.expected, spread.low, spread.high))
     return expected if low == high else f"{expected} ({low} to {high})"
 
 

@@ -123,7 +123,7 @@ def lines_of(look: Look) -> Iterator[str]:
 
 
 def _spent(look: Look) -> Iterator[str]:
-    from askance.models.budget import shown_dollars
+    from askance.amounts import money
 
     yield f"{many(look.calls, 'call')} made"
     yield f"{look.replayed:,} replayed"
@@ -133,7 +133,7 @@ def _spent(look: Look) -> Iterator[str]:
         yield many(look.tokens, "token")
     if look.cost or look.calls:
         more = f" and what {many(look.unpriced, 'sample')} cost" if look.unpriced else ""
-        yield f"{shown_dollars(look.cost)}{more}" if look.cost else "cost not known" if more else shown_dollars(0.0)
+        yield f"{money(look.cost)}{more}" if look.cost else "cost not known" if more else money(0.0)
 
 
 def _state(look: Look) -> str:

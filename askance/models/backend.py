@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """Whatever answers chat requests.
+    """A model that answers chat requests.
 
-    It is used from many tasks of one event loop at a time. It may have more:
+    It is used by many tasks of one event loop at a time. These members are optional:
 
     - `async aclose()` lets go of connections;
     - `id`, a `ModelId` or a name, tells its answers from another model's, unless `stored` is False: then they are
       neither recorded nor replayed;
     - `capabilities`, a `Capabilities`, spares asking what it can do;
     - `async counted()`, a `Counters`, says what it computed and spared since it was made, closed meanwhile or not;
-    - `doing`, a text, says what it does just now, for those who wait: `loads its weights`; empty is nothing to tell;
-    - `noticed`, a mapping, says what it learnt from the endpoint's complaints (`token_field`, `without`).
+    - `doing`, a text, says what it does now, for those who wait: `loads its weights`; empty where there is no news;
+    - `noticed`, a mapping, says what it learnt from the endpoint's error messages (`token_field`, `without`).
     """
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
@@ -55,8 +55,8 @@ class Backend:
     """A chat model that is made when it is first needed, so that a replay builds no client and needs no key.
 
     Args:
-        make: makes it.
-        there: what `make` gives, where it is there already.
+        make: makes the chat model.
+        there: what `make` returns, where it has been made already.
     """
 
     def __init__(self, make: Callable[[], ChatModel], *, there: ChatModel | None = None) -> None:
@@ -64,23 +64,23 @@ class Backend:
         self._made: PerLoop[ChatModel] = PerLoop(self._start)
         self._open: ChatModel | None = None
         self._counting: list[ChatModel] = [] if there is None else [there]
-        """Every model that was made and counts its work; a closed one still tells."""
+        """Every model that was made and counts its work; a closed one still tells its counts."""
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         return await self._made().generate(request)
 
     @property
     def noticed(self) -> Mapping[str, Any]:
-        """What the backend learnt from the endpoint's complaints, if it is one that learns."""
+        """What the backend learnt from the endpoint's error messages, if it is one that learns."""
         return getattr(self._open, "noticed", {})
 
     @property
     def doing(self) -> str:
-        """What the backend does just now, if it is one that says so."""
+        """What the backend does now, if it is one that says so."""
         return getattr(self._open, "doing", "")
 
     async def counted(self) -> Counters | None:
-        """What was computed and spared behind this since it was made; None where nothing is counted."""
+        """What the backend computed and spared since it was made; None where it does not count."""
         total: Counters | None = None
         for count in [getattr(model, "counted", None) for model in self._counting]:
             if count is not None:
@@ -89,7 +89,7 @@ class Backend:
         return total
 
     async def aclose(self) -> None:
-        """Lets go of the connections; the next call opens new ones."""
+        """Closes the connections; the next call opens new ones."""
         if self._open is not None:
             await live(self._close)
 
@@ -107,10 +107,10 @@ class Backend:
 
 
 def from_settings(settings: ModelSettings) -> ChatModel:
-    """The backend of the provider that `settings` names, its vendor's package loaded.
+    """The backend of the provider that `settings` names; loads the vendor's package.
 
     Raises:
-        ConfigError: the settings are a project's, and nobody has agreed to what they would do.
+        ConfigError: the settings are from a project's file, and the user has not agreed to what they would do.
     """
     if settings.consent is not None:
         settings.consent.require()

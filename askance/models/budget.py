@@ -1,4 +1,4 @@
-"""Budgets: how much a run may spend, in US dollars, tokens or calls, and how its calls are held to that.
+"""The budget of a run, in US dollars, tokens or calls, and the guard that holds its calls to it.
 
 Each try is reserved at its worst case before it starts, and settled when it has ended.
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
+from askance.amounts import money
 from askance.errors import (
     AskanceError,
     AuthError,
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger("askance")
 
 _REJECTED = (AuthError, BadRequest, ModelNotFound, RateLimited)
-"""Errors by which an endpoint says that it has done nothing."""
+"""Errors of an endpoint that has done nothing."""
 _UNCONNECTED = {"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "PoolTimeout", "gaierror"}
 """Names of errors before the first byte was sent."""
 _WAIT = 0.5
-"""Seconds until a call that waits for money looks again, whoever may have settled; one of its own process wakes it."""
+"""Seconds after which a call that waits for money looks again: another process may have settled. Its own wakes it."""
 _NANO = 10**9
 _BUDGET = re.compile(r"\$?\s*(\d[\d_,]*(?:\.\d+)?)\s*([kM]?)\s*(dollars?|usd|\$|tokens?|calls?|)", re.IGNORECASE)
 _EXAMPLES = "Write 5.00 for US dollars, 20000tokens, or 100calls."
@@ -63,9 +64,9 @@ class Cost:
 
     @classmethod
     def of(cls, usage: Usage, price: Price | None, *, share: float = 1.0) -> Cost | None:
-        """One call that took `usage`, at the most that it can cost; without a price it counts no dollars.
+        """The most that one call with `usage` can cost; without a price it counts no dollars.
 
-        `share` is the part of the price that is asked, as in a batch. None where the endpoint did not count, or the
+        `share` is the part of the price that is charged, as in a batch. None where the endpoint did not count, or the
         price does not hold for so much.
         """
         if usage.input is None or usage.output is None:
@@ -145,7 +146,7 @@ class Budget:
     def words(self, amount: Cost) -> str:
         """`amount` in the units that this budget limits."""
         parts = {
-            shown_dollars(amount.dollars): self.dollars,
+            money(amount.dollars): self.dollars,
             f"{amount.tokens:,} tokens": self.tokens,
             f"{amount.calls:,} call{'s' * (amount.calls != 1)}": self.calls,
         }
@@ -156,15 +157,15 @@ class Budget:
         return self.words(Cost(nanodollars=nano, tokens=self.tokens or 0, calls=self.calls or 0))
 
 
-def shown_dollars(dollars: float) -> str:
-    """`dollars` with two digits after the point, four below one dollar, and never as nothing where it is something."""
-    if dollars >= 1 or not dollars:
-        return f"${dollars:,.2f}"
-    return f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"
-
-
 class BudgetGuard:
-    """One run's ledger, for the live loop: reservations wait in line, and no disk holds the loop up."""
+    """Holds the calls of a run to its budget.
+
+    It is used on the live loop: reservations wait in line, and a thread asks the ledger, so that no disk holds up the
+    loop.
+
+    Args:
+        ledger: what is spent and reserved; it knows the budget.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -175,14 +176,14 @@ class BudgetGuard:
         self._writer: tuple[int, ThreadPoolExecutor] | None = None
 
     async def reserve(self, worst: Callable[[], Cost], *, what: str) -> tuple[int, Cost]:
-        """Sets the worst case of a call aside, after waiting for calls under way where only they stand in its way.
+        """Reserves the worst case of a call; waits for calls under way where it will fit once they have ended.
 
         Args:
             worst: works it out, in a thread, since a picture may have to be looked at.
             what: the call, in words.
 
         Returns:
-            The reservation and the amount.
+            The reservation and the worst case.
 
         Raises:
             OverBudget: it does not fit.
@@ -199,12 +200,12 @@ class BudgetGuard:
                     await asyncio.wait_for(settled.wait(), _WAIT)
 
     def settle_soon(self, reservation: int, actual: Cost) -> None:
-        """Settles without being waited for, in the order of the calls; also from a task that is being cancelled."""
+        """Settles in a thread, in the order of the calls, without a wait; also from a task that is being cancelled."""
         loop, settled = asyncio.get_running_loop(), self._settled()
         self._thread().submit(self._settle, reservation, actual).add_done_callback(lambda _: _wake(loop, settled))
 
     def close(self) -> None:
-        """Waits until everything is settled and lets go of the file."""
+        """Waits until everything is settled, and closes the ledger."""
         writer, self._writer = self._writer, None
         if writer is not None and writer[0] == os.getpid():
             writer[1].shutdown()
@@ -212,9 +213,9 @@ class BudgetGuard:
 
     async def _reserved(self, worst: Callable[[], Cost], what: str) -> tuple[int | None, Cost]:
         def reserve() -> tuple[int | None, Cost]:
-            amount = worst()
+            cost = worst()
             try:
-                return self.ledger.reserve(amount, what=what), amount
+                return self.ledger.reserve(cost, what=what), cost
             except OverBudget:
                 self.used_up = True
                 raise
@@ -246,7 +247,7 @@ class BudgetGuard:
 
 
 def worst_of(request: ChatRequest, price: Price | None, *, share: float = 1.0) -> Cost:
-    """The most that `request` can cost; `share` is the part of the price that is asked.
+    """The most that `request` can cost; `share` is the part of the price that is charged.
 
     Raises:
         OverBudget: that is not known.
@@ -278,11 +279,11 @@ def check_price(settings: ModelSettings, dollars: float | None) -> None:
 
 
 def may_be_billed(error: BaseException, *, under_way: bool = True) -> bool:
-    """Whether a try that ended so may cost something: yes, unless it was never sent or the endpoint rejected it.
+    """Whether a try that `error` ended may cost something: yes, unless it was never sent or was rejected.
 
     Args:
-        error: what ended it.
-        under_way: whether it had been sent, where it was cancelled.
+        error: what ended the try.
+        under_way: whether a cancelled try had been sent.
     """
     if isinstance(error, asyncio.CancelledError):
         return under_way

@@ -1,10 +1,11 @@
 """A call, from its request to its answer.
 
-Two functions, each read from top to bottom. `CallPath.answer` runs on the caller's loop: it looks the request up, and
-on a miss refuses it (`replay`), hands it to the scope's policy (a plan, a batch), or has it made. `CallPath._shared`
-and what it calls run on the live loop: an equal call under way is joined; a lock between processes is taken, and the
-records are looked at again; then the call is tried, within the bounds of retry, of the budget, of the endpoint's
-limits and of the time-out; its answer is recorded, and its place at the endpoint is free.
+Two functions, each read from top to bottom. `CallPath.answer` runs on the caller's loop: it looks the request up in
+the records. On a miss it refuses the call (`replay`), gives it to the policy of the scope (a plan, a batch), or has it
+made.
+`CallPath._shared` and what it calls run on the live loop: an equal call under way is joined; a lease between processes
+is taken, and the records are looked at again; then the call is tried, within the bounds of retry, of the budget, of the
+endpoint's limits and of the time-out; its answer is recorded, and its place at the endpoint is freed.
 
 - Recording stands inside the single flight: an answer is on record before an equal request could be made again.
 - The budget stands inside retry: a try that hung, or came back broken, may be billed and counts at its worst case. It
@@ -49,11 +50,11 @@ _NO_USAGE = Usage()
 
 
 class LiveCall:
-    """One call on its way: what has happened to it so far.
+    """One call under way, and what has happened to it so far.
 
     Args:
         request: what is asked.
-        deadline: seconds from the first try within which the call has ended; None is without end.
+        deadline: seconds from the first try within which the call must have ended; None is no deadline.
     """
 
     def __init__(self, request: ChatRequest, deadline: float | None = None) -> None:
@@ -69,7 +70,7 @@ class LiveCall:
         self._began: float | None = None
 
     def begin(self) -> None:
-        """Notes that a try begins. The deadline runs from the first: waiting for a turn costs a call nothing."""
+        """Notes that a try begins. The deadline runs from the first try: waiting for a turn takes no time off it."""
         self.under_way = True
         if self._began is None:
             self._began = time.monotonic()
@@ -80,13 +81,13 @@ class LiveCall:
         self.tries.append(note)
 
     def time_left(self) -> float | None:
-        """Seconds up to the deadline; None is without end."""
+        """Seconds up to the deadline; None where there is none."""
         if self.deadline is None or self._began is None:
             return self.deadline
         return self.deadline - (time.monotonic() - self._began)
 
     def is_late(self, wait: float = 0.0) -> bool:
-        """Whether the deadline will have passed `wait` seconds from now."""
+        """Whether the deadline will have passed in `wait` seconds."""
         left = self.time_left()
         return left is not None and left <= wait
 
@@ -95,7 +96,7 @@ class LiveCall:
         self._leave = leave
 
     def free_place(self) -> None:
-        """Gives the place of an answered call back; nothing where it has none."""
+        """Frees the place of an answered call, if it has one."""
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
@@ -116,7 +117,7 @@ class CallPath:
     def __init__(self, settings: ModelSettings, backend: Backend, engine: Engine) -> None:
         if engine.budget is not None:
             check_price(settings, engine.budget.ledger.budget.dollars)
-        engine.answers_by(backend)
+        engine.add_backend(backend)
         self._settings = settings
         self._backend = backend
         self._records = engine.recorder
@@ -125,7 +126,7 @@ class CallPath:
         self._endpoint = engine.limits(settings.id)
         self._timeout = settings.timeout or DEFAULT_TIMEOUT
         self._retry = engine.policy.within(self._timeout)
-        # Where nothing tells a model's requests from another's, they are neither recorded nor shared beyond it.
+        # A model without an identity shares no calls: nothing tells its requests from another model's.
         self._single_flight = engine.single_flight if settings.stored else SingleFlight()
 
     @cached_property
@@ -162,7 +163,7 @@ class CallPath:
         found = self._records.find(request.key, request.written)
         if found is not None or again:
             return found
-        # An answer of the time before nodes had a token limit of their own.
+        # Answers recorded before nodes had a token limit of their own.
         before = request.without_own_limit()
         found = None if before is None else self._records.find(before.key, before.written)
         if before is None or found is None:
@@ -181,7 +182,7 @@ class CallPath:
     # ---- on the live loop ----------------------------------------------------------------------------------------
 
     async def unrecorded(self, request: ChatRequest) -> ChatResponse:
-        """What the endpoint answers, beside the records: for what is no answer to keep, such as a probe."""
+        """What the endpoint answers, without the records: for calls such as a probe, whose answers are not kept."""
         call = LiveCall(request, self._retry.deadline)
         try:
             return await self._retried(call)
@@ -196,7 +197,7 @@ class CallPath:
         return replace(response, meta=replace(response.meta, shared=True))
 
     async def _made(self, request: ChatRequest) -> ChatResponse:
-        """The answer to a call that no equal one makes at this time."""
+        """The answer to a call, while no equal one is under way."""
         self.notify("started", request.key)
         start = time.monotonic()
         try:
@@ -211,21 +212,21 @@ class CallPath:
         return response
 
     async def _kept(self, request: ChatRequest) -> ChatResponse:
-        """The answer, put on record; a failed call is none and leaves no record."""
-        records, old = self._records, self._records.old(request.key)
+        """The answer, recorded; a failed call leaves no record."""
+        records, old = self._records, self._records.superseded(request.key)
         async with records.leased(request.key, old=old):
-            # An equal call may have ended between this one's look at the records and its start, here or elsewhere.
-            late = records.late(request.key, old)
-            if late is not None:
-                return late
+            # An equal call may have ended since this one looked at the records, here or in another process.
+            meanwhile = records.answered_meanwhile(request.key, old)
+            if meanwhile is not None:
+                return meanwhile
             call = LiveCall(request, self._retry.deadline)
             try:
                 response = await self._retried(call)
                 stored = await records.keep(request, response)
             finally:
-                # Not before: when a process dies, no more calls are under way than were allowed.
+                # Freed only now: when a process dies, no more calls are unrecorded than were allowed at once.
                 call.free_place()
-            if not stored and not records.leaves(request.key):
+            if not stored and not records.has_left(request.key):
                 self.notify("unrecorded", request.key)
             return replace(response, meta=replace(response.meta, stored=stored))
 
@@ -261,7 +262,7 @@ class CallPath:
         return response
 
     async def _placed(self, call: LiveCall) -> ChatResponse:
-        """One try, with a place at the endpoint; an answered call keeps its place."""
+        """One try, with a place at the endpoint, which an answered call keeps."""
         endpoint = self._endpoint()
         await endpoint.concurrency.enter()
         try:

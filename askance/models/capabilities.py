@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 SchemaSupport = Literal["enforced", "ignored", "refused", "unknown"]
 
 PROBE_VERSION = 1
-"""Rises when the probe asks otherwise, so that an endpoint is asked anew."""
+"""A new number when the probe changes, so that endpoints are asked anew."""
 
 NOTED = "noted"
-"""Field of an `endpoint` record: capabilities that answers have shown since, for the next run that asks."""
+"""Field of an `endpoint` record: what answers have shown since, for the next run that asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Capabilities:
     """What an endpoint can do; None is not known."""
 
     schema: SchemaSupport = "unknown"
-    """What becomes of a JSON schema sent along: answers are held to it, it is ignored, or the request is refused."""
+    """What the endpoint does with a JSON schema: it holds answers to it, ignores it, or refuses the request."""
     json_object: bool | None = None
     """Whether it can be told to answer with a JSON object."""
     images: bool | None = None
@@ -117,7 +117,7 @@ def endpoint_key(model: ModelId) -> str:
 
 
 def not_recorded(model: ModelId) -> ReplayMiss:
-    """The error of a replay that needs to know an endpoint and has no record of it."""
+    """The error of a replay without the record of an endpoint."""
     return ReplayMiss(
         f"What {str(model)!r} can do is not on record, and replay does not ask.",
         key=endpoint_key(model),
@@ -127,7 +127,7 @@ def not_recorded(model: ModelId) -> ReplayMiss:
 
 
 ODD_WORD = "quokka-17"
-"""What only the schema asks for: a model that answers it was held to the schema."""
+"""A word that only the schema asks for: a model that answers it was held to the schema."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -137,7 +137,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 ENOUGH_TOKENS = 64
-"""ConcurrencyLimit for the answers wanted; small, because a server may reject a limit beyond its context."""
+"""Token limit of a probe; small, because a server may reject a limit beyond its context."""
 
 RED_SQUARE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsIty/dMYyQi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQ"
@@ -161,7 +161,7 @@ class Probe:
     ask: Callable[[ChatRequest], Awaitable[ChatResponse]]
     settings: ModelSettings
     usage: Usage = field(default_factory=Usage)
-    """Tokens that it took."""
+    """Tokens that the probe took."""
     served_model: str | None = None
     thinks: bool | None = None
     """Whether an answer showed it thinking; None where none did."""
@@ -222,7 +222,7 @@ class Probe:
     async def _ask(self, request: ChatRequest) -> ChatResponse:
         response = await self._send(request)
         if response.outcome == "truncated" and not response.text.strip() and response.thinking:
-            # All the room went into thinking.
+            # All tokens went into thinking.
             response = await self._send(replace(request, sampling=replace(request.sampling, max_tokens=None)))
         return response
 

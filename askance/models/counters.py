@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Counters:
-    """Counts since the model was made; what a backend cannot tell is named in `unknown`."""
+    """Counts since the model was made; `unknown` names those that the backend cannot tell."""
 
     answers: int = 0
     batches: int = 0
@@ -30,11 +30,11 @@ class Counters:
     pictures: int = 0
     """Pictures in what was asked: as many encodes as there would be without sharing."""
     found: int = 0
-    """Of these, the ones that were found prepared for another question."""
+    """Those of `pictures` that had been prepared for another question."""
     prefix_computed: int = 0
     """Tokens of shared beginnings that were computed."""
     prefix_reused: int = 0
-    """Tokens of prompts that an answer found computed."""
+    """Tokens of prompts that had been computed before."""
     prompt: int = 0
     """Tokens of all prompts, pictures included."""
     written: int = 0
@@ -92,11 +92,11 @@ _log = logging.getLogger("askance")
 
 
 class RunCounters:
-    """Counts from when it is made by `begun`.
+    """What the models of a run compute from when this is made, by `begun`.
 
     Args:
         models: of the run; those that share a backend count once.
-        before: what had been counted when the run began.
+        before: what had been counted when the run began, by name of the model.
     """
 
     def __init__(self, models: Collection[Model], before: Mapping[str, Counters]) -> None:
@@ -110,14 +110,14 @@ class RunCounters:
         return cls(each, await _counted(each))
 
     async def so_far(self) -> dict[str, Counters]:
-        """By name of the model: what it computed; models that computed nothing, or do not count, are left out."""
+        """What each model computed, by name; models that computed nothing, or do not count, are left out."""
         now = await _counted(self._models)
         since = {name: counts - self._before.get(name, Counters()) for name, counts in now.items()}
         return {name: counts for name, counts in since.items() if counts}
 
 
 def counts_form(counts: Mapping[str, Counters], earlier: Mapping[str, Any] | None = None) -> JsonObject:
-    """Counts by model as `run.json` holds them; those of `earlier` starts of the run, in that form, are added."""
+    """Counts by model as `run.json` holds them, with those of `earlier` starts of the run, in that form, added."""
     total = {name: Counters.from_canonical(form) for name, form in (earlier or {}).items()}
     for name, each in counts.items():
         total[name] = total[name] + each if name in total else each
@@ -139,9 +139,9 @@ async def _counted(models: Collection[Model]) -> dict[str, Counters]:
 
 
 async def _of(model: Model) -> Counters | None:
-    """What `model` counted; a backend that fails to tell costs the counts and no answer."""
+    """What `model` counted; None where it does not count, or fails to tell: answers are worth more."""
     try:
         return await model.backend.counted()
-    except Exception:  # noqa: BLE001  # whatever it is, answers are worth more
+    except Exception:  # noqa: BLE001  # whatever it is, the run goes on
         _log.warning("%s cannot tell what it computed.", model.id, exc_info=True)
         return None

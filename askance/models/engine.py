@@ -1,4 +1,4 @@
-"""The engine: what the models of one run share. In which order a call passes through it: see `call.py`."""
+"""The engine: what the models of one run share. `call.py` shows the order in which a call uses it."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class Engine:
     protocol: OutputMode | None = None
     """Form in which answers are asked for."""
     budget: BudgetGuard | None = None
-    """Holds the run to its budget; None is without one. The engine closes it."""
+    """Holds the run to its budget; None is no budget. The engine closes it."""
     observers: list[Observer] = field(default_factory=list[Observer])
-    """Told of every step of every call."""
+    """Called with every step of every call."""
 
     recorder: Recorder = field(init=False, repr=False)
     single_flight: SingleFlight = field(init=False, repr=False, default_factory=SingleFlight)
     endpoints: dict[str, Capabilities] = field(init=False, repr=False, default_factory=dict[str, Capabilities])
-    """What endpoints can do, by key of their record: fixed for the run once it is known."""
+    """What endpoints can do, by the key of their record; fixed for the run once it is known."""
     _limits: dict[tuple[str, str | None], PerLoop[EndpointLimits]] = field(
         init=False, repr=False, default_factory=dict[tuple[str, str | None], PerLoop[EndpointLimits]]
     )
@@ -110,16 +110,16 @@ class Engine:
 
     @property
     def places(self) -> int:
-        """Calls that the roomiest endpoint takes at once by now: so many pictures under way keep it busy."""
+        """Most calls that an endpoint of the run takes at once by now: so many pictures under way keep it busy."""
         return max((limit.places for limit in self._concurrency), default=self.concurrency or DEFAULT_CONCURRENCY)
 
     @property
     def doing(self) -> str:
-        """What backends on this machine do just now, in words; empty where there is nothing to tell."""
+        """What backends on this machine do now, in words; empty where there is no news."""
         return ", ".join(dict.fromkeys(doing for backend in self._backends if (doing := backend.doing)))
 
-    def answers_by(self, backend: Backend) -> None:
-        """Notes a backend that a model of the run has, once."""
+    def add_backend(self, backend: Backend) -> None:
+        """Notes the backend of a model of the run; one that is known already is not noted twice."""
         if not any(known is backend for known in self._backends):
             self._backends.append(backend)
 
@@ -141,7 +141,7 @@ class Engine:
         return self
 
     async def aclose(self) -> None:
-        """Waits for what is still written, and closes the store, if this engine opened it. Models have their own."""
+        """Waits until all is written; closes the budget, and the store if this engine opened it. It closes no model."""
         await asyncio.to_thread(self.recorder.flush)
         if self.budget is not None:
             await asyncio.to_thread(self.budget.close)
@@ -161,7 +161,7 @@ _defaults: dict[Path, Engine] = {}
 
 
 def default_engine() -> Engine:
-    """The engine of models that are given none, one for each store, so that they share limits and calls."""
+    """The engine of models that are given none: one for each store, so that they share limits and calls."""
     return _defaults.setdefault(project_store(), Engine())
 
 

@@ -187,10 +187,10 @@ def _grid(width: float, height: float, side: int) -> int:
 
 
 DEFAULT_LIMIT = 4096
-"""Tokens that stand for the longest answer where no limit is set and the model's own is not known."""
+"""Longest answer, in tokens, where no limit is set and the model's own is not known."""
 
 UNSEEN_ANSWER = Range(40, 150, 500)
-"""Tokens of an answer of which nothing is known but that it is one of a chain's links, thinking not counted."""
+"""Tokens of the answer of a chain's link, without thinking, where nothing else is known."""
 
 _BYTES = Range(1 / 6, 1 / 4, 1 / 2.5)
 """Tokens a byte of text."""
@@ -204,7 +204,7 @@ _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSize:
-    """What of a request is counted."""
+    """What a request is made of, as far as it costs tokens."""
 
     text: int
     """Bytes of UTF-8 of all texts, tools and the schema."""
@@ -230,7 +230,7 @@ def text_tokens(size: int) -> Range:
 
 
 def size_of(request: ChatRequest) -> RequestSize:
-    """What of `request` is counted; of pictures only the header is read.
+    """The size of `request`; only the headers of pictures are read.
 
     Raises:
         BadImage: a picture that cannot be used.
@@ -290,17 +290,17 @@ def _bytes(text: str) -> int:
 
 
 CallKind: TypeAlias = tuple[ModelId, str]
-"""Calls that are alike: the model, and the name of the schema asked for."""
+"""A kind of call: the model, and the name of the schema that is asked for."""
 
 LOOKED_AT = 4000
-"""Records that are looked at; they come in the order of their keys, which is as good as drawn at random."""
+"""Most records that are read; their order is that of their keys, which is as good as random."""
 _LEAST = 0.1
-"""Part of a mean that it is taken to be off by, at least: other calls are not quite like the recorded ones."""
+"""Least error of a mean, as a part of it: other calls are not quite like the recorded ones."""
 
 
 @dataclass(slots=True)
 class RunningMean:
-    """A mean that grows value by value."""
+    """The mean of values that come one by one."""
 
     count: int = 0
     total: float = 0.0
@@ -331,16 +331,16 @@ class TokenStatistics:
     input: RunningMean = field(default_factory=RunningMean)
     output: RunningMean = field(default_factory=RunningMean)
     estimated: float = 0.0
-    """Tokens that the inputs were estimated at, all together; 0 is not known."""
+    """Sum of the estimates of the inputs, in tokens; 0 is not known."""
 
     @property
     def factor(self) -> float | None:
-        """What an estimate of the input has to be multiplied with; None where that is not known."""
+        """Factor from an estimate of the input to what was counted; None where it is not known."""
         return self.input.total / self.estimated if self.estimated else None
 
 
 def token_statistics(records: Records, models: Iterable[ModelId]) -> Mapping[CallKind, TokenStatistics]:
-    """By model and name of the schema asked for: what answers on record took."""
+    """Tokens that calls on record took, by kind of call."""
     known = {canonical_json(model.canonical()): model for model in models}
     found: defaultdict[CallKind, TokenStatistics] = defaultdict(TokenStatistics)
     for record in islice(records.readable(), LOOKED_AT):
@@ -361,7 +361,7 @@ def _name(request: Mapping[str, Any]) -> str | None:
 
 
 def _estimate(record: Record, model: ModelId) -> Range:
-    """What the input of a recorded request would have been estimated at."""
+    """The estimate of the input of a recorded request."""
     size, pictures = 0, NOTHING
     for message in record.request["messages"]:
         for part in message["parts"]:

@@ -32,12 +32,12 @@ class CallEvent:
     usage: Usage = field(default_factory=Usage)
     """Tokens that the endpoint counted: spent at `answered` and `probed`, saved at `replayed` and `shared`."""
     cost: float | None = None
-    """US dollars for `usage`; None where no price is known. What was replayed is priced where a price is configured."""
+    """US dollars for `usage`; None where no price is known. At `replayed` only a configured price counts."""
     error: BaseException | None = None
 
 
 Observer: TypeAlias = Callable[[CallEvent], None]
-"""Called on whichever thread the step happens; it must be quick and must not raise."""
+"""Called on the thread of the step; it must be quick and must not raise."""
 
 
 def notify(
@@ -51,7 +51,7 @@ def notify(
     usage: Usage = _NO_USAGE,
     error: BaseException | None = None,
 ) -> None:
-    """Tells `observers` of one step of a call of the model with these settings; one that fails harms no call."""
+    """Tells `observers` of one step of a call of the model with these settings; one that raises harms no call."""
     cost = price.cost(usage) if price is not None else None
     event = CallEvent(phase=phase, key=key, model=settings.id, seconds=seconds, usage=usage, cost=cost, error=error)
     for observer in observers:

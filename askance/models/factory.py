@@ -66,7 +66,7 @@ def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config
     """The settings of the model called `name` in the settings file, or of the spec `name`, with `changes` on top.
 
     Raises:
-        ConfigError: no model has this name, a setting is not known, or the user does not agree to it.
+        ConfigError: no model has this name, a setting is not known, or the user does not consent to it.
     """
     config = Config.find() if config is None else config
     if not name.strip():
@@ -149,7 +149,7 @@ def is_langchain(model: object) -> bool:
 
 
 def model_from_form(form: Mapping[str, Any], engine: Engine) -> Model:
-    """The model that `Model.form` gave, for replays.
+    """The model that `Model.form` describes, for replays: nobody can be asked.
 
     Raises:
         UsageError: it is the form of no model.

@@ -19,13 +19,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 LONGEST_PAUSE = 30.0
-"""Seconds to wait at most where the endpoint does not say, by its own clock, how long."""
+"""Most seconds of a wait whose length the endpoint does not tell by its own clock."""
 
 
 def seconds_until(moment: datetime | None, headers: Mapping[str, str]) -> float | None:
-    """Seconds, none of them negative, from a reply with `headers` (names in lower case) to a moment that it names.
+    """Seconds, 0 or more, from a reply with `headers` (names in lower case) to a moment that it names.
 
-    None where the moment is missing, or its time zone.
+    None where the moment or its time zone is missing.
     """
     if moment is None or moment.tzinfo is None:
         return None
@@ -64,21 +64,21 @@ class Quota:
 
     @property
     def refill(self) -> float | None:
-        """What comes back per second; None where it cannot be told."""
+        """What is there again each second; None where that is not known."""
         used = self.limit - self.remaining
         return used / self.reset if used > 0 and self.reset > 0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """What an endpoint still allows; None is not said."""
+    """What an endpoint still allows; None is not known."""
 
     calls: Quota | None = None
     tokens: Quota | None = None
 
 
 def limit_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Those of `headers`, names in any case, that say something about limits, and `date`; names in lower case."""
+    """Those of `headers`, names in any case, that are about limits, and `date`; names in lower case."""
     small = {name.lower(): value for name, value in headers.items() if _is_of_limits(name)}
     return small | ({"date": headers["date"]} if small and "date" in headers else {})
 
@@ -115,7 +115,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _duration(text: str | None, headers: Mapping[str, str]) -> float | None:
-    """Seconds in a number, in `1m30.5s` and its like, or from a reply with `headers` to a moment in ISO form."""
+    """Seconds in a number or in `1m30.5s`, or from a reply with `headers` to a moment in ISO form."""
     if not text or len(text) > 64:
         return None
     if (seconds := _number(text)) is not None:

@@ -11,7 +11,7 @@ from askance.chat import ImagePart
 from askance.images import ImagePolicy, PreparedImage
 
 _Key: TypeAlias = tuple[str, ImagePolicy]
-Encoder: TypeAlias = Callable[[ImagePart], PreparedImage]
+EncodeImage: TypeAlias = Callable[[ImagePart], PreparedImage]
 
 
 def encode(part: ImagePart) -> PreparedImage:
@@ -25,17 +25,17 @@ def encode(part: ImagePart) -> PreparedImage:
     return prepared
 
 
-class EncodedImages:
-    """Encodes pictures in threads, at most once at a time each; what is remembered of them is not its business.
+class ImageEncoder:
+    """Encodes pictures in threads; each is encoded once for all calls that are under way with it.
 
-    It belongs to one event loop, like the client beside it.
+    It belongs to one event loop, like the client beside it. It keeps no picture: the image remembers what it prepared.
     """
 
     def __init__(self) -> None:
         self._ready: WeakValueDictionary[_Key, PreparedImage] = WeakValueDictionary()
         self._pending: dict[_Key, asyncio.Task[PreparedImage]] = {}
 
-    async def encoder(self, parts: Iterable[ImagePart]) -> Encoder:
+    async def encoder(self, parts: Iterable[ImagePart]) -> EncodeImage:
         """A function that gives the encoded form of each of `parts` at once.
 
         Raises:
@@ -50,9 +50,9 @@ class EncodedImages:
             return ready
         if (task := self._pending.get(key)) is None:
             task = self._pending[key] = asyncio.create_task(self._make(key, part))
-            # Looked at here, so that nothing is logged where every caller has gone.
+            # The error is read here, so that asyncio logs none where every caller has gone.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        # A caller that is cancelled leaves the work to the others who wait for it.
+        # When one caller is cancelled, the others still wait for the task.
         return await asyncio.shield(task)
 
     async def _make(self, key: _Key, part: ImagePart) -> PreparedImage:

@@ -25,11 +25,11 @@ from askance.errors import CallError, UsageError
 T = TypeVar("T")
 
 _GOODBYE = 2.0
-"""Seconds that open clients get at the end of the process."""
+"""Seconds in which open clients close at the end of the process."""
 
 
 class Closable(Protocol):
-    """Something that holds connections of the live loop."""
+    """A client with connections on the live loop."""
 
     async def aclose(self) -> None: ...
 
@@ -91,12 +91,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def close_at_exit(client: Closable) -> None:
-    """Has `client` closed when the process ends, if it still lives."""
+    """Closes `client` at the end of the process, if it still exists."""
     _current().open.add(client)
 
 
 async def live(make: Callable[[], Awaitable[T]]) -> T:
-    """The result of `await make()` on the live loop; errors keep their type, and cancelling travels there."""
+    """The result of `await make()` on the live loop; errors keep their type, and cancelling reaches it."""
     loop = _current().loop
     if asyncio.get_running_loop() is loop:
         return await make()
@@ -111,7 +111,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of `coroutine`, from a script, any thread, or a notebook whose loop already runs.
 
     Raises:
-        UsageError: called on the live loop itself, which would wait for itself.
+        UsageError: called on the live loop, which would wait for itself.
     """
     try:
         running = asyncio.get_running_loop()
@@ -127,7 +127,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def _run_beside(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Runs `coroutine` in a thread with a loop of its own, because this thread's loop is busy with the caller."""
+    """Runs `coroutine` in a thread with a loop of its own: the loop of this thread is busy with the caller."""
     done: Future[T] = Future()
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = Future()
 
@@ -155,7 +155,7 @@ def _run_beside(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 class PerLoop(Generic[T]):
-    """A value that belongs to one running loop and is made anew on another (after a fork)."""
+    """A value that belongs to the running loop; it is made anew on another loop, as after a fork."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -175,19 +175,19 @@ class _Flight:
 
 
 class SingleFlight:
-    """The calls on their way, by key, on the live loop.
+    """Makes equal calls that are under way at the same time once, on the live loop.
 
-    A call belongs to nobody in particular: it goes on while anyone waits for it and is cancelled with the last one.
+    A call goes on while any caller waits for it, and is cancelled with the last one.
     """
 
     def __init__(self) -> None:
         self._flights: PerLoop[dict[str, _Flight]] = PerLoop(dict)
 
     async def share(self, key: str, make: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
-        """The result of `make()`, or of an equal call on its way, and whether it was such a one.
+        """The result of `make()`, or of the call with this key that is under way; and whether it was that one's.
 
         Raises:
-            CallError: that call failed; its tries are told to whom it belongs alone, so that each is counted once.
+            CallError: the call failed. Only the caller that began it is given its tries, so that each counts once.
         """
         flights = self._flights()
         flight = flights.get(key)

@@ -77,7 +77,7 @@ class Model:
         return f"Model({str(self.id)!r}, mode={self.mode!r})"
 
     def __copy__(self) -> Model:
-        # Its engine and its connections are not to be had twice.
+        # A copy would share its engine and connections.
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
@@ -99,7 +99,7 @@ class Model:
         return self.settings.protocol
 
     def form(self) -> JsonObject:
-        """Everything of the model that decides its answers, as JSON."""
+        """All settings that can change an answer, as JSON; `model_from_form` reads it."""
         settings = self.settings
         declared = {} if self._declared is None else {"declared": self._declared.canonical()}
         return {
@@ -114,7 +114,7 @@ class Model:
         }
 
     def image(self, image: Image) -> ImagePart:
-        """`image` as this model is sent it; for those who ask about one picture in turn the same, written once."""
+        """`image` as it is sent to this model; questions about one picture in turn get one object, written once."""
         part = self._part
         if part is None or part.image is not image:
             part = self._part = ImagePart(image, self.settings.image_policy, self.settings.detail)
@@ -135,7 +135,7 @@ class Model:
             messages: the conversation so far.
             response: the form that the answer is to have.
             tools: what the model may call.
-            max_tokens: holds where the settings give none; `THINKING` more for a model that thinks before it answers.
+            max_tokens: limit where the settings give none; `THINKING` more for a model that thinks before it answers.
             draw: index that tells equal requests apart; None is that of `use_draw`.
         """
         sampling, own_limit = self.settings.sampling, False
@@ -153,7 +153,7 @@ class Model:
         )
 
     def _limited(self, max_tokens: int) -> Sampling:
-        """The settings' sampling with a limit; equal limits give the same object, which is written once."""
+        """The settings' sampling with a limit; equal limits give one object, so that it is written once."""
         found = self._samplings.get(max_tokens)
         if found is None:
             found = replace(self.settings.sampling, max_tokens=self.answer_limit(max_tokens))
@@ -194,7 +194,7 @@ class Model:
         return response
 
     def asks_again(self, outcome: Outcome) -> bool:
-        """Whether the user wants recorded answers of this outcome asked again."""
+        """Whether the run asks recorded answers of this outcome again."""
         return outcome in self.engine.retry
 
     @property
@@ -216,7 +216,7 @@ class Model:
         return self.protocol or (await self.capabilities()).output_mode
 
     async def capabilities(self) -> Capabilities:
-        """What the endpoint can do: as declared, as known in this run, as recorded, or asked now and recorded.
+        """What the endpoint can do: declared, known in this run, on record, or asked now and recorded.
 
         Raises:
             CallError: the endpoint had to be asked and did not answer.
@@ -241,9 +241,9 @@ class Model:
         return await self._calls.on_live_loop(lambda: self._probe(whole=True))
 
     def notice(self, message: str, **facts: object) -> None:
-        """Says once what an endpoint's answers show of it, and keys it beside its record.
+        """Warns once of what an endpoint's answers show about it, and notes it in the endpoint's record.
 
-        This run keeps its form, and so does its replay; the next run that asks begins with what was noted.
+        This run and its replay keep their form of asking; the next run that asks uses what was noted.
 
         Args:
             message: what to tell the user.
@@ -268,7 +268,7 @@ class Model:
 
     @property
     def known(self) -> Capabilities | None:
-        """What is known of the endpoint without asking it: declared, found out in this run, or on record."""
+        """What the endpoint can do, as far as it is known without asking: declared, found in this run, or on record."""
         if self._declared is not None:
             return self._declared
         endpoints, key = self.engine.endpoints, endpoint_key(self.id)
@@ -279,7 +279,7 @@ class Model:
         return endpoints.get(key)
 
     def _with_what_was_noted(self, form: JsonObject) -> JsonObject:
-        """`form` with what an earlier run noted beside it; a replay goes by the form that was asked in."""
+        """`form` with what an earlier run noted in it; a replay keeps the form that was asked in."""
         if NOTED not in form or self.mode == "replay":
             return form
         settled = {**form, **form[NOTED]}
@@ -313,5 +313,5 @@ class Model:
 
 
 def _with_dialect(found: Capabilities, noticed: Mapping[str, Any]) -> Capabilities:
-    """`found` with what the backend learnt from the endpoint's complaints on the way."""
+    """`found` with what the backend learnt from the endpoint's error messages meanwhile."""
     return replace(found, token_field=noticed.get("token_field"), without=tuple(noticed.get("without", ())))

@@ -36,7 +36,7 @@ _PREFIXES: Mapping[str, str] = {"anthropic": "anthropic", "google_genai": "googl
 """Providers by the name that LangChain has for them."""
 
 _DATED = re.compile(r"-(latest|\d{8}|\d{4}-\d{2}-\d{2})$")
-"""What a name says about the release rather than the model."""
+"""The part of a name that says which release of the model it is."""
 
 
 def price_of(settings: ModelSettings) -> Price | None:
@@ -64,7 +64,7 @@ def list_price(model: ModelId) -> Price | None:
 
 
 def longest_answer(model: ModelId) -> int | None:
-    """Most tokens that `model` writes where no limit is set; None where that is not known."""
+    """Most tokens of an answer of `model` where no limit is set; None where that is not known."""
     found = _entry(model)
     return None if found is None else found["most"]
 
@@ -107,7 +107,7 @@ def _entry(model: ModelId) -> Mapping[str, Any] | None:
 
 
 def _provider_of(model: ModelId) -> tuple[str | None, str]:
-    """Whose endpoint it is, None for one's own, and the model's name there."""
+    """The provider of the model's endpoint, None for one of the user's own, and the model's name there."""
     if model.endpoint is not None:
         return HOSTS.get(urlsplit(model.endpoint).hostname or ""), model.model
     if model.provider == "langchain":

@@ -45,12 +45,12 @@ _REPLAYED = CallMeta(replayed=True, stored=True)
 
 
 class Recorder:
-    """The records as one run may use them.
+    """The records as the mode of a run lets it use them.
 
     Args:
-        opened: gives the records; called when they are first needed.
+        opened: opens the records; called when they are first needed.
         mode: see the table above.
-        retry: outcomes that are asked again although they are on record, once a run.
+        retry: recorded outcomes that are asked again, each request once a run.
     """
 
     def __init__(self, opened: Callable[[], Records], *, mode: Mode, retry: frozenset[Outcome]) -> None:
@@ -61,11 +61,11 @@ class Recorder:
         self._reads = mode in {"auto", "replay"}
         self._began = _now()
         self._asking_again: dict[str, Record | None] = {}
-        """By key: the answer that is set aside."""
+        """By key: the recorded answer that is not used, until there is a new one."""
         self._asked_again: set[str] = set()
-        """What this run has recorded anew."""
+        """Keys of what this run has recorded anew."""
         self._left: set[str] = set()
-        """What `live` has left on record as it was."""
+        """Keys of what `live` found on record and did not replace."""
         self._warned = False
         self._opening = Lock()
         self._queue = WriteQueue(self._put_all)
@@ -137,21 +137,21 @@ class Recorder:
             raise BadRecord(error.message, hint=error.hint) from error
 
     def leased(self, key: str, *, old: Record | None = None) -> AbstractAsyncContextManager[None]:
-        """Keeps other processes from asking for what `key` stands for meanwhile, or waits for the one that does.
+        """The lease of `key`: no other process makes this call meanwhile; where one does, waits for its end.
 
-        `old` is what is on record already and does not end the wait.
+        `old` is what is on record already; a newer record ends the wait.
         """
         leases = self.leases
         return nullcontext() if leases is None else leases.lease(key, lambda: self._now_held(key) not in (None, old))
 
-    def old(self, key: str) -> Record | None:
-        """What is on record for a call that is about to be made all the same; None where its answer would be used."""
+    def superseded(self, key: str) -> Record | None:
+        """The record that a call which is made all the same will replace; None where there is none."""
         return self._now_held(key) if self.mode == "refresh" else self._asking_again.get(key)
 
-    def late(self, key: str, old: Record | None) -> ChatResponse | None:
-        """The answer that came to be on record while the call waited for its lease, if one did.
+    def answered_meanwhile(self, key: str, old: Record | None) -> ChatResponse | None:
+        """The answer that was recorded while the call waited for its lease; None where there is none.
 
-        Of other processes those count that were recorded since this run began.
+        An answer of another process counts if it was recorded since this run began.
 
         Raises:
             BadRecord: what is on record holds no answer.
@@ -168,18 +168,18 @@ class Recorder:
         return self._response(key, held.response)
 
     def _now_held(self, key: str) -> Record | None:
-        """The record that can be read; in `refresh` a damaged one is in nobody's way."""
+        """The record with this key; None where there is none, or it is damaged."""
         with suppress(DamagedRecord):
             return self.records.get(key)
         return None
 
     def _of_others(self, record: Record) -> bool:
-        """Whether another process has made it since this run began; a clock that jumped makes none of it."""
+        """Whether another process has made it since this run began; no record from the future counts."""
         return self._began < record.at <= _now() and record.key not in self._asked_again
 
     @property
     def leases(self) -> Leases | None:
-        """The leases beside the records; None where nobody else uses them, or this run does not wait for others."""
+        """The leases of the records; None where no other process uses them, or this run does not wait for others."""
         if not self._leases_known:
             records = self.records
             with self._opening:
@@ -189,7 +189,7 @@ class Recorder:
         return self._leases
 
     def ask_again(self, key: str) -> bool:
-        """Sets the recorded answer to `key` aside until there is a new one, once a run; whether it does."""
+        """Has the answer to `key` asked again, once a run; whether it will be."""
         return self.mode == "auto" and key not in self._asked_again and self._set_aside(key, self.look_up(key))
 
     def _set_aside(self, key: str, record: Record | None) -> bool:
@@ -199,7 +199,7 @@ class Recorder:
         return True
 
     def miss(self, request: ChatRequest) -> Exception:
-        """The error that says what is on record instead."""
+        """The error of a miss, which explains what is on record instead."""
         return replay.explain_miss(request.canonical(), "chat", self.records)
 
     async def keep(self, request: ChatRequest, response: ChatResponse) -> bool:
@@ -209,19 +209,19 @@ class Recorder:
             self.renewed(request.key)
         return kept
 
-    def leaves(self, key: str) -> bool:
-        """Whether the record with this key was there already, and was not to be written over."""
+    def has_left(self, key: str) -> bool:
+        """Whether a record with this key was there already and was not replaced."""
         return key in self._left
 
     def renewed(self, key: str) -> None:
-        """Notes that the answer to `key` is of this run, so that it is not asked again in it."""
+        """Notes that this run has a new answer to `key`, so that it is not asked again."""
         self._asking_again.pop(key, None)
         self._asked_again.add(key)
 
     async def write(self, make: Callable[[], Record]) -> bool:
-        """Puts `make()` into the records, in a thread, because another process may hold the store for a while.
+        """Whether the record of `make()` has been written, in a thread: another process may hold the store for a while.
 
-        Whatever keeps it from being written is said once and loses no answer: it has been paid for.
+        A failure is logged once and raises nothing: the answer has been paid for, and is used.
         """
         return await self._queue.write(make)
 
@@ -236,21 +236,21 @@ class Recorder:
             self._leases.close()
 
     def _put_all(self, makers: Sequence[Callable[[], Record]]) -> list[bool]:
-        """Writes several records together; of each, whether it is on record now."""
+        """Writes several records together; for each, whether it is on record now."""
         made = [self._made(make) for make in makers]
         going = [record for record in made if record is not None]
         if len(going) > 1:
             try:
                 self.records.put_all(going)
-            except Exception:  # noqa: BLE001  # which one it is shows one by one
+            except Exception:  # noqa: BLE001  # written one by one, the bad one shows
                 return [record is not None and self._put(record) for record in made]
             return [record is not None for record in made]
         return [record is not None and self._put(record) for record in made]
 
     def _made(self, make: Callable[[], Record]) -> Record | None:
-        """The record to write; None where it cannot be made or nothing is to be written."""
+        """The record to write; None where it cannot be made or is not to be written."""
         try:
-            # To find that out takes several calls of the system; what changes later shows when it is written.
+            # Looked up once, since it takes several system calls; a later change shows when a record is written.
             self._writable = self._writable or self.records.writable
             if not self._writable:
                 self._warn(f"the store {self.records.name} is read-only")
@@ -273,7 +273,7 @@ class Recorder:
         return True
 
     def _record(self, request: ChatRequest, response: ChatResponse) -> Record:
-        # Its key is known, and checked once more when it is written.
+        # Not `Record.make`: the key is known, and is checked when the record is written.
         return Record(
             kind="chat",
             key=request.key,
@@ -295,7 +295,7 @@ def _now() -> str:
 
 
 def sent_images(request: ChatRequest) -> dict[str, JsonObject]:
-    """By digest of the source: what was sent."""
+    """By the digest of each source picture: what was sent of it."""
     facts: dict[str, JsonObject] = {}
     for part in request.images:
         try:
@@ -314,22 +314,22 @@ def sent_images(request: ChatRequest) -> dict[str, JsonObject]:
 T = TypeVar("T")
 
 TOGETHER = 64
-"""Most that is written at once: other processes wait meanwhile."""
+"""Most records that are written at once: other processes wait meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Who waits for something to be written."""
+    """A caller that waits until something is written."""
 
     loop: asyncio.AbstractEventLoop
     done: asyncio.Future[bool]
 
 
 class WriteQueue(Generic[T]):
-    """Has things written, in the order in which they come.
+    """Writes in a thread, in the order of the calls; what waits at the same time is written together.
 
     Args:
-        put: writes several and says of each whether it is on the disk; it raises nothing.
+        put: writes several; for each, whether it is on the disk. It raises nothing.
     """
 
     def __init__(self, put: Callable[[Sequence[T]], Sequence[bool]]) -> None:
@@ -340,7 +340,7 @@ class WriteQueue(Generic[T]):
         self._thread: tuple[int, ThreadPoolExecutor] | None = None
 
     async def write(self, what: T) -> bool:
-        """Whether `what` is on the disk now; it is written even if nobody waits any more."""
+        """Whether `what` is on the disk now; it is written even if this is cancelled."""
         loop = asyncio.get_running_loop()
         waiting = _Waiting(loop, loop.create_future())
         self._add(what, waiting)
@@ -366,7 +366,7 @@ class WriteQueue(Generic[T]):
 
     def _executor(self) -> ThreadPoolExecutor:
         if self._thread is None or self._thread[0] != os.getpid():
-            if self._thread is not None:  # a copy of what the parent still writes
+            if self._thread is not None:  # after a fork: the parent writes these
                 self._queue.clear()
                 self._at_work = False
             self._thread = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="askance-records"))
@@ -385,7 +385,7 @@ class WriteQueue(Generic[T]):
 
 
 def _acknowledge(written: Sequence[tuple[_Waiting | None, bool]]) -> None:
-    """Tells those who wait, each loop once."""
+    """Answers those who wait; wakes each loop once."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[bool], bool]]] = defaultdict(list)
     for waiting, done in written:
         if waiting is not None:

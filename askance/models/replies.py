@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def clean_text(text: object) -> str:
-    """`text` with lone surrogates replaced, which nothing can store; empty for None.
+    """`text` with lone surrogates replaced, which cannot be stored; empty for None.
 
     Raises:
         MalformedReply: it is no text.
@@ -74,7 +74,7 @@ def count(value: object) -> int | None:
 
 
 def part_of(value: object, name: str) -> object:
-    """A field of a mapping that may be missing, as details of the usage are."""
+    """A field of a mapping; None where either is missing, as details of the usage may be."""
     return cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None
 
 
@@ -87,7 +87,7 @@ _ORPHAN = re.compile(r"^[ \t]*</(?:think|thinking)>[ \t]*$", re.MULTILINE)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """The thinking at the start of `text`, and the answer after it.
+    """The thinking at the start of `text`, which some servers leave there, and the answer after it.
 
     A block that is never closed is all thinking: the limit came before the answer. A closing tag alone on its line,
     without an opening one, ends a block too: some chat templates write the opening tag into the prompt.
@@ -103,7 +103,7 @@ def split_thinking(text: str) -> tuple[str, str]:
 
 
 LONGEST_WORD = 60
-"""Characters of an unknown word that a message quotes."""
+"""Most characters of an unknown word that a message quotes."""
 
 _WORDS: Mapping[FinishReason, frozenset[str]] = {
     "stop": frozenset(
@@ -173,20 +173,20 @@ GIVEN_UP = frozenset(
         "timeout",
     }
 )
-"""Words for an answer that the server gave up."""
+"""Finish reasons of an answer that the server gave up."""
 
 
 def finish_of(words: Iterable[str], *, refused: bool, called: bool) -> FinishReason:
     """How the answer ended; some servers say `stop` although the model declined or called a tool.
 
     Args:
-        words: all that the reply says of it, empty ones among them.
-        refused: whether the model declined in so many words.
+        words: all finish reasons in the reply; empty ones are ignored.
+        refused: whether the reply has a refusal.
         called: whether it called a tool.
 
     Raises:
         MalformedReply: the server gave the answer up.
-        UnknownFinish: no word of them is known.
+        UnknownFinish: none of the words is known.
     """
     said = [word for word in words if word]
     if refused:
@@ -203,5 +203,5 @@ def finish_of(words: Iterable[str], *, refused: bool, called: bool) -> FinishRea
 
 
 def incomplete(word: str) -> FinishReason:
-    """How an answer ended that the responses API calls incomplete, for whatever reason; the limit is the usual one."""
+    """How an answer ended that the responses API calls incomplete; any reason but a filter is the token limit."""
     return "content_filter" if FINISHES.get(word.lower()) == "content_filter" else "length"

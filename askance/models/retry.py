@@ -1,4 +1,4 @@
-"""Retry: what may succeed when asked again is asked again, within bounds that are data."""
+"""Retry: which calls are asked again after a fault, how often and how soon."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from askance.models.call import LiveCall
 
 DEADLINE = 600.0
-"""Seconds that a call and all its tries may take, unless one try may take longer."""
+"""Seconds that a call may take with all its tries, unless one try may take longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +26,12 @@ class RetryPolicy:
     max_wait: float = 30.0
     """Upper bound of any wait, in seconds."""
     outage_wait: float = 5.0
-    """Upper bound where the endpoint answers nobody: a call should find it soon after its return."""
+    """Upper bound while the endpoint answers nobody, in seconds: a call should soon notice its return."""
     deadline: float | None = DEADLINE
-    """Seconds from the first try within which the call has ended; None is without end."""
+    """Seconds from the first try within which the call must have ended; None is no deadline."""
 
     def within(self, timeout: float) -> RetryPolicy:
-        """This policy where one try may take `timeout` seconds: the default deadline cuts no first try short."""
+        """This policy for tries of up to `timeout` seconds: the default deadline never cuts the first one short."""
         return replace(self, deadline=max(DEADLINE, timeout)) if self.deadline == DEADLINE else self
 
     def retrying(self, call: LiveCall) -> AsyncRetrying:
@@ -57,7 +57,7 @@ class RetryPolicy:
 
 
 def may_be_asked_again(error: BaseException) -> bool:
-    """Whether another try may succeed. A rate limit has had its waits already, at the endpoint's shared pace."""
+    """Whether another try may succeed. A rate limit is no such error: the endpoint's pace has waited for it already."""
     return isinstance(error, AskanceError) and error.retryable and not isinstance(error, RateLimited)
 
 

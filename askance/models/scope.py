@@ -20,35 +20,35 @@ if TYPE_CHECKING:
 
 
 class Pending(CallError):
-    """The call is not on record yet; the reading that met it is no result and is read again later."""
+    """The call is not on record yet. What needed it has no result, and is done again later."""
 
 
 class MissPolicy(Protocol):
-    """What becomes of calls that are not on record, where nobody is asked: a plan counts them, a batch queues them.
+    """What becomes of calls that are not on record and are not made: a plan counts them, a batch queues them.
 
-    The chain and its nodes do not know of it: to them such a call has ended without an answer, so that every link that
-    needs none of it goes on.
+    The chain and its nodes do not know of it. To them such a call has ended without an answer, and links that do not
+    need it go on.
     """
 
     reports_hits: bool
-    """Whether observers hear of the answers that are on record; a later round of a batch finds the same ones again."""
+    """Whether observers are told of answers on record; a later round of a batch finds the same ones again."""
 
     async def missing(self, request: ChatRequest, settings: ModelSettings) -> CallError:
-        """Takes note of a call that is not on record; the error that stands for it.
+        """Notes a call that is not on record, and gives the error that stands for it.
 
-        It may run on any loop. `Pending` sets the call's reading aside, any other error is the call's outcome.
+        It may run on any loop. After `Pending` the call is met again later; any other error is its outcome.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a request is made in."""
+    """What holds for the requests that are made within it."""
 
     draw: int = 0
-    """Index of the draw that requests are made for, where they are not given one."""
+    """Index of the draw of requests that are not given one."""
     keys: list[str] | None = None
-    """Takes the keys of requests."""
+    """Collects the keys of requests; None does not."""
     on_miss: MissPolicy | None = None
     """What becomes of calls that are not on record; None makes them."""
 
@@ -73,7 +73,7 @@ def _within(inner: Scope) -> Generator[None]:
 
 @contextmanager
 def use_draw(index: int) -> Generator[None]:
-    """Within it every request is of the draw `index`: its answer is another one's record, even of equal requests.
+    """Within it every request is of the draw `index`: equal requests of two draws have two answers, each on record.
 
     ```python
     with use_draw(2):
@@ -86,7 +86,7 @@ def use_draw(index: int) -> Generator[None]:
 
 @contextmanager
 def collect_keys() -> Generator[list[str]]:
-    """Gives the keys of all requests that are made within it, in the order in which they are made."""
+    """Gives a list that fills with the keys of the requests made within it, in their order."""
     keys: list[str] = []
     with _within(replace(scope(), keys=keys)):
         yield keys

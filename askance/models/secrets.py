@@ -1,9 +1,9 @@
-"""What is sent to be let in, kept out of all that comes back: an endpoint may repeat it wherever a word may stand.
+"""Keys and secret headers, blanked out of all that comes back: an endpoint may repeat them anywhere in a reply.
 
-It may also repeat it in other letters: escaped as JSON does, in UTF-16 or UTF-32, percent-encoded, as HTML entities, in
-base64, or by several of these one over the other. So a reply is decoded, layer by layer, to look for secrets; what is
-blanked out are the bytes from which one was decoded, and all others stay as they came. A reply without escapes, as most
-are, costs a few searches.
+It may also repeat them encoded: escaped as in JSON, in UTF-16 or UTF-32, percent-encoded, as HTML entities, in base64,
+or by several of these on top of each other. So a reply is decoded, layer by layer, to look for secrets. The bytes that
+a secret was decoded from are blanked out; all others stay as they came. A reply without escapes, as most are, costs a
+few searches.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 SHORTEST_SECRET = 8
-"""Characters; to blank out less would blank out words."""
+"""Characters; blanking out shorter secrets would blank out words."""
 
 BLANK = "[key]"
-"""What stands where an endpoint repeats a key."""
+"""What replaces a secret."""
 
 LAYERS = 6
-"""How many encodings, one over the other, are taken off."""
+"""Most encodings on top of each other that are decoded."""
 
 REACH = 96
-"""Bytes that one character of a secret may take up, at most, where a stream of escapes is cut into chunks."""
+"""Most bytes that one character of a secret may take up in a stream of escapes that is cut into chunks."""
 
 WINDOW = 2**20
-"""Bytes that are decoded at once."""
+"""Bytes that are decoded together."""
 
 MOST_ESCAPES = 100_000
-"""Escapes in a window; what holds more is no answer, and is blanked out from there on."""
+"""Most escapes in a window; a reply with more is no answer, and the rest of it is blanked out."""
 
 Span = tuple[int, int]
 
@@ -54,10 +54,10 @@ _CHARACTER, _PERCENT, _DECIMAL, _NAME = 5, 6, 8, 9
 
 
 class Secrets:
-    """What must not come back out of a reply; shows nowhere itself, not even among the locals of a traceback.
+    """Secrets that a reply must not repeat; they are not shown, not even among the locals of a traceback.
 
     Args:
-        values: keys and secret headers, in any order; those shorter than `SHORTEST_SECRET` are left alone.
+        values: keys and secret headers; those shorter than `SHORTEST_SECRET` are ignored.
     """
 
     __slots__ = ("_escape", "_forms", "_longest", "_values")
@@ -90,15 +90,15 @@ class Secrets:
             return b"".join((*done, BLANK.encode()))
 
     def cleared(self, value: T) -> T:
-        """`value` with every secret in its texts blanked out, however deep they stand in dictionaries and lists."""
+        """`value` with every secret blanked out of its texts, at any depth of dictionaries and lists."""
         return cast("T", self._cleared(value)) if self else value
 
-    def stand_in(self, text: str) -> bool:
+    def are_in(self, text: str) -> bool:
         """Whether `text` holds a secret."""
         return bool(self) and self.cleared(text) != text
 
     async def stream(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-        """`chunks` with every secret blanked out, also one that is cut by the end of a chunk."""
+        """`chunks` with every secret blanked out, also one that two chunks share."""
         held = b""
         async for chunk in chunks:
             try:
@@ -109,7 +109,7 @@ class Secrets:
         yield self.blanked(held)
 
     def _settled(self, data: bytes) -> tuple[bytes, bytes]:
-        """The beginning of `data`, blanked, and its end, which could be the beginning of a secret and is none yet."""
+        """The beginning of `data`, blanked, and its end, which may be the beginning of a secret."""
         if not self:
             return data, b""
         spans, tail = self._spans(data), data[-REACH * self._longest :]
@@ -120,7 +120,7 @@ class Secrets:
         return _without(data[:cut], [span for span in spans if span[0] < cut]), data[cut:]
 
     def _spans(self, data: bytes) -> list[Span]:
-        """Where secrets stand in `data`, in order, no two of them overlapping."""
+        """Where secrets are in `data`, in order and without overlaps."""
         found = [*self._literal(data)]
         layers: list[_Decoded] = []
         while len(layers) < LAYERS and (b"\\" in data or b"%" in data or b"&" in data or b"\0" in data):
@@ -162,14 +162,14 @@ class _TooMany(Exception):
 
 
 class _Decoded:
-    """`data` with one layer of escapes taken off, and where in it each byte came from."""
+    """`data` with one layer of escapes decoded, and where each byte of it came from."""
 
     def __init__(self, data: bytes, escape: re.Pattern[bytes]) -> None:
         out, end = bytearray(), 0
         self._at: list[int] = []
-        """Where what an escape stands for begins in the decoded data."""
+        """Where the meaning of each escape begins in the decoded data."""
         self._escapes: list[tuple[int, int, int]] = []
-        """Of each: how many bytes it stands for, and where it begins and ends."""
+        """For each escape: the length of its meaning in bytes, and where it begins and ends."""
         for found in escape.finditer(data):
             meaning = _meaning(found)
             if meaning is None:
@@ -198,7 +198,7 @@ class _Decoded:
 
 
 def _forms(value: str, escape: re.Pattern[bytes]) -> Iterator[bytes]:
-    """What `value` looks like once all escapes are taken off."""
+    """What `value` is once all escapes are decoded."""
     data = value.encode("utf-8", "surrogatepass")
     if not value.isascii():
         wide = value.encode("utf-16-be", "surrogatepass")
@@ -216,7 +216,7 @@ def _forms(value: str, escape: re.Pattern[bytes]) -> Iterator[bytes]:
 
 
 def _unescaped(data: bytes, escape: re.Pattern[bytes]) -> Iterator[bytes]:
-    """`data`, and what it is with each layer of escapes taken off: a secret may itself look like an escape."""
+    """`data`, and what it is with each layer of escapes decoded: a secret may itself look like an escape."""
     yield data
     for _ in range(LAYERS):
         if (decoded := _Decoded(data, escape).data) == data:
@@ -255,7 +255,7 @@ def _merged(spans: list[Span]) -> list[Span]:
 
 
 def _without(data: bytes, spans: list[Span]) -> bytes:
-    """`data` with the spans blanked out, in the width of UTF-16 or UTF-32 where it is in that."""
+    """`data` with the spans blanked out; a blank in UTF-16 or UTF-32 has the width of its characters."""
     if not spans:
         return data
     out, last = list[bytes](), 0

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from askance.trust import Consent
 
 OutputMode = Literal["json_schema", "json_object", "prompted", "paper"]
-"""Forms in which an answer is asked for: held to a schema, held to JSON, JSON by request alone, the paper's text
-protocol."""
+"""How an answer is asked for: held to a JSON schema, held to a JSON object, JSON that the prompt alone asks for, or the
+text protocol of the paper."""
 
 OUTPUT_MODES: tuple[OutputMode, ...] = ("json_schema", "json_object", "prompted", "paper")
 
@@ -33,11 +33,11 @@ class Price:
     input: float
     output: float
     cached: float | None = None
-    """Of input read from the provider's prompt cache; None is the price of any other input."""
+    """For input that is read from the provider's prompt cache; None is the price of other input."""
     written: float | None = None
-    """Of input that the provider puts into its prompt cache unasked; None is the price of any other input."""
+    """For input that the provider writes to its prompt cache unasked; None is the price of other input."""
     batch: float | None = None
-    """What the batch interface costs, as a part of the price online; None where there is none, or it is not known."""
+    """Price of the batch interface as a part of the price online; None where there is none, or it is not known."""
     up_to: int | None = None
     """Longest input, in tokens, that the price holds for."""
     as_of: str | None = None
@@ -51,7 +51,7 @@ class Price:
         return self._cost(usage, self.input)
 
     def most(self, usage: Usage) -> float | None:
-        """As `cost`, if all input that was not read from the prompt cache was put into it."""
+        """As `cost`, at its highest: as if all input that was not read from the prompt cache were written to it."""
         return self._cost(usage, max(self.input, self.written or 0.0))
 
     def _cost(self, usage: Usage, fresh: float) -> float | None:
@@ -66,7 +66,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Azure:
-    """What an Azure endpoint wants besides its address."""
+    """What an Azure endpoint needs besides its address."""
 
     api_version: str
     deployment: str | None = None
@@ -82,14 +82,14 @@ DEFAULT_BATCH = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
-    """How a model is run on this machine. Of these, `dtype`, `bits` and `revision` can change an answer."""
+    """How a model is run on this machine. Of these fields `dtype`, `bits` and `revision` can change an answer."""
 
     device: str = "auto"
     """`cpu`, `cuda`, `cuda:1`, `mps`; `auto` is the first accelerator there is, else the processor."""
     dtype: Dtype = "auto"
     """Numbers that weights are held in; `auto` is as they were saved."""
     bits: Literal[4, 8] | None = None
-    """Bits a weight is pressed into while loading, by bitsandbytes; None leaves them as they are."""
+    """Bits of each weight after quantization by bitsandbytes, while loading; None does not quantize."""
     attention: str | None = None
     """How attention is computed (`eager`, `sdpa`, `flash_attention_2`); None is the best that is installed."""
     revision: str | None = None
@@ -117,7 +117,7 @@ class Vllm:
     dtype: Dtype = "auto"
     """Numbers that weights are held in; `auto` is as they were saved."""
     quantization: str | None = None
-    """How weights are pressed while loading (`fp8`, `bitsandbytes`); None leaves them as they are."""
+    """How weights are quantized while loading (`fp8`, `bitsandbytes`); None leaves them as they are."""
     revision: str | None = None
     """Branch, tag or commit of a name on the hub; None is `main`."""
     context: int | None = None
@@ -156,14 +156,13 @@ class ModelSettings:
     detail: Detail = "auto"
 
     stored: bool = True
-    """Whether the identity tells this model's answers from any other's; if not, they are neither recorded nor
-    replayed."""
+    """Whether the identity tells this model's answers from another's; if not, they are not recorded or replayed."""
     family: str | None = None
-    """Family by which prompts are worded, such as `vicuna`; None is the general wording."""
+    """Family whose wording of the prompts is used, such as `vicuna`; None is the general wording."""
     protocol: OutputMode | None = None
     """Form in which answers are asked for; None is the highest that the endpoint can do."""
     price: Price | None = None
-    """None is unknown, never free."""
+    """None is not known, which is not free."""
     timeout: float | None = None
     """Seconds that one try may take; None is `DEFAULT_TIMEOUT`."""
     key_variable: str | None = None
@@ -188,7 +187,7 @@ FAMILIES: tuple[tuple[re.Pattern[str], str | None], ...] = (
     (re.compile(r"minigpt"), "minigpt-4"),
     (re.compile(r"llava|vicuna"), "vicuna"),
 )
-"""The first pattern found in the model's name, in lower case, decides."""
+"""Family by a pattern of the model's name, in lower case; the first one found decides."""
 
 
 def family_of(settings: ModelSettings) -> str | None:

@@ -126,7 +126,7 @@ CLASSES: dict[str, type[CallError]] = {
 """Error by the name of a vendor's class."""
 
 _GENERIC = {BadRequest, ModelError, Unreachable}
-"""Kinds that a status tells better than the class does."""
+"""Errors that a status tells better than the class does."""
 
 _TOO_LONG = re.compile(
     r"context[ _](length|window|size)|maximum model length|prompt is too long|input is too long"
@@ -150,11 +150,11 @@ _NO_MODEL = re.compile(
 
 
 def error_details(cause: BaseException, *, clear: Callable[[str], str] = str) -> ErrorDetails | None:
-    """What `cause` says, or None where neither its class nor a status tells.
+    """What `cause` says; None where neither its class nor a status tells.
 
     Args:
         cause: what a vendor's client raised.
-        clear: takes out of its words what may not be repeated, before they are cut.
+        clear: takes secrets out of its words, before they are cut.
     """
     if (elsewhere := _redirected(cause, clear)) is not None:
         return elsewhere
@@ -179,7 +179,7 @@ def error_details(cause: BaseException, *, clear: Callable[[str], str] = str) ->
 
 
 def body_error(body: Mapping[str, Any]) -> ErrorDetails | None:
-    """What a reply of status 200 complains about, as routers send it for a fault of the server behind them."""
+    """The error in a reply of status 200, as routers send it for a fault of the server behind them."""
     if not body.get("error"):
         return None
     error = _error_object(body)
@@ -238,7 +238,7 @@ def status_of(cause: BaseException) -> int | None:
 
 
 def _redirected(cause: BaseException, clear: Callable[[str], str]) -> ErrorDetails | None:
-    """What an endpoint says that sends the request on to another address, which nobody follows."""
+    """What an endpoint says that redirects the request; redirects are not followed."""
     status: object = getattr(getattr(cause, "response", None), "status_code", None)
     if not isinstance(status, int) or not 300 <= status < 400:
         return None
@@ -289,17 +289,17 @@ def _root(cause: BaseException, clear: Callable[[str], str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorContext:
-    """Who was asked for what: all that a message needs."""
+    """The call that failed, as far as a message needs to know it."""
 
     where: str
-    """The endpoint as a person knows it; never with a key in it."""
+    """The endpoint as a person knows it, without a key."""
     model: str
     images: bool = False
     """Whether the request holds pictures."""
     key_variable: str | None = None
     """Name of the variable that the key is read from; None where no key is sent."""
     secrets: Secrets = field(default_factory=Secrets)
-    """What is sent to be let in, and stands in no message."""
+    """Keys and secret headers, which no message repeats."""
 
     @property
     def local(self) -> bool:
@@ -327,12 +327,12 @@ MESSAGES: dict[type[CallError], tuple[str, str | None]] = {
     UnknownFinish: ("{where} sent a reply of which nobody can tell whether it is whole{said}", None),
     Unreachable: ("{where} cannot be reached{said}", "Check the address, the network and any proxy."),
 }
-"""A sentence and the way out for each kind of error."""
+"""For each kind of error, its message and its hint."""
 
 
 @contextmanager
 def translated_errors(asked: ErrorContext) -> Generator[None]:
-    """Turns what a vendor raises inside into a `CallError`, with the cause chained; anything unknown passes through.
+    """Raises what a vendor raises inside as a `CallError`, with the cause chained; anything unknown passes through.
 
     Raises:
         CallError: what the vendor's exception stands for.
@@ -349,7 +349,7 @@ def translated_errors(asked: ErrorContext) -> Generator[None]:
         error.headers = asked.secrets.cleared(limit_headers(headers_of(cause)))
         if not isinstance(error, AuthError) and not shows(cause, asked.secrets, frames=False):
             raise error from cause
-        # A server may repeat the key that it rejects: its words go no further.
+        # A server may repeat the key that it rejects, so its words are not chained.
         try:
             raise error from None
         finally:
@@ -357,7 +357,7 @@ def translated_errors(asked: ErrorContext) -> Generator[None]:
 
 
 def error_of(details: ErrorDetails, asked: ErrorContext) -> CallError:
-    """The error that `details` stands for, with a message for a person and the way out."""
+    """The error that `details` describe, with a message and a hint for a person."""
     kind = specific_kind(details, images=asked.images)
     sentence, hint = MESSAGES[kind]
     hint = _special_hint(kind, details, asked) or hint
@@ -377,7 +377,7 @@ def error_of(details: ErrorDetails, asked: ErrorContext) -> CallError:
 
 
 def _special_hint(kind: type[CallError], details: ErrorDetails, asked: ErrorContext) -> str | None:
-    """A better way out than the usual one, where the circumstances tell it."""
+    """A better hint than the usual one, where the circumstances tell it."""
     if kind is Unreachable and asked.local:
         return "Start the server, or check the address."
     if kind is AuthError and asked.key_variable is None:
@@ -399,18 +399,18 @@ def _said(words: str) -> str:
 
 
 def public_address(address: str) -> str:
-    """An address without the user, the password and the query that may be in it."""
+    """`address` without a user, a password and a query."""
     parts = urlsplit(address)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
 
 
 def shows(cause: BaseException, secrets: Secrets, *, frames: bool) -> bool:
-    """Whether a secret stands in what `cause`, or what it came from, says and holds.
+    """Whether `cause`, or what it came from, repeats or holds a secret.
 
     Args:
         cause: what was raised.
         secrets: what is looked for.
-        frames: look at the variables of its frames, too.
+        frames: look at the variables of its frames as well.
     """
     if not secrets:
         return False
@@ -418,13 +418,13 @@ def shows(cause: BaseException, secrets: Secrets, *, frames: bool) -> bool:
         said = [text for link in _links(cause) for text in _texts_in(link)]
         if frames:
             said += TracebackException.from_exception(cause, capture_locals=True).format()
-    except Exception:  # noqa: BLE001  # what cannot be read is shown to nobody
+    except Exception:  # noqa: BLE001  # what cannot be searched is not shown
         return True
-    return any(map(secrets.stand_in, said))
+    return any(map(secrets.are_in, said))
 
 
 def _links(cause: BaseException) -> list[BaseException]:
-    """`cause` and all that it came from."""
+    """`cause` and all exceptions that it came from."""
     found: list[BaseException] = []
     left: list[BaseException | None] = [cause]
     while left:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from askance.amounts import money
 from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, TextPart, Usage
 from askance.errors import (
     AuthError,
@@ -22,7 +23,7 @@ from askance.errors import (
 )
 from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
-from askance.models.budget import Budget, BudgetGuard, Cost, shown_dollars
+from askance.models.budget import Budget, BudgetGuard, Cost
 from askance.models.call import CallPath
 from askance.models.ledger import Balance, SqliteLedger
 
@@ -80,7 +81,7 @@ def test_an_amount_is_rounded_up_and_needs_a_count() -> None:
     ("dollars", "shown"), [(0, "$0.00"), (1234.5, "$1,234.50"), (0.0123, "$0.0123"), (1e-6, "less than $0.0001")]
 )
 def test_dollars_as_shown(dollars: float, shown: str) -> None:
-    assert shown_dollars(dollars) == shown
+    assert money(dollars) == shown
 
 
 MODEL = ModelId("openai", "mine", "http://localhost:1/v1")

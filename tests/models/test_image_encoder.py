@@ -10,7 +10,7 @@ from askance.chat import ImagePart
 from askance.errors import BadImage
 from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, PreparedImage
 from askance.models import image_encoder
-from askance.models.image_encoder import EncodedImages, encode
+from askance.models.image_encoder import ImageEncoder, encode
 
 
 def part(colour: int = 0) -> ImagePart:
@@ -39,27 +39,27 @@ def test_the_prepared_bytes_in_base64() -> None:
 
 
 async def test_calls_side_by_side_share_the_work(made: list[str]) -> None:
-    images, picture = EncodedImages(), part()
+    images, picture = ImageEncoder(), part()
     encoders = await asyncio.gather(*(images.encoder([picture]) for _ in range(4)))
     assert len({encoder(picture).base64 for encoder in encoders}) == 1
     assert len(made) == 1
 
 
 async def test_another_policy_is_another_picture(made: list[str]) -> None:
-    images, image = EncodedImages(), part().image
+    images, image = ImageEncoder(), part().image
     await images.encoder([ImagePart(image, CLEAN_POLICY), ImagePart(image, ORIGINAL_POLICY)])
     assert len(made) == 2
 
 
 async def test_a_picture_is_encoded_once_while_somebody_holds_it(made: list[str]) -> None:
-    images, picture = EncodedImages(), part()
+    images, picture = ImageEncoder(), part()
     for _ in range(3):
         await images.encoder([picture])
     assert len(made) == 1
 
 
 async def test_a_caller_that_gives_up_leaves_the_work_to_the_others(made: list[str]) -> None:
-    images, picture = EncodedImages(), part()
+    images, picture = ImageEncoder(), part()
     first, second = (asyncio.ensure_future(images.encoder([picture])) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
@@ -68,7 +68,7 @@ async def test_a_caller_that_gives_up_leaves_the_work_to_the_others(made: list[s
 
 
 async def test_a_picture_that_cannot_be_used_fails_each_call() -> None:
-    images, broken = EncodedImages(), ImagePart(Image.from_bytes(b"no picture", name="odd.jpg"))
+    images, broken = ImageEncoder(), ImagePart(Image.from_bytes(b"no picture", name="odd.jpg"))
     for _ in range(2):
         with pytest.raises(BadImage):
             await images.encoder([broken])

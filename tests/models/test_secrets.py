@@ -25,7 +25,7 @@ TEXTS = {
 @pytest.mark.parametrize(("text", "left"), TEXTS.values(), ids=TEXTS)
 def test_secrets_are_blanked_out(text: str, left: str) -> None:
     assert (KEYS.blanked(text.encode()), KEYS.cleared(text)) == (left.encode(), left)
-    assert KEYS.stand_in(text) is (text != left)
+    assert KEYS.are_in(text) is (text != left)
 
 
 def test_a_secret_is_found_in_json_however_it_is_escaped() -> None:

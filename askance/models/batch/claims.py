@@ -42,11 +42,11 @@ class Claims:
         Raises:
             CallError: what is on record cannot be read.
         """
-        leases, old = self._leases, self._recorder.old(key)
+        leases, old = self._leases, self._recorder.superseded(key)
         if leases is not None and not leases.take(key):
             return False
         try:
-            missing = self._recorder.late(key, old) is None
+            missing = self._recorder.answered_meanwhile(key, old) is None
         except BaseException:
             self.drop([key])
             raise
@@ -114,5 +114,5 @@ class Claims:
 
     def _answered(self, key: str) -> bool:
         with suppress(BadRecord):
-            return self._recorder.late(key, self._recorder.old(key)) is not None
+            return self._recorder.answered_meanwhile(key, self._recorder.superseded(key)) is not None
         return False

@@ -62,7 +62,7 @@ class Target:
         )
         self.dialect.without |= {*known.without, *learnt.get("without", ())}
         self.dialect.noticed |= learnt
-        self.dialect.tell(str(self.model.id))
+        self.dialect.warn(str(self.model.id))
 
     @cached_property
     def api(self) -> BatchApi:
@@ -122,7 +122,7 @@ class Target:
             self.dialect.token_field = form.token_field
             self.dialect.without |= form.without
             self.dialect.noticed |= noticed
-            self.dialect.tell(str(self.model.id))
+            self.dialect.warn(str(self.model.id))
             self._job.note("learnt", target=self.key, noticed=noticed)
         return True
 

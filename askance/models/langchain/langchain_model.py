@@ -24,7 +24,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr
 
 from askance.chat import ModelId, canonical_json
 from askance.errors import AskanceError, AuthError, BadRequest, CallError, ConfigError, MissingExtra, ModelError
-from askance.models.image_encoder import EncodedImages
+from askance.models.image_encoder import ImageEncoder
 from askance.models.langchain.messages import to_langchain, to_response
 from askance.models.openai.chat import extras, from_chat, response_format
 from askance.models.openai.client import NO_KEY, is_own, resolved, secrets_of
@@ -174,7 +174,7 @@ def secrets_in(chat_model: BaseChatModel) -> Secrets:
 def hidden_fields(chat_model: BaseChatModel, secrets: Secrets) -> dict[str, HiddenValues]:
     """The fields in which a secret stands in clear, so that a traceback with its locals would show it."""
     fields = {name: cast("dict[str, Any]", value) for name, value in vars(chat_model).items() if type(value) is dict}
-    return {name: HiddenValues(value) for name, value in fields.items() if secrets.stand_in(repr(value))}
+    return {name: HiddenValues(value) for name, value in fields.items() if secrets.are_in(repr(value))}
 
 
 def cleared(message: object, secrets: Secrets) -> object:
@@ -240,7 +240,7 @@ class LangChainModel:
             model=str(getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None) or name),
             key_variable="its variable",
         )
-        self._images = EncodedImages()
+        self._images = ImageEncoder()
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         """The answer to `request`.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from askance.chat import JsonObject, Part, Role
-    from askance.models.image_encoder import Encoder
+    from askance.models.image_encoder import EncodeImage
 
 _FINISH_FIELDS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _ROLES: dict[str, Role] = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
@@ -35,7 +35,7 @@ _ROLES: dict[str, Role] = {"system": "system", "human": "user", "ai": "assistant
 # askance → LangChain --------------------------------------------------------------------------------------------------
 
 
-def to_langchain(message: Message, encode: Encoder) -> BaseMessage:
+def to_langchain(message: Message, encode: EncodeImage) -> BaseMessage:
     """`message` with its pictures as standard content blocks."""
     if message.role == "system":
         return SystemMessage(message.text)
@@ -69,7 +69,7 @@ def from_response(response: ChatResponse) -> AIMessage:
     )
 
 
-def _block(part: Part, encode: Encoder) -> dict[str, Any]:
+def _block(part: Part, encode: EncodeImage) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     encoded = encode(part)

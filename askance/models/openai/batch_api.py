@@ -1,7 +1,7 @@
 """The batch interface of OpenAI and of what speaks its protocol: files and batches, on the official client.
 
-Requests are made once here; who asks decides what may be asked again. Replies are read as a stranger's: held to a size,
-and refused where they have another shape.
+A request is made once here; the caller decides what may be asked again. Replies are a stranger's: their size is
+limited, and another shape is refused.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 """States in which a batch stays."""
 
 LARGEST_FILE = 2 * 2**30
-"""Bytes of an output or error file."""
+"""Most bytes of an output or error file."""
 
 LARGEST_PAGE = 8 * 2**20
-"""Bytes of any other reply."""
+"""Most bytes of any other reply."""
 
 PAGES = 1000
 """Pages of a list that are read at most."""
@@ -96,7 +96,7 @@ class BatchApi:
         self._secrets = secrets
 
     async def check(self) -> None:
-        """Makes sure that there is a batch interface.
+        """Checks that there is a batch interface.
 
         Raises:
             UsageError: there is none.
@@ -240,7 +240,7 @@ def batch_api(settings: ModelSettings) -> BatchApi:
 
 
 def _patient() -> Any:
-    """Limits for what takes as long as it has bytes."""
+    """Time limits for transfers whose length is that of the file."""
     import httpx2
 
     return httpx2.Timeout(SILENCE, connect=10.0)

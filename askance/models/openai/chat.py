@@ -1,6 +1,6 @@
 """Chat completions: a request as the vendor's body, the vendor's reply as a response. Pure functions.
 
-What one model will not take is learnt from its complaints about requests (`Dialect`).
+The form that one model takes is learnt from its error messages (`Dialect`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from askance.models.replies import clean_text, count, finish_of, first, items, m
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat, ToolSpec
-    from askance.models.image_encoder import Encoder
+    from askance.models.image_encoder import EncodeImage
     from askance.models.settings import TokenField
     from askance.models.vendor_errors import ErrorDetails
 
 OPTIONAL = ("temperature", "top_p")
-"""Fields that a model with a fixed sampling rejects; without them it answers as it always does."""
+"""Fields that a model with a fixed sampling rejects; without them it answers at its defaults."""
 
 _log = logging.getLogger("askance")
 _UNSUPPORTED = re.compile(
@@ -34,18 +34,18 @@ _UNSUPPORTED = re.compile(
 
 @dataclass
 class Dialect:
-    """What the requests to one model have to look like."""
+    """The form in which one model takes requests, as its error messages have taught."""
 
     token_field: TokenField = "max_tokens"
     without: set[str] = field(default_factory=set[str])
     noticed: JsonObject = field(default_factory=dict[str, Any])
-    """What was learnt: `token_field`, the name of the token limit, and `without`, the rejected fields, sorted."""
-    _said: set[str] = field(default_factory=set[str], init=False, repr=False, compare=False)
+    """What was learnt: `token_field`, the name of the token limit; and `without`, the rejected fields, sorted."""
+    _warned: set[str] = field(default_factory=set[str], init=False, repr=False, compare=False)
 
-    def tell(self, model: str) -> None:
-        """Says, once for each rejected field, that the answers of `model` are drawn without it."""
-        for name in sorted(self.without - self._said):
-            self._said.add(name)
+    def warn(self, model: str) -> None:
+        """Warns, once for each rejected field, that the answers of `model` are drawn without it."""
+        for name in sorted(self.without - self._warned):
+            self._warned.add(name)
             _log.warning("%s takes no %s: its answers are drawn at its default.", model, name)
 
     def learn(self, details: ErrorDetails, body: Mapping[str, Any]) -> bool:
@@ -69,10 +69,10 @@ class Dialect:
 
 
 OWN_FIELDS = frozenset({"model", "messages", "input", "stream", "n", "tools", "response_format"})
-"""Fields that the request fills in itself; an extra of that name would change what is asked behind its back."""
+"""Fields that the request fills in itself; an extra of that name would change what is asked unnoticed."""
 
 LEAST_LOGPROB = -9999.0
-"""What stands for minus infinity, which JSON cannot hold."""
+"""In place of minus infinity, which JSON cannot hold."""
 
 
 # Request → body -------------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ LEAST_LOGPROB = -9999.0
 
 def to_chat(
     request: ChatRequest,
-    encode: Encoder,
+    encode: EncodeImage,
     *,
     model: str,
     token_field: TokenField = "max_tokens",
@@ -160,7 +160,7 @@ def _sampling(request: ChatRequest, token_field: TokenField, without: Collection
     return {name: value for name, value in fields.items() if value is not None and name not in without}
 
 
-def _message(message: Message, encode: Encoder) -> JsonObject:
+def _message(message: Message, encode: EncodeImage) -> JsonObject:
     form: JsonObject = {"role": message.role, "content": _content(message, encode)}
     if message.tool_calls:
         form["tool_calls"] = [
@@ -173,14 +173,14 @@ def _message(message: Message, encode: Encoder) -> JsonObject:
     return form
 
 
-def _content(message: Message, encode: Encoder) -> str | list[JsonObject]:
+def _content(message: Message, encode: EncodeImage) -> str | list[JsonObject]:
     """Text alone as a string, which every server takes; with pictures, a list of parts in their order."""
     if not any(isinstance(part, ImagePart) for part in message.parts):
         return message.text
     return [_part(part, encode) for part in message.parts]
 
 
-def _part(part: Part, encode: Encoder) -> JsonObject:
+def _part(part: Part, encode: EncodeImage) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     picture = {"url": encode(part).data_uri}

@@ -1,6 +1,6 @@
 """The official client, made from settings.
 
-The SDK does no retries and keeps no time limit but for connecting: retry and time limits stand around the backend. Keys
+The SDK does not retry, and has no time limit but for connecting: retry and time limits stand around the backend. Keys
 go from the environment straight into the SDK. `OPENAI_API_KEY` and the SDK's other variables for OpenAI (organization,
 project, headers) are for OpenAI alone: an endpoint of one's own gets the key in the variable that `key_variable` names,
 or none. `OPENAI_BASE_URL` is not read: a model's address is part of what its answers are filed under, so it stands in
@@ -30,21 +30,21 @@ AZURE_KEY = "AZURE_OPENAI_API_KEY"
 AZURE_VARIABLES = (AZURE_KEY, "AZURE_OPENAI_AD_TOKEN")
 
 NO_KEY = "none"
-"""What is sent where no key is: the protocol has no way to send nothing."""
+"""What is sent where there is no key: the protocol cannot send nothing."""
 
 CONNECT_TIMEOUT = 10.0
-"""Seconds for a connection; without them an address that swallows everything looks like a slow model."""
+"""Seconds for a connection; without this limit an address that swallows everything looks like a slow model."""
 
 LOCAL_EXAMPLE = "openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"
 
 
 def http_client(settings: ModelSettings, *, secrets: Secrets | None = None, direct: bool = False) -> AsyncClient:
-    """What requests to the endpoint that `settings` names are sent with; opens no connection.
+    """The HTTP client for the endpoint that `settings` names; opens no connection.
 
     Args:
         settings: of the model.
-        secrets: what is blanked out of complaints; None is what `settings` say is sent.
-        direct: pass proxies by.
+        secrets: what is blanked out of error messages; None is what `settings` say is sent.
+        direct: use no proxy.
     """
     return client_class()(
         timeout=_timeout(),
@@ -60,8 +60,8 @@ def build_client(settings: ModelSettings, http: AsyncClient | None = None, *, ke
 
     Args:
         settings: of the model.
-        http: what it sends with; None is one of its own.
-        key: of an endpoint of one's own, where no variable holds it.
+        http: its HTTP client; None makes one.
+        key: for an endpoint of one's own, where no variable holds it.
 
     Raises:
         AuthError: the key's variable is not set.
@@ -92,7 +92,7 @@ def build_client(settings: ModelSettings, http: AsyncClient | None = None, *, ke
     return AsyncOpenAI(
         base_url=settings.id.endpoint,
         api_key=key or os.environ.get(settings.key_variable or "") or NO_KEY,
-        # Named outright, because the SDK lets `OPENAI_CUSTOM_HEADERS` overrule the key otherwise.
+        # Set here, because the SDK lets `OPENAI_CUSTOM_HEADERS` overrule the key otherwise.
         default_headers={
             **_withheld(),
             "Authorization": f"Bearer {key or os.environ.get(settings.key_variable or '') or NO_KEY}",
@@ -124,7 +124,7 @@ def key_variable(settings: ModelSettings) -> str | None:
 
 
 def secrets_of(settings: ModelSettings) -> Secrets:
-    """What the client sends to be let in, so that it can be kept out of what comes back."""
+    """The keys and secret headers that the client sends, to be kept out of replies."""
     variables = (AZURE_VARIABLES if settings.azure is not None else ()) + (key_variable(settings) or "",)
     named = [value.removeprefix("env:") for value in settings.headers.values() if value.startswith("env:")]
     return Secrets({os.environ.get(name, "") for name in (*variables, *named)})
@@ -167,7 +167,7 @@ def _azure(settings: ModelSettings, headers: Mapping[str, str], common: Mapping[
 
 
 def _require_key(settings: ModelSettings, headers: Mapping[str, str], variables: tuple[str, ...]) -> None:
-    """Refuses to go on without a key, before anything is sent.
+    """Makes sure that there is a key, before anything is sent.
 
     Raises:
         AuthError: none of `variables` is set and no header authorizes.
@@ -181,7 +181,7 @@ def _require_key(settings: ModelSettings, headers: Mapping[str, str], variables:
 
 
 def _withheld() -> dict[str, Any]:
-    """Takes back the headers that the SDK adds from the environment for OpenAI alone."""
+    """Leaves out the headers that the SDK adds from the environment, which are for OpenAI alone."""
     from openai import omit
 
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")

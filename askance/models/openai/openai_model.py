@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance.chat import CallMeta, ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
 from askance.models.headers import limit_headers
-from askance.models.image_encoder import EncodedImages
+from askance.models.image_encoder import ImageEncoder
 from askance.models.openai.chat import Dialect, from_chat, to_chat
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
 from askance.models.openai.responses import from_responses, to_responses
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, RequestOptions
 
     from askance.chat import ChatRequest, JsonObject
-    from askance.models.image_encoder import Encoder
+    from askance.models.image_encoder import EncodeImage
     from askance.models.settings import TokenField
 
 MOST_VALUES = 1_000_000
-"""Values in the JSON of a reply: a few bytes of text can make a hundred of memory."""
+"""Most values in the JSON of a reply: a few bytes of text can take a hundred of memory."""
 
 SHOWN = 40
 """Characters of a reply that is no JSON text that a message quotes."""
@@ -48,15 +48,15 @@ LIST_TIMEOUT = 2.0
 """Seconds for the list of models that a message about an unknown model quotes."""
 
 _SECURITY: RequestOptions = {"security": {"bearer_auth": True}, "follow_redirects": False}
-"""As the client's own methods ask: the model's key, never an administrator's. No endpoint sends us on to another: with
-the request would go its pictures, and headers that may be secret."""
+"""As the client's own methods ask: with the model's key, never an administrator's. Redirects are not followed: pictures
+and secret headers would go with them."""
 
 
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint, on a ready client.
 
     It posts JSON through the client, so that its authentication, hooks, proxies and transport all hold, and reads the
-    reply itself: checking each reply against the SDK's types costs more than all else. Make the client with
+    reply itself: checking replies against the SDK's types costs more than all else. Make the client with
     `max_retries=0`, or each try of askance's becomes several.
 
     Args:
@@ -86,14 +86,14 @@ class OpenAIModel:
         self._secrets = Secrets((client.api_key,)) if secrets is None else secrets
         self._asked = ErrorContext(where=address, model=model, key_variable=key_variable, secrets=self._secrets)
         self._dialect = Dialect(token_field or ("max_completion_tokens" if own else "max_tokens"))
-        self._images = EncodedImages()
+        self._images = ImageEncoder()
         self._served: list[str] | None = None
         self.shape: Callable[[ChatRequest, JsonObject], JsonObject] | None = None
         """Changes a body of chat completions before it is sent, for a server that takes more than the protocol has."""
 
     @property
     def noticed(self) -> JsonObject:
-        """What the endpoint's complaints taught: `token_field` and `without` (rejected sampling fields), where it did.
+        """What the endpoint's error messages taught: `token_field`, and `without` (rejected sampling fields).
 
         Requests are adjusted to it from then on; their keys stay what was asked.
         """
@@ -114,7 +114,7 @@ class OpenAIModel:
                 data, headers = await self._exchange(request, encode)
                 return replace(self._response(data, asked, headers), meta=CallMeta(headers=headers))
         except Filtered as error:
-            # The filter's verdict on the request is an outcome, to be recorded as one on the answer is.
+            # A filter that stops the request is an outcome, and is recorded as one that stops the answer.
             return ChatResponse(finish="content_filter", meta=CallMeta(headers=error.headers))
         except ModelNotFound as error:
             error.hint = await self._nearest() or error.hint
@@ -130,7 +130,7 @@ class OpenAIModel:
             )
             found = items(mapping(_json(self._secrets.blanked(response.content)), "body").get("data"), "data")
             return [dict(mapping(entry, "model")) for entry in found]
-        except Exception:  # noqa: BLE001  # what it serves is for a hint or a check, and not worth an error
+        except Exception:  # noqa: BLE001  # the list is for a hint or a check: no error is raised for it
             return []
 
     async def aclose(self) -> None:
@@ -140,7 +140,7 @@ class OpenAIModel:
     def __repr__(self) -> str:
         return f"OpenAIModel({self.id.model!r}, at {self._asked.where!r})"
 
-    async def _exchange(self, request: ChatRequest, encode: Encoder) -> tuple[bytes, Mapping[str, str]]:
+    async def _exchange(self, request: ChatRequest, encode: EncodeImage) -> tuple[bytes, Mapping[str, str]]:
         """The reply, and what its headers say about limits.
 
         A request that is rejected for its form alone is sent again at once in the form that is taken.
@@ -153,9 +153,9 @@ class OpenAIModel:
                 details = error_details(cause, clear=self._secrets.cleared)
                 if details is None or not self._dialect.learn(details, body):
                     raise
-                self._dialect.tell(str(self.id))
+                self._dialect.warn(str(self.id))
 
-    def _body(self, request: ChatRequest, encode: Encoder) -> tuple[str, JsonObject]:
+    def _body(self, request: ChatRequest, encode: EncodeImage) -> tuple[str, JsonObject]:
         dialect, model = self._dialect, self.id.model
         if self.id.api == "responses":
             return "/responses", to_responses(request, encode, model=model, without=dialect.without)
@@ -190,7 +190,7 @@ class OpenAIModel:
         raise refused
 
     async def _nearest(self) -> str | None:
-        """Which models the endpoint serves, as a hint; asked once, and quickly given up."""
+        """The nearest names of models that the endpoint serves, as a hint; asked once, with a short time limit."""
         if self._served is None:
             self._served = sorted(clean_text(part_of(model, "id")) for model in await self.listed())
         close = get_close_matches(self.id.model, self._served, n=3, cutoff=0.4) or self._served[:3]
@@ -216,7 +216,7 @@ def from_settings(settings: ModelSettings) -> OpenAIModel:
 
 
 def at_loopback(model: str, address: str, *, key: str) -> OpenAIModel:
-    """The model that a server of this process gives under `model`, for those who know `key`."""
+    """The model `model` of a server that this process has started with `key`."""
     settings = ModelSettings(id=ModelId("openai", model, address))
     own = Secrets((key,))
     http = http_client(settings, secrets=own, direct=True)
@@ -224,7 +224,7 @@ def at_loopback(model: str, address: str, *, key: str) -> OpenAIModel:
 
 
 def _text(body: JsonObject) -> bytes:
-    """`body` as JSON; a lone half of a surrogate pair, which has no UTF-8 form, goes escaped, and all else with it."""
+    """`body` as JSON; all of it is escaped where it holds half a surrogate pair, which has no form in UTF-8."""
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:

@@ -12,13 +12,13 @@ from askance.models.replies import clean_text, count, finish_of, incomplete, ite
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat
-    from askance.models.image_encoder import Encoder
+    from askance.models.image_encoder import EncodeImage
 
 
 # Request → body -------------------------------------------------------------------------------------------------------
 
 
-def to_responses(request: ChatRequest, encode: Encoder, *, model: str, without: Collection[str] = ()) -> JsonObject:
+def to_responses(request: ChatRequest, encode: EncodeImage, *, model: str, without: Collection[str] = ()) -> JsonObject:
     """The body for `/responses`; the provider is asked not to store the exchange.
 
     Args:
@@ -72,7 +72,7 @@ def _extras(request: ChatRequest) -> JsonObject:
     return fields
 
 
-def _items(message: Message, encode: Encoder) -> Iterator[JsonObject]:
+def _items(message: Message, encode: EncodeImage) -> Iterator[JsonObject]:
     """The items that a turn is: its text and pictures, then its tool calls or the result of one."""
     if message.role == "tool":
         yield {"type": "function_call_output", "call_id": message.tool_call_id or "", "output": message.text}
@@ -86,7 +86,7 @@ def _items(message: Message, encode: Encoder) -> Iterator[JsonObject]:
         yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _part(part: Part, encode: Encoder) -> JsonObject:
+def _part(part: Part, encode: EncodeImage) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
     return {"type": "input_image", "image_url": encode(part).data_uri, "detail": part.detail}

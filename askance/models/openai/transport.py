@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from askance.models.secrets import Secrets
 
 LARGEST_REPLY = 50 * 2**20
-"""Bytes of a reply, unpacked."""
+"""Most bytes of a reply, unpacked."""
 
 LARGEST_COMPLAINT = 64 * 2**10
-"""Bytes of an error's body; the rest is not read."""
+"""Most bytes of an error's body; the rest is not read."""
 
 PACKINGS = "gzip, deflate"
-"""What a reply may be packed by: both can be unpacked in steps."""
+"""Compressions that a reply may have: both can be unpacked in steps."""
 
 TOO_LARGE = f"it is larger than {LARGEST_REPLY >> 20} MB"
 
@@ -45,7 +45,7 @@ _GZIP_OR_ZLIB = 47
 
 
 def bounding(secrets: Secrets) -> Callable[[Response], Awaitable[None]]:
-    """A hook for responses that has their bodies read within bounds, and secrets taken out of their heads."""
+    """A hook for responses: their bodies are read within bounds, and secrets are blanked out of their heads."""
 
     async def bound(response: Response) -> None:
         clear_head(response, secrets)
@@ -70,7 +70,7 @@ def clear_head(response: Response, secrets: Secrets) -> None:
 
 
 def body_of(chunks: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]) -> AsyncByteStream:
-    """A body as the client reads it, made of `chunks`; `close` lets go of where they come from."""
+    """A body as the client reads it, made of `chunks`; `close` ends their source."""
     return _body()(chunks, close)
 
 
@@ -147,7 +147,7 @@ LONGEST_LINE = 32 * 2**10
 
 @cache
 def client_class() -> type[AsyncClient]:
-    """The SDK's own client of HTTP, over aiohttp; also behind the proxies that the environment names."""
+    """The SDK's HTTP client, over aiohttp; it uses the proxies that the environment names."""
     from openai import DefaultAsyncHttpxClient
 
     class Client(DefaultAsyncHttpxClient):
@@ -169,7 +169,7 @@ def transport(proxy: Proxy | None = None) -> AsyncBaseTransport:
     Args:
         proxy: what requests go through; None sends them straight to their endpoint.
     """
-    made: Any = Transport(proxy)  # one by what it does: its class is there before the client is loaded
+    made: Any = Transport(proxy)  # a transport by its methods: a subclass would load the client with this module
     return made
 
 
@@ -193,7 +193,7 @@ class Transport:
         """
         import httpx2
 
-        reply = await _told(self._sent(request), request)
+        reply = await _translated(self._sent(request), request)
         body = _Body(reply, request)
         phrase = (reply.reason or "").encode("utf-8", "surrogateescape")
         return httpx2.Response(
@@ -250,10 +250,10 @@ class Transport:
 
 @cache
 def _connector_class() -> type[TCPConnector]:
-    """Connections as aiohttp makes them, without two of its ways.
+    """Connections as aiohttp makes them, with two changes.
 
-    It takes what comes while nobody asks for the reply to the next request: a connection with such a reply is not used
-    again. And it ends connections that it finds forgotten, which in a forked process are those of its parent.
+    aiohttp takes bytes that came unasked as the reply to the next request; here such a connection is not used again.
+    And aiohttp closes connections that were left open; in a forked process those are its parent's, so here it does not.
     """
     import aiohttp
 
@@ -272,7 +272,7 @@ def _connector_class() -> type[TCPConnector]:
 
 
 def _headers(request: Request) -> list[tuple[bytes, bytes]]:
-    """Those of `request`, but for how its body is framed where aiohttp sees to that."""
+    """The headers of `request`, without those that aiohttp writes itself."""
     return [header for header in request.headers.raw if header[0].lower() != b"transfer-encoding"]
 
 
@@ -296,7 +296,7 @@ def _written(request: Request, limit: asyncio.Timeout, seconds: float | None) ->
 
 
 class _Body:
-    """The body of a reply as it comes; shows nothing of it among the variables of a frame."""
+    """The body of a reply as it comes; no variable of a frame holds it."""
 
     def __init__(self, reply: ClientResponse, request: Request) -> None:
         self._reply = reply
@@ -306,7 +306,7 @@ class _Body:
         return self
 
     async def __anext__(self) -> bytes:
-        chunk = await _told(self._reply.content.readany(), self._request)
+        chunk = await _translated(self._reply.content.readany(), self._request)
         if not chunk:
             raise StopAsyncIteration
         return chunk
@@ -316,11 +316,11 @@ class _Body:
         self._reply.close()
 
 
-async def _told(made: Awaitable[T], request: Request) -> T:
-    """What `made` gives.
+async def _translated(made: Awaitable[T], request: Request) -> T:
+    """The result of `made`.
 
     Raises:
-        httpx2.TransportError: what aiohttp raised.
+        httpx2.TransportError: in place of what aiohttp raised.
     """
     try:
         return await made
@@ -331,7 +331,7 @@ async def _told(made: Awaitable[T], request: Request) -> T:
 
 
 def _failure(error: BaseException, request: Request) -> BaseException:
-    """What `error` is among the client's errors; itself where it is none of aiohttp's."""
+    """The client's error for `error`; `error` itself where it is none of aiohttp's."""
     for theirs, ours, words in _errors():
         if isinstance(error, theirs):
             failure = ours(words.format(error), request=request)
@@ -346,7 +346,7 @@ def _failure(error: BaseException, request: Request) -> BaseException:
 
 @cache
 def _errors() -> Sequence[tuple[type[BaseException], type[TransportError], str]]:
-    """Errors of aiohttp, the client's for each, and its words; the first that fits holds."""
+    """Errors of aiohttp, the client's error for each, and its message; the first that fits is used."""
     import aiohttp
     import httpx2
     from aiohttp.http_exceptions import HttpProcessingError

@@ -48,7 +48,7 @@ def test_secret_fields_and_headers_are_found_wherever_they_stand() -> None:
     found = secrets_in(Own())
     others = ("everybody", "X-Team", "Login", "own")
 
-    assert [found.stand_in(text) for text in (KEY, HEADER, INNER, *others)] == [True] * 3 + [False] * 4
+    assert [found.are_in(text) for text in (KEY, HEADER, INNER, *others)] == [True] * 3 + [False] * 4
 
 
 def test_those_of_openais_class_are_found() -> None:
