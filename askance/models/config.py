@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -248,28 +248,27 @@ def _is_headers(value: object) -> bool:
     )
 
 
-def _is_price(value: object) -> bool:
-    if isinstance(value, Price):
-        return True
-    if not isinstance(value, Mapping):
-        return False
-    table, number = cast("Mapping[str, object]", value), _number(0, 1e9)
-    return {"input", "output"} <= table.keys() <= {"input", "output", "cached", "batch"} and all(
-        map(number, table.values())
-    )
+def _table(fields: Mapping[str, Check], *, needs: Collection[str] = (), made: type | None = None) -> Check:
+    """Fits a table of these fields, those it needs among them; or what has been `made` of one."""
 
+    def fits(value: object) -> bool:
+        if made is not None and isinstance(value, made):
+            return True
+        if not isinstance(value, Mapping):
+            return False
+        table = cast("Mapping[str, object]", value)
+        known = {*needs} <= table.keys() <= fields.keys()
+        return known and all(fields[name](item) for name, item in table.items())
 
-def _is_azure(value: object) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    table = cast("Mapping[str, object]", value)
-    return {"api_version"} <= table.keys() <= {"api_version", "deployment"} and all(map(_is_text, table.values()))
+    return fits
 
 
 def _is_flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
+_PRICE: dict[str, Check] = dict.fromkeys(("input", "output", "cached", "batch"), _number(0, 1e9))
+_AZURE: dict[str, Check] = dict.fromkeys(("api_version", "deployment"), _is_text)
 _LOCAL: dict[str, Check] = {
     "attention": _is_text,
     "batch": _integer(1),
@@ -281,16 +280,6 @@ _LOCAL: dict[str, Check] = {
     "revision": _is_text,
     "share": _is_flag,
 }
-
-
-def _is_local(value: object) -> bool:
-    if isinstance(value, Local):
-        return True
-    if not isinstance(value, Mapping):
-        return False
-    table = cast("Mapping[str, object]", value)
-    return table.keys() <= _LOCAL.keys() and all(_LOCAL[name](item) for name, item in table.items())
-
 
 _VLLM: dict[str, Check] = {
     "batch": _integer(1),
@@ -311,19 +300,9 @@ _VLLM: dict[str, Check] = {
     "start_within": _number(1, 86_400),
 }
 
-
-def _is_vllm(value: object) -> bool:
-    if isinstance(value, Vllm):
-        return True
-    if not isinstance(value, Mapping):
-        return False
-    table = cast("Mapping[str, object]", value)
-    return table.keys() <= _VLLM.keys() and all(_VLLM[name](item) for name, item in table.items())
-
-
 KEYS: dict[str, tuple[Check, str]] = {
     "api": (_one_of("chat", "responses"), "'chat' or 'responses'"),
-    "azure": (_is_azure, "a table with `api_version` and, if you like, `deployment`"),
+    "azure": (_table(_AZURE, needs=("api_version",)), "a table with `api_version` and, if you like, `deployment`"),
     "base_url": (_is_text, "an address such as http://localhost:8000/v1"),
     "detail": (_one_of(*get_args(Detail)), "one of " + ", ".join(map(repr, get_args(Detail)))),
     "effort": (_is_text, "a text such as 'low'"),
@@ -337,7 +316,7 @@ KEYS: dict[str, tuple[Check, str]] = {
         "the name of an environment variable, never a key",
     ),
     "local": (
-        _is_local,
+        _table(_LOCAL, made=Local),
         (
             "a table with any of `device`, `dtype` (" + ", ".join(map(repr, DTYPES)) + "), `bits` (4 or 8), "
             "`attention`, `revision`, `batch` (from 1), `share`, `remote_code` and `pickled` (true or false)"
@@ -346,7 +325,7 @@ KEYS: dict[str, tuple[Check, str]] = {
     "logprobs": (_integer(0), "a whole number from 0"),
     "max_tokens": (_integer(1), "a whole number from 1"),
     "price": (
-        _is_price,
+        _table(_PRICE, needs=("input", "output"), made=Price),
         (
             "a table with `input`, `output` and, if you like, `cached`: US dollars for a million tokens; and `batch`, "
             "the part of that which the batch interface costs"
@@ -361,7 +340,7 @@ KEYS: dict[str, tuple[Check, str]] = {
     "token_field": (_one_of(*TOKEN_FIELDS), "one of " + ", ".join(map(repr, TOKEN_FIELDS))),
     "top_p": (_number(0, 1), "a number from 0 to 1"),
     "vllm": (
-        _is_vllm,
+        _table(_VLLM, made=Vllm),
         (
             "a table with any of `in_process`, `share`, `remote_code`, `pickled` (true or false), `python`, `port`, "
             "`dtype` (" + ", ".join(map(repr, DTYPES)) + "), `quantization`, `revision`, `context` (tokens), `memory` "
@@ -369,7 +348,7 @@ KEYS: dict[str, tuple[Check, str]] = {
         ),
     ),
 }
-"""By name: what a value must satisfy, and the same in words."""
+"""By name: what a value must satisfy, and how a message words it."""
 
 _SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "logprobs")
 _AS_THEY_ARE = ("detail", "family", "protocol", "timeout", "key_variable", "headers", "token_field")
