@@ -331,7 +331,7 @@ MESSAGES: dict[type[CallError], tuple[str, str | None]] = {
 
 
 @contextmanager
-def translated_errors(asked: ErrorContext) -> Generator[None]:
+def translated_errors(context: ErrorContext) -> Generator[None]:
     """Raises what a vendor raises inside as a `CallError`, with the cause chained; anything unknown passes through.
 
     Raises:
@@ -342,12 +342,12 @@ def translated_errors(asked: ErrorContext) -> Generator[None]:
     except AskanceError:
         raise
     except Exception as cause:
-        details = error_details(cause, clear=asked.secrets.cleared)
+        details = error_details(cause, clear=context.secrets.cleared)
         if details is None:
             raise
-        error = error_of(details, asked)
-        error.headers = asked.secrets.cleared(limit_headers(headers_of(cause)))
-        if not isinstance(error, AuthError) and not shows(cause, asked.secrets, frames=False):
+        error = error_of(details, context)
+        error.headers = context.secrets.cleared(limit_headers(headers_of(cause)))
+        if not isinstance(error, AuthError) and not shows(cause, context.secrets, frames=False):
             raise error from cause
         # A server may repeat the key that it rejects, so its words are not chained.
         try:
@@ -356,19 +356,19 @@ def translated_errors(asked: ErrorContext) -> Generator[None]:
             error.__context__ = None
 
 
-def error_of(details: ErrorDetails, asked: ErrorContext) -> CallError:
+def error_of(details: ErrorDetails, context: ErrorContext) -> CallError:
     """The error that `details` describe, with a message and a hint for a person."""
-    kind = specific_kind(details, images=asked.images)
+    kind = specific_kind(details, images=context.images)
     sentence, hint = MESSAGES[kind]
-    hint = _special_hint(kind, details, asked) or hint
+    hint = _special_hint(kind, details, context) or hint
     words = {
-        "where": asked.where,
-        "model": asked.model,
-        "key_variable": asked.key_variable,
+        "where": context.where,
+        "model": context.model,
+        "key_variable": context.key_variable,
         "status": f" (status {details.status})" if details.status else "",
         "said": _said(details.words),
     }
-    if kind is AuthError and asked.key_variable is None:
+    if kind is AuthError and context.key_variable is None:
         sentence = "{where} asks for a key."
     message, way_out = sentence.format(**words), hint and hint.format(**words)
     if not issubclass(kind, ModelError):
@@ -376,11 +376,11 @@ def error_of(details: ErrorDetails, asked: ErrorContext) -> CallError:
     return kind(message, hint=way_out, status=details.status, retry_after=details.retry_after)
 
 
-def _special_hint(kind: type[CallError], details: ErrorDetails, asked: ErrorContext) -> str | None:
+def _special_hint(kind: type[CallError], details: ErrorDetails, context: ErrorContext) -> str | None:
     """A better hint than the usual one, where the circumstances tell it."""
-    if kind is Unreachable and asked.local:
+    if kind is Unreachable and context.local:
         return "Start the server, or check the address."
-    if kind is AuthError and asked.key_variable is None:
+    if kind is AuthError and context.key_variable is None:
         return "Name the environment variable that holds it as `key_variable` in the model's settings."
     if kind is BadRequest and details.status in range(300, 400):
         return "Give the address itself: requests and keys are sent to no other."

@@ -37,7 +37,7 @@ _FENCED = re.compile(r"\s*```(?:json)?\s(.*)```\s*", re.DOTALL | re.IGNORECASE)
 
 
 class StructuredOutput(Runnable["LanguageModelInput", Any]):
-    """A chat model and what reads its replies; the model is all that handlers and tracers see of it.
+    """A chat model and the reader of its replies; handlers and tracers see the model alone.
 
     Args:
         asked: the model, bound to the form.
@@ -95,7 +95,7 @@ class OutputReader:
         found = _json_value(message.text) if self.tool is None else _arguments(message, self.tool)
         if isinstance(self.schema, type) and issubclass(self.schema, BaseModel):
             try:
-                # As JSON, for a strict model takes a list for a tuple, and a text for a date, from there alone.
+                # As JSON: only there does a strict model take a list for a tuple, and a text for a date.
                 return self.schema.model_validate_json(json.dumps(found))
             except ValidationError as error:
                 _invalid(_words(error), message)
@@ -120,7 +120,7 @@ def _refuse_unanswered(message: AIMessage) -> None:
 
 
 def _json_value(text: str) -> Any:
-    """The JSON value that is the whole of `text`, or all that stands in its one code fence."""
+    """The JSON value that is all of `text`, or of its one code fence."""
     fenced = _FENCED.fullmatch(text)
     try:
         return json.loads(fenced.group(1) if fenced else text, parse_constant=_no_constant)
@@ -154,7 +154,7 @@ SAMPLING = ("temperature", "top_p", "seed", "max_tokens")
 """Sampling parameters that may be bound."""
 
 _turns: ContextVar[dict[int, Message]] = ContextVar("turns")
-"""The turns of the call on its way, by the `id` of the message that handlers see in the place of each."""
+"""The turns of the call under way, by the `id` of the message that handlers see in place of each."""
 
 
 def as_langchain(model: Model) -> BaseChatModel:
@@ -198,7 +198,7 @@ class _AskanceChatModel(BaseChatModel):
         callbacks: Callbacks = None,
         **kwargs: Any,
     ) -> LLMResult:
-        """As LangChain's, with handlers that see no picture."""
+        """As LangChain's, but that handlers see no picture."""
         with self._veiled(messages) as shown:
             return super().generate(shown, stop, callbacks, **kwargs)
 
@@ -215,7 +215,7 @@ class _AskanceChatModel(BaseChatModel):
 
     @contextmanager
     def _veiled(self, conversations: list[list[BaseMessage]]) -> Generator[list[list[BaseMessage]]]:
-        """What handlers see in the place of `conversations`; meanwhile `_turn` knows what it stands for."""
+        """What handlers see in place of `conversations`; meanwhile `_turn` finds the turns that it stands for."""
         turns: dict[int, Message] = {}
         shown: list[list[BaseMessage]] = []
         for messages in conversations:
@@ -276,7 +276,7 @@ class _AskanceChatModel(BaseChatModel):
         return replace(request, sampling=_changed(request.sampling, {**changes, "stop": stops}), extra=extra)
 
     async def _response_format(self, form: ResponseFormat, turns: list[Message]) -> ResponseFormat | None:
-        """The form as the endpoint can be held to it; below a schema, the last turn asks for it in words."""
+        """The form that the endpoint can be held to; where that is no schema, the last turn asks for it in words."""
         rung = await self.model.output_mode()
         if rung == "json_schema" or form.kind == "json_object":
             return form if rung in {"json_schema", "json_object"} else None

@@ -1,9 +1,8 @@
 """The backend for chat models of LangChain, from a ready object or from a `langchain:` spec.
 
-What a LangChain model does by itself cannot be seen from here: its own retries make several calls of one try. A model
-made from a spec has them off; make an object with `max_retries=0`. LangChain's cache is switched off (the records stand
-above), and so are its callbacks and tracers inside a call: the node that asks is what they see, with pictures as
-digests.
+What a LangChain model does by itself cannot be seen from here: its own retries make several calls of one try. They are
+off in a model made from a spec; make an object with `max_retries=0`. LangChain's cache is off, since the records take
+its place. So are its callbacks and tracers inside a call: they see the node that asks, with pictures as digests.
 
 Its settings tell its identity, where its class is known to hold them all; its secrets are kept out of its answers.
 """
@@ -101,7 +100,7 @@ _PRIVATE_FIELDS = (
     "kwargs_client",
     "client_kwargs",
 )
-"""Pieces of names of fields that say who asks and how, not what; they may be secret and are never read."""
+"""Parts of names of fields that say who asks and how, not what; they may be secret and are never read."""
 
 
 def identity_of(chat_model: BaseChatModel) -> ModelId | None:
@@ -131,7 +130,7 @@ def _settings(chat_model: BaseChatModel) -> dict[str, Any]:
 
 
 def _public(field: str) -> bool:
-    # A limit of tokens is no token.
+    # `max_tokens` is no token.
     return "max" in field or not any(piece in field for piece in _PRIVATE_FIELDS)
 
 
@@ -153,26 +152,26 @@ DEPTH = 4
 """How deep models, dictionaries and lists are searched for secrets."""
 
 _PRIVATE_HEADERS = ("auth", "cookie", "key", "secret", "token")
-"""Pieces of names of headers that let a request in."""
+"""Parts of names of headers that authenticate a request."""
 
 _TEXTS = ("content", "additional_kwargs", "response_metadata", "tool_calls", "invalid_tool_calls")
 """Fields of a message that answers are read from."""
 
 
 class HiddenValues(dict[str, Any]):
-    """A dictionary whose values show nowhere."""
+    """A dictionary whose values its `repr` does not show."""
 
     def __repr__(self) -> str:
         return f"{{{', '.join(f'{name!r}: …' for name in self)}}}"
 
 
 def secrets_in(chat_model: BaseChatModel) -> Secrets:
-    """What `chat_model` keeps as a secret: the values of its `SecretStr` fields, and of headers that let it in."""
+    """The secrets of `chat_model`: the values of its `SecretStr` fields, and of headers that authenticate it."""
     return Secrets(set(_secret_values(chat_model, depth=DEPTH)))
 
 
 def hidden_fields(chat_model: BaseChatModel, secrets: Secrets) -> dict[str, HiddenValues]:
-    """The fields in which a secret stands in clear, so that a traceback with its locals would show it."""
+    """The fields that hold a secret in clear, in a form that a traceback with locals does not show."""
     fields = {name: cast("dict[str, Any]", value) for name, value in vars(chat_model).items() if type(value) is dict}
     return {name: HiddenValues(value) for name, value in fields.items() if secrets.are_in(repr(value))}
 
@@ -235,7 +234,7 @@ class LangChainModel:
         self.id = ModelId("langchain", identity, name=identity) if identity else identity_of(chat_model)
         self._secrets = secrets_in(chat_model) | (secrets or Secrets())
         self._chat_model = chat_model.model_copy(update={"cache": False, **hidden_fields(chat_model, self._secrets)})
-        self._asked = ErrorContext(
+        self._context = ErrorContext(
             where=self.id.endpoint if self.id is not None and self.id.endpoint else name,
             model=str(getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None) or name),
             key_variable="its variable",
@@ -262,9 +261,9 @@ class LangChainModel:
             return to_response(cleared(await _alone(runnable, messages, arguments), self._secrets))
         except AskanceError:
             raise
-        except Exception as cause:  # noqa: BLE001  # a stranger's class may raise anything
+        except Exception as cause:  # noqa: BLE001  # any class may raise anything
             found = self._found(cause, request)
-        # Raised out here, it does not bring along what was handled there.
+        # Raised outside of `except`, the error does not carry the exception that was handled there.
         if isinstance(found, CallError):
             raise found
         return found
@@ -291,7 +290,7 @@ class LangChainModel:
     def _bound(self, request: ChatRequest, arguments: JsonObject) -> Any:
         """The model with the request's sampling and tools."""
         update = self._sampling(request.sampling)
-        # Copied only where it must be: a model may keep count of its calls in itself.
+        # Copied only where it must be: a model may count its calls in a field.
         chat_model = self._chat_model.model_copy(update=update) if update else self._chat_model
         if not request.tools:
             return chat_model
@@ -322,7 +321,7 @@ class LangChainModel:
         return BadRequest(f"{type(self._chat_model).__name__} takes no {what.replace('_', ' ')}.")
 
     def _found(self, cause: Exception, request: ChatRequest) -> ChatResponse | CallError:
-        """The answer that an exception carries; else the error that it stands for."""
+        """The answer that an exception carries, or the error that it stands for."""
         completion = getattr(cause, "completion", None)
         if completion is None:
             return self._error(cause, request)
@@ -334,10 +333,10 @@ class LangChainModel:
             return error
 
     def _error(self, cause: Exception, request: ChatRequest) -> CallError:
-        """The error that `cause` stands for; `cause` is chained where nothing of a secret is in it."""
+        """The error that `cause` stands for; `cause` is chained unless it holds a secret."""
         details = error_details(cause, clear=self._secrets.cleared)
         if details is not None:
-            error = error_of(details, replace(self._asked, images=bool(request.images)))
+            error = error_of(details, replace(self._context, images=bool(request.images)))
         else:
             words = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
             error = self._failure(one_line(self._secrets.cleared(words)), cause, request)
@@ -346,7 +345,7 @@ class LangChainModel:
         return error
 
     def _failure(self, words: str, cause: Exception, request: ChatRequest) -> CallError:
-        failure, name = f"{self._asked.where} failed: {words}.", type(self._chat_model).__name__
+        failure, name = f"{self._context.where} failed: {words}.", type(self._chat_model).__name__
         if request.response is not None and isinstance(cause, (NotImplementedError, TypeError)):
             return BadRequest(failure, hint=f"{name} may take no response format: ask in the text form of the paper.")
         return ModelError(failure, hint=f"Ask {name} by itself: what it raises there, it raises here.")
@@ -380,7 +379,7 @@ def from_settings(settings: ModelSettings) -> LangChainModel:
 
 
 def _made(make: Any, settings: ModelSettings, arguments: JsonObject) -> BaseChatModel:
-    """The chat model; what its class does not know of the optional arguments is left out."""
+    """The chat model; optional arguments that its class does not know are left out."""
     try:
         made = cast("BaseChatModel", make(settings.id.model, **{**arguments, **_key(settings)}))
     except ImportError as error:
@@ -427,7 +426,7 @@ def _no_tracing() -> AbstractContextManager[None]:
 
 
 async def _alone(runnable: Any, messages: list[BaseMessage], arguments: JsonObject) -> object:
-    """The answer of `runnable` in a context of its own: no callback, tracer or run of the caller's reaches it."""
+    """The answer of `runnable` in a context of its own, without callbacks, tracers and runs of the caller."""
 
     async def call() -> object:
         with _no_tracing():

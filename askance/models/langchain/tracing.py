@@ -11,7 +11,7 @@ _said: set[str] = set()
 
 
 def settle_tracing(mode: str) -> None:
-    """Sees to tracing for an engine of `mode`.
+    """Switches tracing off for an engine that replays; announces it for others.
 
     A replay opens no connection, and what a user composes around a chain is traced before the chain is reached. So an
     engine in `replay` switches tracing off for the process, and says so; other engines say that traces leave the

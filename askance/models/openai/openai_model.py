@@ -84,7 +84,7 @@ class OpenAIModel:
         self.id = ModelId("openai", model, None if own else address, api=api)
         self._client = client
         self._secrets = Secrets((client.api_key,)) if secrets is None else secrets
-        self._asked = ErrorContext(where=address, model=model, key_variable=key_variable, secrets=self._secrets)
+        self._context = ErrorContext(where=address, model=model, key_variable=key_variable, secrets=self._secrets)
         self._dialect = Dialect(token_field or ("max_completion_tokens" if own else "max_tokens"))
         self._images = ImageEncoder()
         self._served: list[str] | None = None
@@ -95,7 +95,7 @@ class OpenAIModel:
     def noticed(self) -> JsonObject:
         """What the endpoint's error messages taught: `token_field`, and `without` (rejected sampling fields).
 
-        Requests are adjusted to it from then on; their keys stay what was asked.
+        Requests are adjusted to it from then on; their keys stay what was context.
         """
         return self._dialect.noticed
 
@@ -108,11 +108,11 @@ class OpenAIModel:
             ConfigError: the API has no such parameter.
         """
         encode = await self._images.encoder(request.images)
-        asked = replace(self._asked, images=bool(request.images))
+        context = replace(self._context, images=bool(request.images))
         try:
-            with translated_errors(asked):
+            with translated_errors(context):
                 data, headers = await self._exchange(request, encode)
-                return replace(self._response(data, asked, headers), meta=CallMeta(headers=headers))
+                return replace(self._response(data, context, headers), meta=CallMeta(headers=headers))
         except Filtered as error:
             # A filter that stops the request is an outcome, and is recorded as one that stops the answer.
             return ChatResponse(finish="content_filter", meta=CallMeta(headers=error.headers))
@@ -138,7 +138,7 @@ class OpenAIModel:
         await self._client.close()
 
     def __repr__(self) -> str:
-        return f"OpenAIModel({self.id.model!r}, at {self._asked.where!r})"
+        return f"OpenAIModel({self.id.model!r}, at {self._context.where!r})"
 
     async def _exchange(self, request: ChatRequest, encode: EncodeImage) -> tuple[bytes, Mapping[str, str]]:
         """The reply, and what its headers say about limits.
@@ -173,19 +173,19 @@ class OpenAIModel:
         )
         try:
             said = self._secrets.cleared(limit_headers(response.headers))
-            return self._secrets.blanked(await _limited(response, self._asked)), said
+            return self._secrets.blanked(await _limited(response, self._context)), said
         finally:
             await response.aclose()
 
-    def _response(self, data: bytes, asked: ErrorContext, headers: Mapping[str, str]) -> ChatResponse:
+    def _response(self, data: bytes, context: ErrorContext, headers: Mapping[str, str]) -> ChatResponse:
         try:
             reply = mapping(_json(data), "body")
             details = body_error(reply)
             if details is None:
                 return from_responses(reply) if self.id.api == "responses" else from_chat(reply)
         except MalformedReply as error:
-            raise _malformed(error.message, asked, kind=type(error)) from error
-        refused = error_of(details, asked)
+            raise _malformed(error.message, context, kind=type(error)) from error
+        refused = error_of(details, context)
         refused.headers = headers
         raise refused
 
@@ -231,7 +231,7 @@ def _text(body: JsonObject) -> bytes:
         return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
 
 
-async def _limited(response: Any, asked: ErrorContext) -> bytes:
+async def _limited(response: Any, context: ErrorContext) -> bytes:
     """The body of an open response.
 
     Raises:
@@ -246,17 +246,17 @@ async def _limited(response: Any, asked: ErrorContext) -> bytes:
             if size > LARGEST_REPLY:
                 raise MalformedReply(TOO_LARGE)
     except MalformedReply as error:
-        raise _malformed(error.message, asked) from error
+        raise _malformed(error.message, context) from error
     except Exception as cause:
-        details = error_details(cause, clear=asked.secrets.cleared)
+        details = error_details(cause, clear=context.secrets.cleared)
         if details is not None and details.kind is Unreachable:
-            raise _malformed(f"it breaks off ({details.words})", asked) from cause
+            raise _malformed(f"it breaks off ({details.words})", context) from cause
         raise
     return b"".join(chunks)
 
 
-def _malformed(words: str, asked: ErrorContext, *, kind: type[MalformedReply] = MalformedReply) -> Exception:
-    return error_of(ErrorDetails(kind=kind, words=words), asked)
+def _malformed(words: str, context: ErrorContext, *, kind: type[MalformedReply] = MalformedReply) -> Exception:
+    return error_of(ErrorDetails(kind=kind, words=words), context)
 
 
 def _json(data: bytes) -> object:
