@@ -19,8 +19,8 @@ from askance.chains.batch import read_in_batches
 from askance.chains.line import line_of
 from askance.images import prepare
 from askance.models import Budget, BudgetGuard, Engine, SqliteLedger, get_model
-from askance.models.batch.jobs import Job
-from askance.models.batch.policy import BatchNews, BatchPolicy
+from askance.models.batch.batches import BatchNews, BatchPolicy
+from askance.models.batch.job import Job
 from askance.replay import Store
 from tests.processes import begin
 from tests.scripted import ANSWERS, OPTIONS

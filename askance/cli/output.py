@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.chains import LinkPlan, Plan
     from askance.chat import JsonObject
     from askance.models import Engine
-    from askance.models.batch.policy import BatchNews
+    from askance.models.batch.batches import BatchNews
     from askance.models.estimate import Range
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from askance.evals.solving import Solver
     from askance.models import Engine, Model
-    from askance.models.batch.policy import BatchNews
+    from askance.models.batch.batches import BatchNews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ batches/
 
 A part goes through the steps `spooled`, `uploading`, `uploaded`, `creating`, `created`, `settled`; `alone` stands
 before the last where a second batch of it might have shown, and was looked for. A file of a part that the journal does
-not know belongs to a walk that did not end; it is removed and the walk repeated.
+not know belongs to a pass that did not end; it is removed and the pass repeated.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class Job:
                 raise _damaged(self.folder)
             self.id = event.get("id", "")
         elif kind == "spooled":
-            size = event["count"], event["size"], amount_in(event.get("worst"))
+            size = event["count"], event["size"], cost_in(event.get("worst"))
             new = Part(event["part"], event["target"], *size, form=event["form"])
             self.parts[new.id] = new
         elif kind == "narrowed":
@@ -274,7 +274,7 @@ class Job:
             part.doubtful = False
         elif kind == "settled":
             part.settled = True
-            part.spent = amount_in(event.get("spent"))
+            part.spent = cost_in(event.get("spent"))
             for form in cast("list[JsonObject]", event["endings"]):
                 self._end(Ending(**{name: form[name] for name in _ENDING}), form["keys"])
             part.unanswered = frozenset(key for form in event["endings"] for key in form["keys"])
@@ -299,7 +299,7 @@ class Job:
             lines.truncate(whole)
 
     def _sweep(self) -> None:
-        """Removes the files of parts that a walk did not finish, and of those whose batch is created."""
+        """Removes the files of parts that a pass did not finish, and of those whose batch is created."""
         for file in self.folder.glob("*.jsonl"):
             name, _, rest = file.name.partition(".")
             part = self.parts.get(name)
@@ -307,7 +307,7 @@ class Job:
                 file.unlink()
 
 
-def amount_in(form: object) -> Cost | None:
+def cost_in(form: object) -> Cost | None:
     """The amount that `form_of` made `form` from."""
     if not isinstance(form, list):
         return None
