@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from askance.chains.state import Given, Reading
     from askance.chat import JsonObject
     from askance.models import Model
-    from askance.models.batch.batches import BatchNews, BatchPolicy
+    from askance.models.batch.batches import BatchPolicy, BatchProgress
     from askance.models.batch.queue import CallQueue
 
 FOLDER = "batches"
@@ -41,7 +41,7 @@ async def read_in_batches(
     *,
     folder: Path | None = None,
     policy: BatchPolicy | None = None,
-    told: Callable[[BatchNews], None] | None = None,
+    on_progress: Callable[[BatchProgress], None] | None = None,
     concurrency: int = CONCURRENCY,
 ) -> AsyncGenerator[Reading, None]:
     """The readings of `inputs`, in order, by batches; none comes before all of them can.
@@ -53,7 +53,7 @@ async def read_in_batches(
         inputs: gone through once a pass, so no iterator.
         folder: where the state of the batches is kept; by default with the store, under what the chain asks.
         policy: bounds.
-        told: of every step.
+        on_progress: called after every step.
         concurrency: pictures under way at once in a pass.
 
     Raises:
@@ -65,7 +65,7 @@ async def read_in_batches(
     if isinstance(inputs, Iterator):
         raise UsageError("The inputs are gone through once a pass, and an iterator only once.", hint="Give a list.")
     with Job(folder or place_of(chain), tries=policy.tries if policy else 3) as job:
-        batches = Batches(job, models, policy=policy, told=told)
+        batches = Batches(job, models, policy=policy, on_progress=on_progress)
         try:
             await batches.begin()
             await batches.drain()

@@ -123,7 +123,7 @@ class Running:
             from askance.chains.batch import read_in_batches
             from askance.cli.output import Status
 
-            stream = read_in_batches(self._chain, [*inputs_of(unread)], folder=self._batches, told=Status())
+            stream = read_in_batches(self._chain, [*inputs_of(unread)], folder=self._batches, on_progress=Status())
         async with aclosing(stream) as readings:
             for place, picture in enumerate(pictures):
                 done = self._finished.get(picture.as_posix())

@@ -89,7 +89,7 @@ class Local:
     dtype: Dtype = "auto"
     """Numbers that weights are held in; `auto` is as they were saved."""
     bits: Literal[4, 8] | None = None
-    """Bits a weight is pressed into while loading, by bitsandbytes; None leaves them as they are."""
+    """Bits that a weight is quantized to while loading, by bitsandbytes; None leaves them as they are."""
     attention: str | None = None
     """How attention is computed (`eager`, `sdpa`, `flash_attention_2`); None is the best that is installed."""
     revision: str | None = None
@@ -117,7 +117,7 @@ class Vllm:
     dtype: Dtype = "auto"
     """Numbers that weights are held in; `auto` is as they were saved."""
     quantization: str | None = None
-    """How weights are pressed while loading (`fp8`, `bitsandbytes`); None leaves them as they are."""
+    """How weights are quantized while loading (`fp8`, `bitsandbytes`); None leaves them as they are."""
     revision: str | None = None
     """Branch, tag or commit of a name on the hub; None is `main`."""
     context: int | None = None

@@ -28,7 +28,7 @@ from askance.chains.batch import read_in_batches
 from askance.chat import ChatRequest
 from askance.errors import AuthError, StoreError, UsageError
 from askance.models import CallEvent, Price, RetryPolicy
-from askance.models.batch.batches import BatchNews, BatchPolicy
+from askance.models.batch.batches import BatchPolicy, BatchProgress
 from askance.models.batch.job import JOURNAL, Job
 from askance.models.batch.results import LARGEST_LINE, line_result
 from askance.models.vendor_errors import ErrorContext
@@ -668,7 +668,7 @@ def test_observers_hear_of_every_call_once_and_of_half_its_price(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
 ) -> None:
     heard: list[CallEvent] = []
-    news: list[BatchNews] = []
+    news: list[BatchProgress] = []
     price = Price(input=1.0, output=1.0, batch=0.5)
     with serve() as server:
         run = Run(server.url, tmp_path, pictures[:1], settings={"price": price})

@@ -37,19 +37,19 @@ class BatchPolicy:
     """Seconds until a new batch is looked at; the time grows up to `poll`."""
     poll: float = 60.0
     grace: float = 60.0
-    """Seconds in which a batch shows whose making got no answer."""
+    """Seconds in which a batch appears whose creation got no answer."""
     requests: int = 8
-    """Tries of a request that is no poll; polls go on for as long as a batch may take."""
+    """Tries of a request other than a poll; polls go on for as long as a batch may take."""
     max_wait: float = 60.0
     """Most seconds between two tries."""
     at_once: int = 2
     """Uploads and downloads at a time."""
     ahead: int = 4
-    """Parts on the disk that wait for their upload, until the pass waits for them."""
+    """Parts on the disk that may wait for their upload before the pass waits for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchNews:
+class BatchProgress:
     """How far a run's batches have come."""
 
     phase: Phase
@@ -61,9 +61,9 @@ class BatchNews:
     done: int = 0
     """Of these, done by the endpoint."""
     batches: tuple[str, ...] = ()
-    """Numbers of the batches under way."""
+    """Ids of the batches under way."""
     words: str = ""
-    """What is in the way, in `trouble`."""
+    """The trouble, in the phase `trouble`."""
 
 
 class Batches:
@@ -73,7 +73,7 @@ class Batches:
         job: the state on disk.
         models: those of the chain, all of one engine.
         policy: bounds.
-        told: of every step.
+        on_progress: called after every step.
 
     Raises:
         UsageError: a model has no batch interface that is known here.
@@ -85,12 +85,12 @@ class Batches:
         models: Sequence[Model],
         *,
         policy: BatchPolicy | None = None,
-        told: Callable[[BatchNews], None] | None = None,
+        on_progress: Callable[[BatchProgress], None] | None = None,
     ) -> None:
         self.round = 1
         self._policy = policy or BatchPolicy()
         self._job = job
-        self._told = told
+        self._on_progress = on_progress
         self._passes = 0
         self._engine = models[0].engine
         self._leases = JobLeases(job, self._engine.recorder)
@@ -130,7 +130,7 @@ class Batches:
             self.start(part)
 
     async def ready(self) -> None:
-        """Makes sure, once, that there is somewhere to send batches to.
+        """Makes sure, once, that every endpoint has a batch interface.
 
         Raises:
             UsageError: an endpoint has no batch interface.
@@ -183,7 +183,7 @@ class Batches:
             await self._raised(await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED))
 
     async def others(self, keys: list[str]) -> None:
-        """Waits until other runs have answers to `keys`, or have let go of them."""
+        """Waits until other runs have answers to `keys`, or no longer ask for them."""
         words = f"Another run on these records asks for {len(keys):,} of the calls."
         wait = self._policy.first_poll
         while keys:
@@ -206,12 +206,12 @@ class Batches:
             await target.aclose()
 
     def tell(self, phase: Phase, words: str = "", *, queued: int | None = None) -> None:
-        """Says how far it has come."""
-        if self._told is not None:
+        """Reports how far the batches have come."""
+        if self._on_progress is not None:
             known = self._worker.done
             parts = [part for part in self._job.parts.values() if part.id in known or not part.settled]
-            self._told(
-                BatchNews(
+            self._on_progress(
+                BatchProgress(
                     phase=phase,
                     round=self.round,
                     queued=sum(part.count for part in parts) if queued is None else queued,

@@ -49,7 +49,7 @@ class Part:
     """Calls that make up one batch, and how far it has come."""
 
     id: str
-    """32 random hex digits: the batch is found again by them, wherever its number was lost."""
+    """32 random hex digits: the batch is found by them where its id was lost."""
     target: str
     """The model and the endpoint that it is for; see `Target`."""
     count: int
@@ -64,13 +64,13 @@ class Part:
     uploading: bool = False
     """Whether an upload was begun."""
     file: str | None = None
-    """Number of the uploaded file at the endpoint."""
+    """Id of the uploaded file at the endpoint."""
     creating: float | None = None
     """When the batch was last asked to be created, in seconds since the epoch; None is never, or it was rejected."""
     batch: str | None = None
-    """Number of the batch at the endpoint."""
+    """Id of the batch at the endpoint."""
     doubtful: bool = False
-    """Whether it was asked for more than once, or got no answer, so that another batch of it may show yet."""
+    """Whether its creation was asked for twice, or got no answer, so that a second batch of it may still appear."""
     settled: bool = False
     """Whether every one of its calls has its answer on record, or is noted as failed or to be asked again."""
     unanswered: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What a batch left without an answer."""
+    """How calls ended that a batch brought no answer to."""
 
     error: str
     """Name of the error's class."""
@@ -134,7 +134,7 @@ class Job:
     most: dict[str, int] = field(init=False, default_factory=dict[str, int])
     """By target: calls that a part may hold, where the endpoint took fewer than it says; its parts then take turns."""
     learnt: dict[str, JsonObject] = field(init=False, default_factory=dict[str, dict[str, Any]])
-    """By target: what it told of the form of requests."""
+    """By target: what its errors said of the form of requests."""
     _sent: dict[str, int] = field(init=False, default_factory=dict[str, int])
     _ended: dict[str, Ending] = field(init=False, default_factory=dict[str, Ending])
     _lock: FileLock = field(init=False)
@@ -164,7 +164,7 @@ class Job:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the folder; what is in it stays."""
+        """Releases the folder; what is in it stays."""
         self._journal.close()
         self._lock.release()
 
@@ -285,7 +285,7 @@ class Job:
             self._ended[key] = ending
 
     def _events(self) -> Iterator[Mapping[str, Any]]:
-        """What the journal holds; a last line that a kill tore is cut off, so that the next stands on its own."""
+        """The events in the journal; a last line that a kill left half-written is cut off first."""
         file = self.folder / JOURNAL
         if not file.exists():
             return

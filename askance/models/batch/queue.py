@@ -139,7 +139,7 @@ class CallQueue:
                     raise self._job.unwritten(error) from error
 
     def abandon(self) -> None:
-        """Lets go of the parts that are being written; the next pass begins them anew."""
+        """Drops the parts that are being written; the next pass begins them anew."""
         with self._lock:
             for each in self._open.values():
                 for file in (each.body, each.calls):
@@ -290,5 +290,5 @@ def _same_refusal(over: OverBudget | None) -> OverBudget | None:
 
 
 def _new(path: Path) -> IO[bytes]:
-    """A new file that nobody else may read."""
+    """A new file that no other user may read."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")

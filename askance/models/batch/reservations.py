@@ -6,7 +6,7 @@ on the batch holds it, whoever lives, until the answer is on record.
 
 What a batch can cost is held in the ledger before the batch is made. That belongs to the batch on disk and not to a
 process: it stays through kills and closed lids, until the answers are in and their cost takes its place. In the ledger
-it goes by the folder of the job, the job and the part, so that what nobody comes back for is told from what is under
+it goes by the folder of the job, the job and the part, so that what was abandoned can be told from what is under
 way.
 """
 
@@ -162,7 +162,7 @@ class BatchBudget:
     def begin(self) -> None:
         """Settles what an earlier process has left: parts that were never sent, and those whose answers are in.
 
-        What an earlier job in the same place has left counts in full, for nobody knows what it came to.
+        What an earlier job in the same folder has left counts in full, since its cost is not known.
 
         Raises:
             StoreError: the ledger cannot be written.

@@ -160,7 +160,7 @@ class PartResults:
 
     @property
     def lines(self) -> int:
-        """Calls that the files had a word about."""
+        """How many calls the files have a line about."""
         return len(self.answered) + len(self.failed)
 
     def read(self, file: Path) -> None:

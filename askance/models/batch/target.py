@@ -96,7 +96,7 @@ class Target:
         return batch_api(self.model.settings)
 
     async def check(self) -> None:
-        """Makes sure, once, that there is somewhere to send batches to.
+        """Makes sure, once, that the endpoint has a batch interface.
 
         Raises:
             UsageError: the endpoint has no batch interface.
@@ -107,7 +107,7 @@ class Target:
             self._checked = True
 
     async def aclose(self) -> None:
-        """Lets go of the connections."""
+        """Closes the connections."""
         if "api" in self.__dict__:
             await self.api.aclose()
 

@@ -1,10 +1,10 @@
 """The way of a part: from the upload of its file to its answers on record.
 
-What a step does is written down before it is taken where it must not be taken twice, and after it where it may; so a
-part is picked up wherever the last process left it. Whether a batch was made is not known when its making got no
-answer: it is then looked for by the part's number until it would have shown. Such a request may yet make a second one;
-that is looked for once more when it would have shown, and cancelled. What other runs ask for by then, or have asked
-for, is not asked for again: the part is given up, and the next pass queues what is left of it.
+A step that must not be taken twice is noted before it is taken, and any other after it; so a part goes on wherever the
+last process left it. Where the request to create a batch got no answer, the batch may exist or not: it is looked for by
+the part's id until it would have appeared. That request may still create a second batch, which is looked for once more
+and cancelled. Where other runs ask for calls of a part by then, the part is given up, and the next pass queues what is
+left of it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class BatchWorker:
         targets: by the name that parts have for them.
         leases: of the calls.
         policy: bounds.
-        tell: says how far all has come.
+        tell: reports how far the batches have come.
         budget: holds what the parts can cost; None is without one.
     """
 
@@ -80,7 +80,7 @@ class BatchWorker:
         self._finished = asyncio.Condition()
         self._under_way: Counter[str] = Counter()
         self._unsure: dict[str, float] = {}
-        """By part: when its making was last seen to get no answer, by a clock that nobody sets."""
+        """By part: when asking for its batch last got no answer, by the monotonic clock."""
 
     async def run(self, part: Part) -> None:
         """Takes a part from where it is to its end.
@@ -155,7 +155,7 @@ class BatchWorker:
         """Asks for the batch; that none was made is written down where it is certain.
 
         Raises:
-            CallError: there is no batch, or nobody knows.
+            CallError: there is no batch, or it is not known whether there is one.
         """
         await self._secure(part)
         await self._upload(part)
@@ -180,7 +180,7 @@ class BatchWorker:
     async def _found(self, part: Part) -> Batch | None:
         """The batch whose making got no answer, or None where there was none or it would have shown by now."""
         api = self._targets[part.target].api
-        # Nobody knows how long ago another process asked.
+        # How long ago another process asked is not known.
         until = self._unsure.get(part.id, time.monotonic()) + self._policy.grace
         while part.creating is not None:
             made = await self.persist(lambda: api.find(part.id))
@@ -324,7 +324,7 @@ class BatchWorker:
         """The result of `make()`, asked again after faults that may pass.
 
         Raises:
-            CallError: it does not come to one.
+            CallError: the last try failed too.
         """
         attempt = 0
         while True:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,13 +67,8 @@ class _Dual:
         """Architecture, digest of weights and of what prepares pictures and texts, and what numbers are held in."""
         return self._encoder.id
 
-    @property
-    def encoded(self) -> Mapping[str, int]:
-        """How many `pictures` and `texts` went through the weights so far; of what was kept, none do."""
-        return self._encoder.encoded
-
     def keep_in(self, folder: Path | None) -> None:
-        """Vectors are kept beside the records in `folder`; without one, in memory."""
+        """Has vectors kept beside the records in `folder`; without one, in memory."""
         about: JsonObject = {"model": self.id.canonical()}
         if folder is None:
             self._store = self._store if isinstance(self._store, MemoryVectors) else MemoryVectors()
@@ -81,7 +76,7 @@ class _Dual:
             self._store = VectorFile(folder, about)
 
     async def aclose(self) -> None:
-        """Lets go of the weights."""
+        """Releases the weights."""
         self._encoder.release()
 
     async def _jobs_of(self, texts: Sequence[str]) -> list[list[EncodeJob]]:
@@ -221,7 +216,7 @@ class DualTexts(_Dual):
 
 
 def dual_encoder(rest: str) -> DualEncoder:
-    """The scorer of what stands behind `clip:`.
+    """The scorer that the rest of a spec behind `clip:` describes.
 
     Raises:
         ConfigError: an unknown setting, or as for `DualEncoder`.
@@ -236,7 +231,7 @@ def dual_encoder(rest: str) -> DualEncoder:
 
 
 def dual_texts(rest: str) -> DualTexts:
-    """The embedder of what stands behind `clip:`.
+    """The embedder that the rest of a spec behind `clip:` describes.
 
     Raises:
         ConfigError: an unknown setting, or as for `DualTexts`.
@@ -250,12 +245,12 @@ def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
 
 
-# --- the encoder in this process: what is asked at once is one batch, and what is kept is not encoded at all ---
+# --- the encoder, shared in this process: what is asked at once is one batch; a vector that was kept is not made ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EncodeJob:
-    """A text that fits, or a picture; and where its vector is kept."""
+    """A text that fits, or a picture, to be encoded, and where its vector is kept."""
 
     key: str
     store: VectorStore
@@ -294,15 +289,8 @@ class SharedEncoder:
             self.kind, self._name = self._folder.kind, identity_of(self._folder, local).removeprefix("hf:")
         self.id = ModelId("clip", self._name)
         self._towers: Towers | None = None
-        self._encoded = {"pictures": 0, "texts": 0}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="askance-encode")
         self._queue = PerLoop(_Queue)
-
-    @property
-    def encoded(self) -> Mapping[str, int]:
-        """How many pictures and texts went through the weights so far."""
-        now = self._towers.encoded if self._towers is not None else {}
-        return {what: count + now.get(what, 0) for what, count in self._encoded.items()}
 
     def text_job(self, text: str, store: VectorStore) -> EncodeJob:
         """What encodes a text that fits."""
@@ -366,8 +354,7 @@ class SharedEncoder:
         return cast("list[Half]", came)
 
     def release(self) -> None:
-        """Lets go of the weights; they are loaded again when they are needed again."""
-        self._encoded = dict(self.encoded)
+        """Releases the weights; the next call loads them again."""
         self._towers = None
 
     async def _in_thread(self, make: Callable[[], Item]) -> Item:
@@ -446,7 +433,7 @@ _SHARED: WeakValueDictionary[tuple[str, Local], SharedEncoder] = WeakValueDictio
 
 
 def shared_encoder(source: str, local: Local) -> SharedEncoder:
-    """The encoder of `source`; one in this process for whoever runs it the same way.
+    """The encoder of `source`: one in this process for all that run it the same way.
 
     Raises:
         ConfigError: as for `SharedEncoder`.

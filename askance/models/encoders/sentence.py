@@ -25,15 +25,7 @@ from askance.errors import ConfigError, MissingExtra, UsageError
 from askance.models.encoders.records import BATCH, settings_in
 from askance.models.local.folder import PICKLED, REVISION, SAFE, hub_folder, is_hub_name
 from askance.models.local.hub import MODEL_FILES, download
-from askance.models.local.runtime import (
-    EXTRA,
-    BatchRunner,
-    device_of,
-    load_errors,
-    no_progress_bars,
-    packages,
-    tokenizable,
-)
+from askance.models.local.runtime import EXTRA, BatchRunner, TorchRuntime, tokenizable
 from askance.models.settings import Local
 
 if TYPE_CHECKING:
@@ -45,7 +37,7 @@ MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoke
 """Ways of pooling, in the order in which vectors of several stand behind each other."""
 
 OWN = "own"
-"""Stands for the pooling of an encoder with other layers than a transformer, a pooling and dense layers."""
+"""The pooling of an encoder that has other layers than a transformer, a pooling and dense layers."""
 
 DIGEST = "sha256:"
 """Begins the name of an encoder that is known by the digest of its files alone."""
@@ -59,7 +51,7 @@ _DECIDING = frozenset({".json", ".model", ".safetensors", ".txt"})
 _USUAL = frozenset({"Dense", "Normalize", "Pooling", "Transformer"})
 _THEIRS = "sentence_transformers."
 _WEIGHTS = {f"pytorch_model{PICKLED}": f"model{SAFE}", f"adapter_model{PICKLED}": f"adapter_model{SAFE}"}
-"""Files of weights in a pickle, and those that are read in their place where both are there."""
+"""By file of weights in a pickle: the safetensors file that is read instead where both are there."""
 _OTHERS = ("onnx/*", "openvino/*")
 """Folders with the same weights for other programs."""
 _AS_SAVED = "Give the folder of a sentence encoder as it was saved."
@@ -126,7 +118,7 @@ class SentenceEncoder:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._encoded, list(texts))
 
     async def aclose(self) -> None:
-        """Lets go of the weights."""
+        """Releases the weights."""
         self.__dict__.pop("_model", None)
 
     @property
@@ -144,8 +136,9 @@ class SentenceEncoder:
                 f"The sentence encoder 'st:{self.source[:19]}…' is known by the digest of its files alone.",
                 hint="Name its folder: `st:FOLDER`.",
             )
-        torch, transformers = packages(self.spec)
-        with load_errors(self.spec), no_progress_bars(transformers):
+        dtype = "float32" if self.local.dtype == "auto" else self.local.dtype
+        runtime = TorchRuntime(self.spec, self.local, dtype=dtype)
+        with runtime.loading():
             folder = self.folder or self._from_hub()
             recipe = _recipe_in(folder, self.spec)
             self._check(recipe)
@@ -153,9 +146,7 @@ class SentenceEncoder:
                 _refuse_pickles(folder, self.spec)
             if not self.local.remote_code:
                 _refuse_code(folder, recipe, self.spec)
-            return _LoadedEncoder(
-                torch, folder, self.local, spec=self.spec, recipe=recipe, pooling=self._pooling, prompt=self._prompt
-            )
+            return _LoadedEncoder(runtime, folder, recipe=recipe, pooling=self._pooling, prompt=self._prompt)
 
     def _from_hub(self) -> Path:
         """The folder of a name on the hub, downloaded unless it was before."""
@@ -191,42 +182,30 @@ class _LoadedEncoder:
     """An encoder's weights, used by one thread.
 
     Args:
-        torch: the package.
+        runtime: what it is run with.
         folder: with all of it.
-        local: how it is run.
-        spec: what to call it in messages.
         recipe: what its files say.
         pooling: how it pools where they do not say.
         prompt: name of what is put in front of each text; None is the encoder's own, where it has one.
 
     Raises:
         MissingExtra: sentence-transformers is not installed.
-        ConfigError: there is no such device.
         Exception: whatever the library raises over files that it cannot use.
     """
 
     def __init__(
-        self,
-        torch: Any,
-        folder: Path,
-        local: Local,
-        *,
-        spec: str,
-        recipe: SentenceRecipe,
-        pooling: str,
-        prompt: str | None,
+        self, runtime: TorchRuntime, folder: Path, *, recipe: SentenceRecipe, pooling: str, prompt: str | None
     ) -> None:
-        dtype = "float32" if local.dtype == "auto" else local.dtype
-        self._torch = torch
+        local = runtime.local
+        self._torch = runtime.torch
         self._prompt = prompt
-        self._batches: BatchRunner[str] = BatchRunner(torch, spec=spec, most=local.batch)
-        device = device_of(torch, local, dtype=dtype, spec=spec)
-        self._model = _library(spec).SentenceTransformer(
+        self._batches: BatchRunner[str] = BatchRunner(runtime.torch, spec=runtime.spec, most=local.batch)
+        self._model = _library(runtime.spec).SentenceTransformer(
             str(folder),
-            device=device,
+            device=runtime.device,
             trust_remote_code=local.remote_code,
             local_files_only=True,
-            model_kwargs={"dtype": getattr(torch, dtype), "use_safetensors": None if local.pickled else True},
+            model_kwargs={"dtype": runtime.dtype, "use_safetensors": None if local.pickled else True},
         )
         if not recipe.layers:
             self._pool_by(pooling)

@@ -86,9 +86,9 @@ def find_folder(source: str, local: Local, *, provider: str = "hf") -> ModelFold
     """The folder that `source`, a path or a name on the hub, stands for.
 
     Args:
-        source: what stands behind the colon of a spec.
+        source: the part of a spec behind the colon.
         local: revision, and whether pickle files are read.
-        provider: what stands in front of the colon.
+        provider: the part in front of the colon.
 
     Raises:
         ConfigError: there is none on this machine, or it is no whole model's.
@@ -284,7 +284,7 @@ def digest_of(folder: ModelFolder, local: Local) -> str:
 
 
 def _digests(folder: ModelFolder) -> dict[str, str]:
-    """By name: digests of the weights, from what is kept beside them where that still holds."""
+    """By name: digests of the weights, from the file beside them where it is up to date."""
     kept, found = json_beside(folder.path, DIGEST_FILE), dict[str, list[object]]()
     for file in folder.weights:
         state = file.stat()
