@@ -245,7 +245,7 @@ class CallQueue:
             self._close(target)
 
     def _hold(self, part: Part, worst: Cost) -> None:
-        """Sets aside what a call can cost.
+        """Reserves what a call can cost.
 
         Raises:
             OverBudget: it does not fit, or not before calls under way have ended; this pass then takes no more.

@@ -36,10 +36,10 @@ T = TypeVar("T")
 _log = logging.getLogger("askance")
 
 _UNSURE = frozenset({408, 409, 425})
-"""Statuses below 500 that do not say that nothing was done."""
+"""Statuses below 500 after which a batch may have been created all the same."""
 
 NO_ROOM = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})
-"""Codes by which an endpoint says that too much waits there already."""
+"""Codes by which an endpoint says that too many calls wait there already."""
 
 
 class _TakenOver(Exception):
@@ -94,13 +94,13 @@ class BatchWorker:
                 await self._secure(part)
             if part.batch is None:
                 await self._upload(part)
-            await self._finish(part)
+            await self._complete(part)
         except _TakenOver:
             await self._give_up(part)
         self._tell("settled", "")
 
-    async def _finish(self, part: Part) -> None:
-        """From the creation of the batch to its end."""
+    async def _complete(self, part: Part) -> None:
+        """Has the batch created, waits for its end, and takes in its results."""
         async with self._finished:
             # Where there is too little room for all, each waits until the one before it is done.
             await self._finished.wait_for(lambda: part.target not in self._job.most or not self._under_way[part.target])
@@ -109,7 +109,7 @@ class BatchWorker:
             if part.batch is None:
                 await self._create(part)
             self._tell("sent", "")
-            batch = await self._ended(part)
+            batch = await self._await_end(part)
             await self._settle(part, batch)
         finally:
             self._under_way[part.target] -= 1
@@ -132,16 +132,16 @@ class BatchWorker:
             self._job.note("uploaded", part, file=await self.persist(upload))
 
     async def _create(self, part: Part) -> None:
-        """Has the batch made, once.
+        """Has the batch created, once.
 
         Raises:
-            CallError: the endpoint will not make it.
+            CallError: the endpoint does not create it.
         """
         attempt, made, doubtful = 0, None, False
         while made is None:
             doubtful = part.creating is not None
             try:
-                made = await self._found(part) or await self._asked(part)
+                made = await self._find_batch(part) or await self._ask_for_batch(part)
             except CallError as error:
                 attempt += 1
                 if attempt >= self._policy.requests or not (error.retryable or part.file is None):
@@ -151,8 +151,8 @@ class BatchWorker:
         self._job.note("created", part, batch=made.id, doubtful=doubtful)
         self._job.body(part.id).unlink(missing_ok=True)
 
-    async def _asked(self, part: Part) -> Batch:
-        """Asks for the batch; that none was made is written down where it is certain.
+    async def _ask_for_batch(self, part: Part) -> Batch:
+        """Asks for the batch; notes that none was made where that is certain.
 
         Raises:
             CallError: there is no batch, or it is not known whether there is one.
@@ -171,14 +171,14 @@ class BatchWorker:
                 self._job.note("rejected", part)
                 await self._secure(part)
                 if isinstance(error, BadRequest) and "file" in error.message.lower():
-                    # A file is not found any more, or not yet by who has just taken it.
+                    # The file has been deleted, or the endpoint does not find it yet.
                     self._job.note("uploaded", part, file=None)
             raise
         finally:
             self._unsure[part.id] = time.monotonic()
 
-    async def _found(self, part: Part) -> Batch | None:
-        """The batch whose making got no answer, or None where there was none or it would have shown by now."""
+    async def _find_batch(self, part: Part) -> Batch | None:
+        """The batch whose creation got no answer; None where there was none, or it would have appeared by now."""
         api = self._targets[part.target].api
         # How long ago another process asked is not known.
         until = self._unsure.get(part.id, time.monotonic()) + self._policy.grace
@@ -201,7 +201,7 @@ class BatchWorker:
                 with suppress(CallError):
                     await self.persist(lambda other=other: self._targets[part.target].api.cancel(other.id))
 
-    async def _ended(self, part: Part) -> Batch:
+    async def _await_end(self, part: Part) -> Batch:
         """The batch once it has ended; the endpoint may be out of reach for as long as it likes."""
         api, wait = self._targets[part.target].api, self._policy.first_poll
         shown = time.monotonic() + self._policy.grace

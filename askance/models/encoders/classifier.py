@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.chat import ModelId
 from askance.errors import ConfigError, UsageError
 from askance.models.encoders.records import BATCH, one_of, settings_in
-from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity
+from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.local.runtime import BatchRunner, TorchRuntime, tokenizable
 from askance.models.settings import Local
 
@@ -86,10 +86,7 @@ class AnswerClassifier:
     @cached_property
     def _loaded(self) -> _LoadedClassifier:
         if self._folder is None:
-            raise UsageError(
-                f"The classifier {self.spec!r} is known by the digest of its files alone.",
-                hint="Name its folder: `bem:FOLDER`.",
-            )
+            raise no_weights(self.spec)
         return _LoadedClassifier(self._folder, self._local, spec=self.spec, label=self._label)
 
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ModelId
 from askance.documents import parse_json
-from askance.errors import ConfigError, MissingExtra, UsageError
+from askance.errors import ConfigError, MissingExtra
 from askance.models.encoders.records import BATCH, settings_in
-from askance.models.local.folder import PICKLED, REVISION, SAFE, hub_folder, is_hub_name
+from askance.models.local.folder import PICKLED, REVISION, SAFE, hub_folder, is_hub_name, no_weights
 from askance.models.local.hub import MODEL_FILES, download
 from askance.models.local.runtime import EXTRA, BatchRunner, TorchRuntime, tokenizable
 from askance.models.settings import Local
@@ -40,7 +40,7 @@ OWN = "own"
 """The pooling of an encoder that has other layers than a transformer, a pooling and dense layers."""
 
 DIGEST = "sha256:"
-"""Begins the name of an encoder that is known by the digest of its files alone."""
+"""Begins the identity of an encoder in a folder."""
 
 LONGEST = 512
 """Tokens of a text that are read where neither the tokenizer nor the model has a limit."""
@@ -68,7 +68,7 @@ class SentenceEncoder:
 
     Raises:
         ConfigError: there is no such folder, and it is no name on the hub; the folder holds no safetensors file; or
-            what is asked for is not how it was made.
+            the settings ask for another pooling or prompt than it has.
     """
 
     normalized = True
@@ -85,7 +85,7 @@ class SentenceEncoder:
             _check_name(self.source)
         recipe = None if self.folder is None else _recipe_in(self.folder, self.spec)
         self._prompt: str | None = said.get("prompt")
-        # What a name stands for is seen where its files are: unless it is said, it counts as one that averages.
+        # How a name on the hub pools is seen when its files are there; until then it counts as averaging.
         self._pooling: str = said.get("pooling") or (recipe.pooling if recipe else "mean")
         if recipe is not None:
             self._check(recipe)
@@ -111,7 +111,7 @@ class SentenceEncoder:
 
         Raises:
             MissingExtra: torch, transformers or sentence-transformers is not installed.
-            ConfigError: the weights cannot be loaded, or are of an encoder that is made otherwise.
+            ConfigError: the weights cannot be loaded, or pool in another way than the settings say.
             UsageError: only the digest of the files is known.
             ModelError: one text alone does not fit into memory.
         """
@@ -132,10 +132,7 @@ class SentenceEncoder:
     @cached_property
     def _model(self) -> _LoadedEncoder:
         if self.folder is None and self.source.startswith(DIGEST):
-            raise UsageError(
-                f"The sentence encoder 'st:{self.source[:19]}…' is known by the digest of its files alone.",
-                hint="Name its folder: `st:FOLDER`.",
-            )
+            raise no_weights(f"st:{self.source[:19]}…")
         dtype = "float32" if self.local.dtype == "auto" else self.local.dtype
         runtime = TorchRuntime(self.spec, self.local, dtype=dtype)
         with runtime.loading():
@@ -159,10 +156,10 @@ class SentenceEncoder:
         return download(name, revision=revision, files=(*MODEL_FILES, *code, *pickled), but=_OTHERS)
 
     def _check(self, recipe: SentenceRecipe) -> None:
-        """Holds what is asked for against how the encoder was made.
+        """Checks the settings against what the encoder's files say.
 
         Raises:
-            ConfigError: it was made otherwise.
+            ConfigError: the encoder pools in another way, or has no such prompt.
         """
         if (recipe.modes is not None or OWN in {self._pooling, recipe.pooling}) and self._pooling != recipe.pooling:
             said = f"has a layer {recipe.unusual!r}" if recipe.unusual else f"pools by {recipe.pooling}"

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from askance.models.local.folder import ModelFolder
     from askance.models.settings import Local
 
-FIXED_KINDS = frozenset({"siglip", "siglip2"})
-"""Architectures whose texts are padded to the full length, as in training: they read the padding too."""
+SIGLIP_KINDS = frozenset({"siglip", "siglip2"})
+"""Architectures whose texts are padded to the full length, as in training, and that give probabilities of pairs."""
 
 
 class Towers:
@@ -54,7 +54,7 @@ class Towers:
         """Tokens that a text may have, the marks of its beginning and end included."""
         text = cast("Mapping[str, Any]", self.folder.config.get("text_config") or {})
         # Configurations leave out what is at its default.
-        default = 64 if self.folder.kind in FIXED_KINDS else 77 if self.folder.kind == "clip" else 512
+        default = 64 if self.folder.kind in SIGLIP_KINDS else 77 if self.folder.kind == "clip" else 512
         return min(int(text.get("max_position_embeddings", default)), int(self._tokenizer.model_max_length))
 
     def fits(self, text: str) -> bool:
@@ -98,7 +98,7 @@ class Towers:
         return factor, None if bias is None else float(bias.detach().float())
 
     def _read(self, texts: Sequence[str]) -> list[Half]:
-        fixed = self.folder.kind in FIXED_KINDS
+        fixed = self.folder.kind in SIGLIP_KINDS
         tokens = self._tokenizer(
             [tokenizable(text) for text in texts],
             padding="max_length" if fixed else True,

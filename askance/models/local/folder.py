@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.documents import parse_json
-from askance.errors import ConfigError
+from askance.errors import ConfigError, UsageError
 from askance.models.settings import DTYPES, Local, ModelSettings, Price, family_of_name
 
 if TYPE_CHECKING:
@@ -243,6 +243,14 @@ def identity_of(folder: ModelFolder, local: Local) -> str:
 def is_identity(model: str) -> bool:
     """Whether `model` is an identity without its provider; such a model has records and cannot be asked."""
     return _IDENTITY.fullmatch(model) is not None
+
+
+def no_weights(spec: str) -> UsageError:
+    """The error over a model that is asked although only its identity is known."""
+    return UsageError(
+        f"The model {spec!r} is known by the digest of its weights alone.",
+        hint=f"Name its folder: `{spec.partition(':')[0]}:FOLDER`.",
+    )
 
 
 def with_identity(settings: ModelSettings) -> ModelSettings:

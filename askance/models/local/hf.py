@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.chat import ModelId
-from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
 from askance.models.counters import Counters
-from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity
+from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.local.generator import TextGenerator
 from askance.models.local.inputs import Completion, to_response, to_row
 from askance.models.local.runtime import free_memory
@@ -182,10 +181,7 @@ class HFModel:
 
     def _load(self) -> TransformersModel:
         if self._folder is None:
-            raise UsageError(
-                f"The model 'hf:{self.source}' is known by the digest of its weights alone.",
-                hint="Name its folder: `hf:FOLDER`.",
-            )
+            raise no_weights(f"hf:{self.source}")
         dtype = self._folder.dtype_in(self.local.dtype)
         return load_model(self._folder, self.local, name=self.source, dtype=dtype, family=self._family)
 

@@ -132,7 +132,7 @@ async def test_a_replay_loads_nothing_and_knows_the_picture_by_its_digest(
     with pytest.raises(ReplayMiss):
         await replayed.score(known, ["else"])
     asked = get_scorer(f"clip:{live.id.model}", engine=Engine(records=MemoryStore()))
-    with pytest.raises(UsageError, match=r"is known by its identity alone\. Name its folder: `clip:FOLDER`\.$"):
+    with pytest.raises(UsageError, match=r"by the digest of its weights alone\. Name its folder: `clip:FOLDER`\.$"):
         await asked.score(IMAGES[0], TEXTS)
 
 
