@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from askance.errors import BadRecord, OverBudget
@@ -155,8 +153,7 @@ class BatchBudget:
     def __init__(self, job: Job, guard: BudgetGuard) -> None:
         self._job = job
         self._guard = guard
-        place = os.path.relpath(job.folder, guard.ledger.path.parent)
-        self._place = sha256(os.fsencode(place)).hexdigest()[:16]
+        self._place = guard.ledger.place_of(job.folder)
         self._open: dict[str, _Reserve] = {}
 
     def begin(self) -> None:
