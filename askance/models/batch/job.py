@@ -20,7 +20,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -103,14 +103,7 @@ class Ending:
         return known(self.message, hint=self.hint)
 
     def canonical(self) -> JsonObject:
-        return {
-            "error": self.error,
-            "message": self.message,
-            "hint": self.hint,
-            "keys": list(self.keys),
-            "again": self.again,
-            "counts": self.counts,
-        }
+        return asdict(self)
 
 
 @dataclass
