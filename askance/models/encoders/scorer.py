@@ -110,7 +110,9 @@ class RecordedScorer(RecordedModel):
         shown = view.canonical()
         return {**self._own(), "image": {**picture, "view": shown} if shown else picture, "text": text}
 
-    def keys(self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE) -> tuple[str, ...]:
+    def keys(
+        self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE
+    ) -> tuple[str, ...]:
         """Keys of the records of `texts` and what they are held against, each once; none where nothing is recorded."""
         keys = (key_of("score", self.request(subject, text, view=view)) for text in texts)
         return tuple(dict.fromkeys(keys)) if self.stored else ()
