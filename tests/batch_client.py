@@ -19,8 +19,8 @@ from askance.chains.batch import read_in_batches
 from askance.chains.line import line_of
 from askance.images import prepare
 from askance.models import Budget, BudgetGuard, Engine, SqliteLedger, get_model
-from askance.models.batch.jobs import Job
-from askance.models.batch.policy import BatchNews, BatchPolicy
+from askance.models.batch.batches import BatchPolicy, BatchProgress
+from askance.models.batch.job import Job
 from askance.replay import Store
 from tests.processes import begin
 from tests.scripted import ANSWERS, OPTIONS
@@ -87,10 +87,12 @@ class Run:
         chain, engine = self.chain(store=store)
         return asyncio.run(lines_of(chain, engine, chain.read_all(self.inputs)))
 
-    def in_batches(self, told: Callable[[BatchNews], None] | None = None, **options: Any) -> list[JsonObject]:
+    def in_batches(self, told: Callable[[BatchProgress], None] | None = None, **options: Any) -> list[JsonObject]:
         """The lines, read by batches in this process."""
         chain, engine = self.chain(**options)
-        readings = read_in_batches(chain, self.inputs, folder=self.place / self.folder, policy=self.policy, told=told)
+        readings = read_in_batches(
+            chain, self.inputs, folder=self.place / self.folder, policy=self.policy, on_progress=told
+        )
         return asyncio.run(lines_of(chain, engine, readings))
 
     def alone(self) -> multiprocessing.Process:

@@ -46,7 +46,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "aiohttp": ("askance.models.openai.transport",),
     "datasets": ("askance.evals.exports.frames",),
     "diskcache": ("askance.replay*",),
-    "filelock": ("askance.evals.storage", "askance.models.batch.jobs", "askance.models.encoders.vectors"),
+    "filelock": ("askance.evals.storage", "askance.models.batch.job", "askance.models.encoders.vectors"),
     "huggingface_hub": ("askance.models.local.hub",),
     "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.evals.report.document", "askance.prompts*"),

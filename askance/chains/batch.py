@@ -1,7 +1,7 @@
-"""A chain through the batch interface: walks over all pictures, and a batch of what each walk missed.
+"""A chain through the batch interface: passes over all pictures, and a batch of what was not on record in each.
 
-In a walk every picture goes as far as the records carry it; its missing calls are queued, and it is set aside. When the
-answers are on record the next walk begins, and once nothing is missing the readings come out. The chain is the same one
+In a pass every picture goes as far as the records carry it; its missing calls are queued, and it is set aside. When the
+answers are on record the next pass begins, and once nothing is missing the readings come out. The chain is the same one
 as online, and so are the readings.
 """
 
@@ -17,7 +17,7 @@ from askance.chains.chain import CONCURRENCY
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.models.batch.batches import Batches
-from askance.models.batch.jobs import Job
+from askance.models.batch.job import Job
 from askance.models.scope import on_miss
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from askance.chains.state import Given, Reading
     from askance.chat import JsonObject
     from askance.models import Model
-    from askance.models.batch.policy import BatchNews, BatchPolicy
-    from askance.models.batch.queue import Queue
+    from askance.models.batch.batches import BatchPolicy, BatchProgress
+    from askance.models.batch.queue import CallQueue
 
 FOLDER = "batches"
 """Folder of a store, or of a run, that holds what is under way."""
 
 MOST_ROUNDS = 100
-"""Walks that end with something in the queue; a chain of seven calls takes three, and more where calls are repeated."""
+"""Passes that end with something in the queue; a chain of seven calls takes three, more where calls are repeated."""
 
 
 async def read_in_batches(
@@ -41,7 +41,7 @@ async def read_in_batches(
     *,
     folder: Path | None = None,
     policy: BatchPolicy | None = None,
-    told: Callable[[BatchNews], None] | None = None,
+    on_progress: Callable[[BatchProgress], None] | None = None,
     concurrency: int = CONCURRENCY,
 ) -> AsyncGenerator[Reading, None]:
     """The readings of `inputs`, in order, by batches; none comes before all of them can.
@@ -50,11 +50,11 @@ async def read_in_batches(
 
     Args:
         chain: of models of one engine.
-        inputs: gone through once a walk, so no iterator.
+        inputs: gone through once a pass, so no iterator.
         folder: where the state of the batches is kept; by default with the store, under what the chain asks.
         policy: bounds.
-        told: of every step.
-        concurrency: pictures under way at once in a walk.
+        on_progress: called after every step.
+        concurrency: pictures under way at once in a pass.
 
     Raises:
         UsageError: a model or its endpoint has no batch interface, or the inputs cannot be gone through again.
@@ -63,29 +63,29 @@ async def read_in_batches(
     """
     models = models_of(chain)
     if isinstance(inputs, Iterator):
-        raise UsageError("The inputs are gone through once a walk, and an iterator only once.", hint="Give a list.")
+        raise UsageError("The inputs are gone through once a pass, and an iterator only once.", hint="Give a list.")
     with Job(folder or place_of(chain), tries=policy.tries if policy else 3) as job:
-        batches = Batches(job, models, policy=policy, told=told)
+        batches = Batches(job, models, policy=policy, on_progress=on_progress)
         try:
             await batches.begin()
             await batches.drain()
             rounds = 0
             while True:
-                walked = await _walked(chain, inputs, batches, concurrency=concurrency)
-                if not walked.taken:
-                    if not walked.elsewhere:
+                queue = await _pass(chain, inputs, batches, concurrency=concurrency)
+                if not queue.count:
+                    if not queue.asked_elsewhere:
                         break
-                    await batches.others(walked.elsewhere)
+                    await batches.others(queue.asked_elsewhere)
                     continue
                 await batches.drain()
                 batches.round += 1
-                rounds += batches.walked(walked)
+                rounds += batches.end_pass(queue)
                 if rounds >= MOST_ROUNDS:
                     raise UsageError(
                         "The chain asks something else each time that it reads the same pictures.",
                         hint="Ask without `--batch`, or have what it asks depend on nothing but the pictures.",
                     )
-            batches.walked(walked)
+            batches.end_pass(queue)
         finally:
             await batches.aclose()
             if not job.parts:
@@ -129,16 +129,16 @@ def place_of(chain: Chain) -> Path:
     return place / FOLDER / key_of("batches", asked)
 
 
-async def _walked(chain: Chain, inputs: Iterable[Given], batches: Batches, *, concurrency: int) -> Queue:
-    """One walk; the queue that it put calls into."""
+async def _pass(chain: Chain, inputs: Iterable[Given], batches: Batches, *, concurrency: int) -> CallQueue:
+    """One pass; the queue that it put calls into."""
     queue = batches.queue()
     try:
         async for _ in _readings(chain, inputs, queue, concurrency=concurrency):
-            if queue.taken:
+            if queue.count:
                 await batches.ready()
             _start(queue, batches)
             await batches.room()
-            batches.tell("walking", queued=queue.taken)
+            batches.tell("queueing", queued=queue.count)
         await asyncio.to_thread(queue.finish)
         _start(queue, batches)
         return queue
@@ -146,13 +146,13 @@ async def _walked(chain: Chain, inputs: Iterable[Given], batches: Batches, *, co
         queue.abandon()
 
 
-def _start(queue: Queue, batches: Batches) -> None:
-    while queue.full:
-        batches.start(queue.full.popleft())
+def _start(queue: CallQueue, batches: Batches) -> None:
+    while queue.complete:
+        batches.start(queue.complete.popleft())
 
 
 async def _readings(
-    chain: Chain, inputs: Iterable[Given], queue: Queue, *, concurrency: int
+    chain: Chain, inputs: Iterable[Given], queue: CallQueue, *, concurrency: int
 ) -> AsyncGenerator[Reading, None]:
     """The readings as far as the records carry them, in order."""
     with on_miss(queue):
@@ -171,8 +171,8 @@ async def _readings(
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-async def _next(under_way: list[asyncio.Task[Reading]], queue: Queue) -> Reading:
+async def _next(under_way: list[asyncio.Task[Reading]], queue: CallQueue) -> Reading:
     reading = await under_way.pop(0)
-    if queue.trouble is not None:
-        raise queue.trouble
+    if queue.error is not None:
+        raise queue.error
     return reading

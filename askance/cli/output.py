@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.chains import LinkPlan, Plan
     from askance.chat import JsonObject
     from askance.models import Engine
-    from askance.models.batch.policy import BatchNews
+    from askance.models.batch.batches import BatchProgress
     from askance.models.budget import BudgetGuard
     from askance.models.estimate import Range
 
@@ -250,7 +250,7 @@ class Status:
         self._said = ""
         self._closing = True
 
-    def __call__(self, news: BatchNews) -> None:
+    def __call__(self, news: BatchProgress) -> None:
         if news.phase == "trouble":
             self._say(f"Waiting: {printable(news.words)}")
         elif news.phase in {"sent", "waiting", "settled"} and news.queued:

@@ -134,7 +134,7 @@ class PictureRun:
         inputs = inputs_of(pictures)
         if self._batches is not None:
             folder = self._batches.folder
-            return read_in_batches(self.chain, [*inputs], folder=folder, told=self._batches.told)
+            return read_in_batches(self.chain, [*inputs], folder=folder, on_progress=self._batches.told)
         guard = self.models[0].engine.budget if self.models else None
         return self.chain.read_all(takewhile(lambda _: guard is None or not guard.used_up, inputs))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from askance.evals.solver import Solver
     from askance.models import Engine, Model
-    from askance.models.batch.policy import BatchNews
+    from askance.models.batch.batches import BatchProgress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Batching:
 
     folder: Path | None = None
     """For what is under way; by default in the run's folder."""
-    told: Callable[[BatchNews], None] | None = None
+    told: Callable[[BatchProgress], None] | None = None
     """Hears of every step."""
 
 
@@ -76,7 +76,7 @@ def online(solver: Solver, engine: Engine) -> Stream:
     return stream
 
 
-def in_batches(solver: Solver, folder: Path, told: Callable[[BatchNews], None] | None = None) -> Stream:
+def in_batches(solver: Solver, folder: Path, told: Callable[[BatchProgress], None] | None = None) -> Stream:
     """Asks by the provider's batch interface, an epoch after the other.
 
     Args:
@@ -94,7 +94,7 @@ def in_batches(solver: Solver, folder: Path, told: Callable[[BatchNews], None] |
         for epoch in sorted({turn.epoch for turn in turns}):
             some = [turn for turn in turns if turn.epoch == epoch]
             inputs = [solver.given(turn.sample) for turn in some]
-            batches = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch), told=told)
+            batches = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch), on_progress=told)
             async with aclosing(batches) as readings:
                 for turn in some:
                     with use_draw(epoch):  # for the readings alone: what scores them is of no draw

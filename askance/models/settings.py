@@ -89,7 +89,7 @@ class Local:
     dtype: Dtype = "auto"
     """Numbers that weights are held in; `auto` is as they were saved."""
     bits: Literal[4, 8] | None = None
-    """Bits of each weight after quantization by bitsandbytes, while loading; None does not quantize."""
+    """Bits that a weight is quantized to while loading, by bitsandbytes; None leaves them as they are."""
     attention: str | None = None
     """How attention is computed (`eager`, `sdpa`, `flash_attention_2`); None is the best that is installed."""
     revision: str | None = None

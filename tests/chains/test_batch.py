@@ -28,10 +28,9 @@ from askance.chains.batch import read_in_batches
 from askance.chat import ChatRequest
 from askance.errors import AuthError, StoreError, UsageError
 from askance.models import CallEvent, Price, RetryPolicy
-from askance.models.batch.answers import answer_of
-from askance.models.batch.harvest import LARGEST_LINE
-from askance.models.batch.jobs import JOURNAL, Job
-from askance.models.batch.policy import BatchNews, BatchPolicy
+from askance.models.batch.batches import BatchPolicy, BatchProgress
+from askance.models.batch.job import JOURNAL, Job
+from askance.models.batch.results import LARGEST_LINE, line_result
 from askance.models.vendor_errors import ErrorContext
 from tests import replies
 from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
@@ -669,7 +668,7 @@ def test_observers_hear_of_every_call_once_and_of_half_its_price(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
 ) -> None:
     heard: list[CallEvent] = []
-    news: list[BatchNews] = []
+    news: list[BatchProgress] = []
     price = Price(input=1.0, output=1.0, batch=0.5)
     with serve() as server:
         run = Run(server.url, tmp_path, pictures[:1], settings={"price": price})
@@ -822,6 +821,6 @@ def test_a_call_that_no_batch_comes_to_fails_with_the_way_out(
 
 def test_a_call_that_a_batch_did_not_make_fails_with_the_way_out(tmp_path: Path) -> None:
     line = {"custom_id": "a", "response": None, "error": {"code": "odd", "message": "The line was lost."}}
-    answer = answer_of(line, ErrorContext(where="here", model="m"), api="chat")
+    answer = line_result(line, ErrorContext(where="here", model="m"), api="chat")
 
     assert str(answer.error) == "here did not make the call: The line was lost. The same command asks again."

@@ -13,7 +13,7 @@ from PIL import Image
 from askance.chat import ModelId
 from askance.errors import BadRequest, MalformedReply
 from askance.models import ModelSettings
-from askance.models.batch.policy import BatchPolicy
+from askance.models.batch.batches import BatchPolicy
 from askance.models.openai.batch_api import BatchApi, batch_api
 from tests.batch_client import QUICK, Run, answer
 from tests.batch_server import BatchServer, Made
@@ -65,7 +65,7 @@ def test_a_file_that_is_too_large_for_the_endpoint_is_said(
 def test_a_line_that_is_too_long_is_passed_over(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askance.models.batch.harvest.LARGEST_LINE", 5000)
+    monkeypatch.setattr("askance.models.batch.results.LARGEST_LINE", 5000)
     with serve() as server:
         longer = b'"error": null, "more": "' + b"x" * 9000 + b'"}\n'
         server.spoil = lambda content: (

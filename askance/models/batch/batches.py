@@ -1,25 +1,69 @@
-"""The batches of a run: a queue for each walk, and a task for each part that is under way."""
+"""The batches of a run: a queue for each pass over its pictures, and a task for each part that is under way."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from askance.errors import UsageError
-from askance.models.batch.budget import BatchBudget
-from askance.models.batch.carrier import Carrier
-from askance.models.batch.claims import Claims
-from askance.models.batch.policy import BatchNews, BatchPolicy
-from askance.models.batch.queue import Queue
+from askance.models.batch.queue import MAX_BYTES, MAX_CALLS, CallQueue
+from askance.models.batch.reservations import BatchBudget, JobLeases
 from askance.models.batch.target import Target
+from askance.models.batch.worker import BatchWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from askance.errors import OverBudget
-    from askance.models.batch.jobs import Job, Part
-    from askance.models.batch.policy import Phase
+    from askance.models.batch.job import Job, Part
     from askance.models.model import Model
+
+
+Phase = Literal["queueing", "sent", "waiting", "settled", "trouble"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPolicy:
+    """Bounds of a run's batches."""
+
+    most_calls: int = MAX_CALLS
+    """Calls that a batch may hold."""
+    most_bytes: int = MAX_BYTES
+    """Bytes that its file may have."""
+    tries: int = 3
+    """How often a call is sent until it counts as failed."""
+    first_poll: float = 5.0
+    """Seconds until a new batch is looked at; the time grows up to `poll`."""
+    poll: float = 60.0
+    grace: float = 60.0
+    """Seconds in which a batch appears whose creation got no answer."""
+    requests: int = 8
+    """Tries of a request other than a poll; polls go on for as long as a batch may take."""
+    max_wait: float = 60.0
+    """Most seconds between two tries."""
+    at_once: int = 2
+    """Uploads and downloads at a time."""
+    ahead: int = 4
+    """Parts on the disk that may wait for their upload before the pass waits for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchProgress:
+    """How far a run's batches have come."""
+
+    phase: Phase
+    round: int
+    queued: int = 0
+    """Calls in this round's batches."""
+    sent: int = 0
+    """Of these, in batches that the endpoint has."""
+    done: int = 0
+    """Of these, done by the endpoint."""
+    batches: tuple[str, ...] = ()
+    """Ids of the batches under way."""
+    words: str = ""
+    """The trouble, in the phase `trouble`."""
 
 
 class Batches:
@@ -29,7 +73,7 @@ class Batches:
         job: the state on disk.
         models: those of the chain, all of one engine.
         policy: bounds.
-        told: of every step.
+        on_progress: called after every step.
 
     Raises:
         UsageError: a model has no batch interface that is known here.
@@ -41,21 +85,21 @@ class Batches:
         models: Sequence[Model],
         *,
         policy: BatchPolicy | None = None,
-        told: Callable[[BatchNews], None] | None = None,
+        on_progress: Callable[[BatchProgress], None] | None = None,
     ) -> None:
         self.round = 1
         self._policy = policy or BatchPolicy()
         self._job = job
-        self._told = told
-        self._walks = 0
+        self._on_progress = on_progress
+        self._passes = 0
         self._engine = models[0].engine
-        self._claims = Claims(job, self._engine.recorder)
+        self._leases = JobLeases(job, self._engine.recorder)
         self._targets = {target.key: target for target in [Target(model, job) for model in models]}
         guard = self._engine.budget
         self._budget = None if guard is None else BatchBudget(job, guard)
         self._over: OverBudget | None = None
-        self._carrier = Carrier(
-            job, self._targets, claims=self._claims, policy=self._policy, tell=self.tell, budget=self._budget
+        self._worker = BatchWorker(
+            job, self._targets, leases=self._leases, policy=self._policy, tell=self.tell, budget=self._budget
         )
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -76,7 +120,7 @@ class Batches:
                 self._engine.recorder.renewed(key)
         for part in self._job.parts.values():
             if part.settled:
-                await asyncio.to_thread(self._claims.release_batch, part)
+                await asyncio.to_thread(self._leases.release_batch, part)
         for part in sorted(self._job.unsettled, key=lambda part: part.batch is None):
             if part.target not in self._targets:
                 raise UsageError(
@@ -86,39 +130,39 @@ class Batches:
             self.start(part)
 
     async def ready(self) -> None:
-        """Makes sure, once, that there is somewhere to send batches to.
+        """Makes sure, once, that every endpoint has a batch interface.
 
         Raises:
             UsageError: an endpoint has no batch interface.
             CallError: an endpoint cannot be asked.
         """
         for target in self._targets.values():
-            await self._carrier.persist(target.check)
+            await self._worker.persist(target.check)
 
-    def queue(self, *, closed: bool = False) -> Queue:
-        """A queue for the next walk; `closed`, for the last."""
-        self._walks += 1
-        queue = Queue(
+    def queue(self, *, closed: bool = False) -> CallQueue:
+        """A queue for the next pass; `closed`, for the last."""
+        self._passes += 1
+        queue = CallQueue(
             self._job,
             {name: target.dialect for name, target in self._targets.items()},
-            claims=self._claims,
+            leases=self._leases,
             most_calls=self._policy.most_calls,
             most_bytes=self._policy.most_bytes,
-            reports_hits=self._walks == 1 and not closed,
+            reports_hits=self._passes == 1 and not closed,
             budget=self._budget,
             closed=closed,
         )
         queue.over = self._over if closed else None
         return queue
 
-    def walked(self, queue: Queue) -> bool:
-        """Takes note of a walk that has ended; whether the next can be expected to end with an empty queue."""
+    def end_pass(self, queue: CallQueue) -> bool:
+        """Takes note of a pass that has ended; whether the next can be expected to end with an empty queue."""
         self._over = queue.over
         return queue.over is None
 
     def start(self, part: Part) -> None:
         """Has a part carried to its end."""
-        self._tasks.add(asyncio.create_task(self._carrier.carry(part)))
+        self._tasks.add(asyncio.create_task(self._worker.run(part)))
 
     async def room(self) -> None:
         """Waits while too much is waiting for its upload.
@@ -139,11 +183,11 @@ class Batches:
             await self._raised(await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED))
 
     async def others(self, keys: list[str]) -> None:
-        """Waits until other runs have answers to `keys`, or have let go of them."""
+        """Waits until other runs have answers to `keys`, or no longer ask for them."""
         words = f"Another run on these records asks for {len(keys):,} of the calls."
         wait = self._policy.first_poll
         while keys:
-            while keys and await asyncio.to_thread(self._claims.open, keys[-1]):
+            while keys and await asyncio.to_thread(self._leases.available, keys[-1]):
                 keys.pop()
             if keys:
                 self.tell("trouble", words)
@@ -157,17 +201,17 @@ class Batches:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for part in self._job.unsettled:
             if part.sure:
-                await asyncio.to_thread(self._claims.release_batch, part)
+                await asyncio.to_thread(self._leases.release_batch, part)
         for target in self._targets.values():
             await target.aclose()
 
     def tell(self, phase: Phase, words: str = "", *, queued: int | None = None) -> None:
-        """Says how far it has come."""
-        if self._told is not None:
-            known = self._carrier.done
+        """Reports how far the batches have come."""
+        if self._on_progress is not None:
+            known = self._worker.done
             parts = [part for part in self._job.parts.values() if part.id in known or not part.settled]
-            self._told(
-                BatchNews(
+            self._on_progress(
+                BatchProgress(
                     phase=phase,
                     round=self.round,
                     queued=sum(part.count for part in parts) if queued is None else queued,
@@ -184,4 +228,4 @@ class Batches:
         for task in done:
             task.result()
         if not self._tasks:
-            self._carrier.done.clear()
+            self._worker.done.clear()

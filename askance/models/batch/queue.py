@@ -1,4 +1,4 @@
-"""The queue: calls that wait for a batch, as lines ready to upload, in files of the size that a batch may have."""
+"""The queue: calls that wait for a batch, as lines ready to upload, in files no larger than a batch may be."""
 
 from __future__ import annotations
 
@@ -11,60 +11,33 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING
 from uuid import uuid4
 
 from askance.errors import BadRequest, CallError, OverBudget, StoreError, UsageError
-from askance.models.batch.jobs import Job, Part, form_of
+from askance.models.batch.job import Job, Part, form_of
+from askance.models.batch.target import line_of, target_of
 from askance.models.budget import worst_of
-from askance.models.image_encoder import encode
-from askance.models.openai.chat import to_chat
-from askance.models.openai.responses import to_responses
 from askance.models.prices import price_of
 from askance.models.recorder import sent_images
 from askance.models.scope import Pending
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
-    from askance.models.batch.budget import BatchBudget
-    from askance.models.batch.claims import Claims
+    from askance.models.batch.reservations import BatchBudget, JobLeases
     from askance.models.budget import Cost
     from askance.models.openai.chat import Dialect
     from askance.models.settings import ModelSettings
 
-URLS: Mapping[Literal["chat", "responses"], str] = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
-
-MOST_CALLS = 50_000
+MAX_CALLS = 50_000
 """Calls that a batch may hold."""
 
-MOST_BYTES = 200_000_000
+MAX_BYTES = 200_000_000
 """Bytes that a batch's file may have."""
 
 
-def target_of(settings: ModelSettings) -> str:
-    """What one batch can hold calls for: one model of one endpoint."""
-    model = settings.id
-    return json.dumps([model.endpoint, model.model, model.api])
-
-
-def line_of(request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> bytes:
-    """The call as a line of a batch's file: the very body that it would have online.
-
-    Raises:
-        BadImage: a picture cannot be used.
-        ConfigError: the API has no such parameter.
-    """
-    model = settings.id.model
-    if settings.id.api == "responses":
-        body = to_responses(request, encode, model=model, without=dialect.without)
-    else:
-        body = to_chat(request, encode, model=model, token_field=dialect.token_field, without=dialect.without)
-    form = {"custom_id": request.key, "method": "POST", "url": URLS[settings.id.api], "body": body}
-    return json.dumps(form, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-
-
 @dataclass(slots=True)
-class _Open:
+class _OpenPart:
     """A part that is being written."""
 
     part: Part
@@ -80,44 +53,44 @@ class _Open:
             file.close()
 
 
-class Queue:
-    """Takes the calls that a walk misses; each request once, and none that has ended already.
+class CallQueue:
+    """Takes the calls that are not on record in one pass; each request once, and none that has ended already.
 
     Args:
         job: where the parts go.
-        dialect: by target, what requests have to look like.
-        claims: on the calls; what another run asks for is left to it.
+        dialects: by target, what requests have to look like.
+        leases: of the calls; what another run asks for is left to it.
         most_calls: that a part may hold.
         most_bytes: that a part may have.
-        reports_hits: see `Walk`.
+        reports_hits: see `MissPolicy`.
         budget: holds what the calls can cost; None is without one.
-        closed: the walk is the last one, and nothing may be missing but what the budget has nothing left for.
+        closed: the pass is the last one, and nothing may be missing but what the budget has nothing left for.
     """
 
     def __init__(
         self,
         job: Job,
-        dialect: Mapping[str, Dialect],
+        dialects: Mapping[str, Dialect],
         *,
-        claims: Claims,
-        most_calls: int = MOST_CALLS,
-        most_bytes: int = MOST_BYTES,
+        leases: JobLeases,
+        most_calls: int = MAX_CALLS,
+        most_bytes: int = MAX_BYTES,
         reports_hits: bool = False,
         budget: BatchBudget | None = None,
         closed: bool = False,
     ) -> None:
         self.reports_hits = reports_hits
-        self.taken = 0
+        self.count = 0
         """Calls in the queue."""
-        self.elsewhere: list[str] = []
+        self.asked_elsewhere: list[str] = []
         """Keys of the calls that another run asks for, or has asked for since they were missed."""
-        self.full: deque[Part] = deque()
+        self.complete: deque[Part] = deque()
         """Parts that are ready to be sent."""
-        self.trouble: StoreError | None = None
-        """Why the queue takes no more; the walk is to end."""
+        self.error: StoreError | None = None
+        """Why the queue takes no more; the pass is to end."""
         self._job = job
-        self._dialect = dialect
-        self._claims = claims
+        self._dialects = dialects
+        self._leases = leases
         self._most_calls = most_calls
         self._most_bytes = most_bytes
         self.over: OverBudget | None = None
@@ -125,7 +98,7 @@ class Queue:
         self._budget = budget
         self._closed = closed
         self._ended = False
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenPart] = {}
         # The beginning of a digest tells calls apart in half the room.
         self._seen: set[bytes] = set()
         self._lock = Lock()
@@ -136,21 +109,21 @@ class Queue:
         Raises:
             UsageError: the model has no batch interface that is known here.
             BadImage: a picture cannot be used.
-        BadRequest: the call is larger than a batch may be.
+            BadRequest: the call is larger than a batch may be.
         """
         ending = self._job.ending(request.key)
         if ending is not None:
             return ending.raised()
-        dialect = self._dialect.get(target_of(settings))
+        dialect = self._dialects.get(target_of(settings))
         if dialect is None or not settings.stored:
             raise UsageError(f"Calls of {str(settings.id)!r} cannot be put into a batch.", hint="Leave out `--batch`.")
         try:
             return await asyncio.to_thread(self._take, request, settings, dialect)
         except OSError as error:
-            self.trouble = self._job.unwritten(error)
+            self.error = self._job.unwritten(error)
         except StoreError as error:
-            self.trouble = error
-        return Pending(str(self.trouble))
+            self.error = error
+        return Pending(str(self.error))
 
     def finish(self) -> None:
         """Closes the parts that are being written; they are then ready to be sent.
@@ -166,13 +139,13 @@ class Queue:
                     raise self._job.unwritten(error) from error
 
     def abandon(self) -> None:
-        """Lets go of the parts that are being written; the next walk begins them anew."""
+        """Drops the parts that are being written; the next pass begins them anew."""
         with self._lock:
             for each in self._open.values():
                 for file in (each.body, each.calls):
                     with suppress(OSError):  # what a full disk does not take is not wanted any more
                         file.close()
-                self._claims.drop(each.keys)
+                self._leases.release(each.keys)
                 if self._budget is not None:
                     self._budget.abandon(each.part.id)
             self._open.clear()
@@ -182,7 +155,7 @@ class Queue:
     def _take(self, request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> CallError:
         if self._closed:
             self._line(request, settings, dialect)
-            return _again(self.over) or Pending(
+            return _same_refusal(self.over) or Pending(
                 "The chain asks something else each time that it reads the same picture.",
                 hint="Ask without `--batch`, or have what it asks depend on nothing but the pictures.",
             )
@@ -194,8 +167,8 @@ class Queue:
             self._seen.add(known)
         try:
             line = self._line(request, settings, dialect)
-            if not self._claims.take(request.key):
-                self.elsewhere.append(request.key)
+            if not self._leases.take(request.key):
+                self.asked_elsewhere.append(request.key)
                 return Pending("The call waits for another run that asks for it.")
             self._put(request, settings, line)
         except BaseException:
@@ -223,10 +196,10 @@ class Queue:
             form = json.dumps(call, separators=(",", ":")).encode() + b"\n"
             with self._lock:
                 if self._ended:
-                    raise Pending("The walk has ended.")
+                    raise Pending("The pass has ended.")
                 self._write(target_of(settings), line, form, key=request.key, worst=worst)
         except BaseException:
-            self._claims.drop([request.key])
+            self._leases.release([request.key])
             raise
 
     def _line(self, request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> bytes:
@@ -246,7 +219,7 @@ class Queue:
         """
         if self._budget is None:
             return None
-        if (over := _again(self.over)) is not None:
+        if (over := _same_refusal(self.over)) is not None:
             raise over
         price = price_of(settings)
         return worst_of(request, price, share=1.0 if price is None or price.batch is None else price.batch)
@@ -257,7 +230,8 @@ class Queue:
         writing = self._open.get(target)
         if writing is None:
             part = Part(uuid4().hex, target, 0, 0)
-            writing = self._open[target] = _Open(part, _new(self._job.body(part.id)), _new(self._job.calls(part.id)))
+            body, calls = _new(self._job.body(part.id)), _new(self._job.calls(part.id))
+            writing = self._open[target] = _OpenPart(part, body, calls)
         if worst is not None:
             self._hold(writing.part, worst)
         writing.body.write(line)
@@ -266,15 +240,15 @@ class Queue:
         part.count += 1
         part.size += len(line)
         writing.keys.append(key)
-        self.taken += 1
+        self.count += 1
         if part.count >= min(self._most_calls, self._job.most.get(target, self._most_calls)):
             self._close(target)
 
     def _hold(self, part: Part, worst: Cost) -> None:
-        """Sets aside what a call can cost.
+        """Reserves what a call can cost.
 
         Raises:
-            OverBudget: it does not fit, or not before calls under way have ended; this walk then takes no more.
+            OverBudget: it does not fit, or not before calls under way have ended; this pass then takes no more.
         """
         budget = self._budget
         if budget is None:
@@ -292,29 +266,29 @@ class Queue:
         try:
             self._spool(target, writing)
         except BaseException:
-            self._claims.drop(writing.keys)
+            self._leases.release(writing.keys)
             raise
 
-    def _spool(self, target: str, writing: _Open) -> None:
+    def _spool(self, target: str, writing: _OpenPart) -> None:
         writing.close()
         if not writing.part.count:
             for file in (self._job.body(writing.part.id), self._job.calls(writing.part.id)):
                 file.unlink(missing_ok=True)
             return
         self._job.sync()
-        part, dialect = writing.part, self._dialect[target]
+        part, dialect = writing.part, self._dialects[target]
         form = {"token_field": dialect.token_field, "without": sorted(dialect.without)}
         worst = None if self._budget is None else form_of(self._budget.spooled(part.id))
         self._job.note("spooled", part, target=target, count=part.count, size=part.size, worst=worst, form=form)
-        self._claims.spooled(part.id)
-        self.full.append(self._job.parts[part.id])
+        self._leases.spooled(part.id)
+        self.complete.append(self._job.parts[part.id])
 
 
-def _again(over: OverBudget | None) -> OverBudget | None:
+def _same_refusal(over: OverBudget | None) -> OverBudget | None:
     """The same refusal for another call."""
     return None if over is None else OverBudget(over.message, hint=over.hint)
 
 
 def _new(path: Path) -> IO[bytes]:
-    """A new file that nobody else may read."""
+    """A new file that no other user may read."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")

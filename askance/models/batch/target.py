@@ -1,31 +1,57 @@
-"""One model of one endpoint, as batches need it: its interface, the form of its requests, its answers on record."""
+"""A target, one model of one endpoint: its batch interface, the form of its requests, its answers on record."""
 
 from __future__ import annotations
 
+import json
 import logging
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from askance.errors import UsageError
-from askance.models.batch.queue import target_of
 from askance.models.budget import Cost
 from askance.models.capabilities import Capabilities
 from askance.models.events import CallEvent
+from askance.models.image_encoder import encode
 from askance.models.openai.batch_api import BatchApi, batch_api
-from askance.models.openai.chat import OPTIONAL, Dialect
+from askance.models.openai.chat import OPTIONAL, Dialect, to_chat
 from askance.models.openai.client import is_own
+from askance.models.openai.responses import to_responses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from askance.chat import Usage
-    from askance.models.batch.jobs import Job, Part
+    from askance.chat import ChatRequest, Usage
+    from askance.models.batch.job import Job, Part
     from askance.models.model import Model
-    from askance.models.settings import TokenField
+    from askance.models.settings import ModelSettings, TokenField
     from askance.models.vendor_errors import ErrorDetails
     from askance.replay import Record
 
 _log = logging.getLogger("askance")
+
+
+URLS: Mapping[Literal["chat", "responses"], str] = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
+
+
+def target_of(settings: ModelSettings) -> str:
+    """The name of a model's target, in parts and in the journal."""
+    model = settings.id
+    return json.dumps([model.endpoint, model.model, model.api])
+
+
+def line_of(request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> bytes:
+    """The call as a line of a batch's file: the very body that it would have online.
+
+    Raises:
+        BadImage: a picture cannot be used.
+        ConfigError: the API has no such parameter.
+    """
+    model = settings.id.model
+    if settings.id.api == "responses":
+        body = to_responses(request, encode, model=model, without=dialect.without)
+    else:
+        body = to_chat(request, encode, model=model, token_field=dialect.token_field, without=dialect.without)
+    form = {"custom_id": request.key, "method": "POST", "url": URLS[settings.id.api], "body": body}
+    return json.dumps(form, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 class Target:
@@ -70,7 +96,7 @@ class Target:
         return batch_api(self.model.settings)
 
     async def check(self) -> None:
-        """Makes sure, once, that there is somewhere to send batches to.
+        """Makes sure, once, that the endpoint has a batch interface.
 
         Raises:
             UsageError: the endpoint has no batch interface.
@@ -81,7 +107,7 @@ class Target:
             self._checked = True
 
     async def aclose(self) -> None:
-        """Lets go of the connections."""
+        """Closes the connections."""
         if "api" in self.__dict__:
             await self.api.aclose()
 

@@ -22,17 +22,8 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.chat import ModelId
 from askance.errors import ConfigError, UsageError
 from askance.models.encoders.records import BATCH, one_of, settings_in
-from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity
-from askance.models.local.runtime import (
-    BatchRunner,
-    device_of,
-    load_errors,
-    load_weights,
-    no_progress_bars,
-    offline,
-    packages,
-    tokenizable,
-)
+from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
+from askance.models.local.runtime import BatchRunner, TorchRuntime, tokenizable
 from askance.models.settings import Local
 
 if TYPE_CHECKING:
@@ -86,7 +77,7 @@ class AnswerClassifier:
         return await loop.run_in_executor(self._thread, self._scored, dict(about), list(texts))
 
     async def aclose(self) -> None:
-        """Lets go of the weights."""
+        """Releases the weights."""
         self.__dict__.pop("_loaded", None)
 
     def _scored(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
@@ -95,10 +86,7 @@ class AnswerClassifier:
     @cached_property
     def _loaded(self) -> _LoadedClassifier:
         if self._folder is None:
-            raise UsageError(
-                f"The classifier {self.spec!r} is known by the digest of its files alone.",
-                hint="Name its folder: `bem:FOLDER`.",
-            )
+            raise no_weights(self.spec)
         return _LoadedClassifier(self._folder, self._local, spec=self.spec, label=self._label)
 
 
@@ -106,15 +94,12 @@ class _LoadedClassifier:
     """A classifier's weights, used by one thread."""
 
     def __init__(self, folder: ModelFolder, local: Local, *, spec: str, label: int) -> None:
-        torch, transformers = packages(spec)
-        dtype = folder.dtype_in(local.dtype)
-        device = device_of(torch, local, dtype=dtype, spec=spec)
-        with load_errors(spec), no_progress_bars(transformers):
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, **offline(local))
-            kind = transformers.AutoModelForSequenceClassification
-            self._model = load_weights(kind, folder, local, dtype=getattr(torch, dtype)).to(device).eval()
-        self._torch, self._label = torch, label
-        self._batches: BatchRunner[tuple[str, str, str]] = BatchRunner(torch, spec=spec, most=local.batch)
+        runtime = TorchRuntime(spec, local, dtype=folder.dtype_in(local.dtype))
+        with runtime.loading():
+            self._tokenizer = runtime.pretrained("AutoTokenizer", folder.path)
+            self._model = runtime.weights("AutoModelForSequenceClassification", folder.path)
+        self._torch, self._label = runtime.torch, label
+        self._batches: BatchRunner[tuple[str, str, str]] = BatchRunner(runtime.torch, spec=spec, most=local.batch)
         self._longest = min(
             int(folder.config.get("max_position_embeddings", 512)), int(self._tokenizer.model_max_length)
         )
@@ -184,7 +169,7 @@ def _classifier_in(source: str, local: Local, spec: str) -> ModelFolder:
 
 
 def answer_classifier(rest: str) -> AnswerClassifier:
-    """The scorer of what stands behind `bem:`.
+    """The scorer that the rest of a spec behind `bem:` describes.
 
     Raises:
         ConfigError: an unknown setting, or as for `AnswerClassifier`.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,9 +28,9 @@ from askance.errors import AskanceError, ConfigError, UsageError
 from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView
 from askance.images.pixels import squared
 from askance.models.encoders.records import BATCH, one_of, settings_in
-from askance.models.encoders.towers import Towers, no_towers, parts_of
+from askance.models.encoders.towers import SIGLIP_KINDS, Towers, no_towers, parts_of
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, mean_of
-from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity
+from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.loop import PerLoop
 from askance.models.settings import Local
 
@@ -44,8 +44,6 @@ Scale = Literal["cosine", "logits", "sigmoid"]
 Long = Literal["mean", "max", "refuse"]
 Frame = Literal["whole", "padded"]
 
-_SIGMOID_KINDS = frozenset({"siglip", "siglip2"})
-
 VectorStore: TypeAlias = "VectorFile | MemoryVectors"
 Item = TypeVar("Item")
 Encoded: TypeAlias = "Half | AskanceError"
@@ -55,7 +53,7 @@ PICTURES = 256
 
 
 class _Dual:
-    """What scorer and embedder have in common."""
+    """What the scorer and the embedder have in common."""
 
     def __init__(self, source: str, local: Local | None, long: Long) -> None:
         self._encoder: SharedEncoder = shared_encoder(source, local or Local(batch=BATCH))
@@ -64,16 +62,11 @@ class _Dual:
 
     @property
     def id(self) -> ModelId:
-        """Architecture, digest of weights and of what prepares pictures and texts, and what numbers are held in."""
+        """By the architecture, the digest of the folder's files, and the type that the weights are held in."""
         return self._encoder.id
 
-    @property
-    def encoded(self) -> Mapping[str, int]:
-        """How many `pictures` and `texts` went through the weights so far; of what was kept, none do."""
-        return self._encoder.encoded
-
     def keep_in(self, folder: Path | None) -> None:
-        """Vectors are kept beside the records in `folder`; without one, in memory."""
+        """Has vectors kept beside the records in `folder`; without one, in memory."""
         about: JsonObject = {"model": self.id.canonical()}
         if folder is None:
             self._store = self._store if isinstance(self._store, MemoryVectors) else MemoryVectors()
@@ -81,7 +74,7 @@ class _Dual:
             self._store = VectorFile(folder, about)
 
     async def aclose(self) -> None:
-        """Lets go of the weights."""
+        """Releases the weights."""
         self._encoder.release()
 
     async def _jobs_of(self, texts: Sequence[str]) -> list[list[EncodeJob]]:
@@ -105,8 +98,8 @@ class _Dual:
         return [[self._encoder.text_job(part, self._store) for part in parts] for parts in split]
 
     async def _vectors(self, jobs: Sequence[Sequence[EncodeJob]]) -> list[list[Half]]:
-        came = iter(await self._encoder.vectors([job for some in jobs for job in some]))
-        return [[next(came) for _ in some] for some in jobs]
+        vectors = iter(await self._encoder.vectors([job for some in jobs for job in some]))
+        return [[next(vectors) for _ in some] for some in jobs]
 
 
 class DualEncoder(_Dual):
@@ -135,7 +128,7 @@ class DualEncoder(_Dual):
         frame: Frame = "whole",
     ) -> None:
         super().__init__(source, local, long)
-        if scale == "sigmoid" and self._encoder.kind not in _SIGMOID_KINDS:
+        if scale == "sigmoid" and self._encoder.kind not in SIGLIP_KINDS:
             raise ConfigError(
                 f"The model {self._encoder.spec!r} is of the kind {self._encoder.kind!r}, which gives no probability "
                 "for a pair.",
@@ -221,7 +214,7 @@ class DualTexts(_Dual):
 
 
 def dual_encoder(rest: str) -> DualEncoder:
-    """The scorer of what stands behind `clip:`.
+    """The scorer that the rest of a spec behind `clip:` describes.
 
     Raises:
         ConfigError: an unknown setting, or as for `DualEncoder`.
@@ -236,7 +229,7 @@ def dual_encoder(rest: str) -> DualEncoder:
 
 
 def dual_texts(rest: str) -> DualTexts:
-    """The embedder of what stands behind `clip:`.
+    """The embedder that the rest of a spec behind `clip:` describes.
 
     Raises:
         ConfigError: an unknown setting, or as for `DualTexts`.
@@ -250,12 +243,12 @@ def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
 
 
-# --- the encoder in this process: what is asked at once is one batch, and what is kept is not encoded at all ---
+# --- the encoder, shared in this process: what is asked at once is one batch; a vector that was kept is not made ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EncodeJob:
-    """A text that fits, or a picture; and where its vector is kept."""
+    """A text that fits, or a picture, to be encoded, and where its vector is kept."""
 
     key: str
     store: VectorStore
@@ -265,7 +258,7 @@ class EncodeJob:
 
 @dataclass(slots=True)
 class _Queue:
-    """What one loop waits for."""
+    """The jobs that one event loop waits for."""
 
     jobs: dict[tuple[int, str], tuple[EncodeJob, asyncio.Future[Encoded]]] = field(default_factory=dict[Any, Any])
     fresh: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
@@ -294,23 +287,16 @@ class SharedEncoder:
             self.kind, self._name = self._folder.kind, identity_of(self._folder, local).removeprefix("hf:")
         self.id = ModelId("clip", self._name)
         self._towers: Towers | None = None
-        self._encoded = {"pictures": 0, "texts": 0}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="askance-encode")
         self._queue = PerLoop(_Queue)
 
-    @property
-    def encoded(self) -> Mapping[str, int]:
-        """How many pictures and texts went through the weights so far."""
-        now = self._towers.encoded if self._towers is not None else {}
-        return {what: count + now.get(what, 0) for what, count in self._encoded.items()}
-
     def text_job(self, text: str, store: VectorStore) -> EncodeJob:
-        """What encodes a text that fits."""
+        """The job of a text that fits."""
         key = key_of("embed", {"model": self.id.canonical(), "tower": "text", "text": text})
         return EncodeJob(key=key, store=store, text=text)
 
     def picture_job(self, image: Image, view: RegionView, store: VectorStore, *, padded: bool) -> EncodeJob:
-        """What encodes a picture, or what is shown of it.
+        """The job of a picture, or of a view of it.
 
         Raises:
             BadImage: the picture's file cannot be read.
@@ -346,7 +332,7 @@ class SharedEncoder:
         """The vector of each job, in their order; equal jobs are done once, and those of several callers together.
 
         Raises:
-            AskanceError: what became of the first that has none.
+            AskanceError: of the first job that ended in one.
         """
         queue = self._queue()
         loop = asyncio.get_running_loop()
@@ -359,28 +345,27 @@ class SharedEncoder:
         if queue.fresh and queue.worker is None:
             queue.worker = loop.create_task(self._work(queue))
         await asyncio.wait(waited)
-        came = [future.result() for future in waited]
-        for each in came:
+        outcomes = [future.result() for future in waited]
+        for each in outcomes:
             if isinstance(each, AskanceError):
                 raise each
-        return cast("list[Half]", came)
+        return cast("list[Half]", outcomes)
 
     def release(self) -> None:
-        """Lets go of the weights; they are loaded again when they are needed again."""
-        self._encoded = dict(self.encoded)
+        """Releases the weights; the next call loads them again."""
         self._towers = None
 
     async def _in_thread(self, make: Callable[[], Item]) -> Item:
         return await asyncio.get_running_loop().run_in_executor(self._thread, make)
 
     async def _work(self, queue: _Queue) -> None:
-        """Encodes what is waited for, batch after batch: what comes in the meantime is in the next."""
+        """Encodes the jobs that wait, batch after batch; those that come meanwhile are in the next."""
         try:
             while queue.fresh:
                 taken, queue.fresh = queue.fresh, []
                 jobs = [queue.jobs[place][0] for place in taken]
-                came = await self._in_thread(lambda jobs=jobs: self._came(jobs))
-                for place, each in zip(taken, came, strict=True):
+                outcomes = await self._in_thread(lambda jobs=jobs: self._outcomes(jobs))
+                for place, each in zip(taken, outcomes, strict=True):
                     queue.jobs.pop(place)[1].set_result(each)
         finally:
             queue.worker = None
@@ -389,20 +374,20 @@ class SharedEncoder:
             queue.jobs.clear()
             queue.fresh.clear()
 
-    def _came(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
-        """What became of each job; nothing is raised."""
-        came: dict[int, Encoded] = {}
+    def _outcomes(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
+        """The outcome of each job; nothing is raised."""
+        outcomes: dict[EncodeJob, Encoded] = {}
         for store in {id(job.store): job.store for job in jobs}.values():
             mine = {job.key: job for job in jobs if job.store is store}
             try:
                 found: dict[str, Encoded] = dict(store.find(list(mine)))
-                found |= self._made([job for key, job in mine.items() if key not in found], store)
+                found |= self._encode([job for key, job in mine.items() if key not in found], store)
             except AskanceError as error:
                 found = dict.fromkeys(mine, error)
-            came |= {id(mine[key]): each for key, each in found.items()}
-        return [came[id(job)] for job in jobs]
+            outcomes |= {mine[key]: each for key, each in found.items()}
+        return [outcomes[job] for job in jobs]
 
-    def _made(self, jobs: Sequence[EncodeJob], store: VectorStore) -> dict[str, Encoded]:
+    def _encode(self, jobs: Sequence[EncodeJob], store: VectorStore) -> dict[str, Encoded]:
         if not jobs:
             return {}
         texts = [job for job in jobs if job.draw is None]
@@ -410,33 +395,31 @@ class SharedEncoder:
         pictures = [job for job in jobs if job.draw is not None]
         for start in range(0, len(pictures), PICTURES):
             some = pictures[start : start + PICTURES]
-            made.update(zip([job.key for job in some], self._seen(some), strict=True))
+            made.update(zip([job.key for job in some], self._encode_pictures(some), strict=True))
         vectors = {key: each for key, each in made.items() if not isinstance(each, AskanceError)}
         store.keep(vectors)
         # Another process may have been quicker, and its vectors are those that are kept.
         return made | store.find(list(vectors))
 
-    def _seen(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
-        """The vectors of pictures; one that cannot be used spoils no other."""
+    def _encode_pictures(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
+        """The outcome of each picture; one that cannot be used harms no other."""
         drawn: dict[EncodeJob, tuple[Picture, ...]] = {}
-        came: dict[EncodeJob, Encoded] = {}
+        outcomes: dict[EncodeJob, Encoded] = {}
         for job in jobs:
             try:
                 drawn[job] = job.draw() if job.draw is not None else ()
             except AskanceError as error:
-                came[job] = error
+                outcomes[job] = error
         shown = iter(self._ready().pictures([picture for pictures in drawn.values() for picture in pictures]))
         for job, pictures in drawn.items():
             vectors = [next(shown) for _ in pictures]
             error = next((each for each in vectors if isinstance(each, AskanceError)), None)
-            came[job] = error or mean_of(cast("list[Half]", vectors))
-        return [came[job] for job in jobs]
+            outcomes[job] = error or mean_of(cast("list[Half]", vectors))
+        return [outcomes[job] for job in jobs]
 
     def _ready(self) -> Towers:
         if self._folder is None:
-            raise UsageError(
-                f"The model {self.spec!r} is known by its identity alone.", hint="Name its folder: `clip:FOLDER`."
-            )
+            raise no_weights(self.spec)
         if self._towers is None:
             self._towers = Towers(self._folder, self.local, spec=self.spec)
         return self._towers
@@ -446,7 +429,7 @@ _SHARED: WeakValueDictionary[tuple[str, Local], SharedEncoder] = WeakValueDictio
 
 
 def shared_encoder(source: str, local: Local) -> SharedEncoder:
-    """The encoder of `source`; one in this process for whoever runs it the same way.
+    """The encoder of `source`: one in this process for all that run it the same way.
 
     Raises:
         ConfigError: as for `SharedEncoder`.

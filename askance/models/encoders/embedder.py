@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_c
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ModelError, UsageError
-from askance.models.backend import close, load
-from askance.models.encoders.records import RecordedResponses, from_spec, id_of_form, identity_of
+from askance.models.backend import load
+from askance.models.encoders.records import RecordedModel, from_spec, id_of_form, identity_of
 from askance.models.encoders.vectors import Vector, packed, unpacked
 from askance.models.engine import Engine, default_engine
 
@@ -21,7 +21,7 @@ PROVIDERS: Mapping[str, str] = {
     "clip": "askance.models.encoders.dual:dual_texts",
     "st": "askance.models.encoders.sentence:SentenceEncoder",
 }
-"""Where the embedder of each kind of spec is: made from what stands behind the colon."""
+"""By provider of a spec: the class or function that makes the embedder from the part behind the colon."""
 
 EXAMPLES = "`st:FOLDER` or `st:sentence-transformers/all-mpnet-base-v2` for a sentence encoder"
 
@@ -38,7 +38,7 @@ class Embedder(Protocol):
     - `normalized` says whether every vector has the length 1;
     - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
       nothing may be read or kept;
-    - `async aclose()` lets go of what it holds.
+    - `async aclose()` closes it.
     """
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
@@ -53,8 +53,8 @@ else:
 """A spec, any `Embedder`, or what `RecordedEmbedder.form` gave."""
 
 
-class RecordedEmbedder:
-    """An embedder whose vectors come from the records where they are there; `get_embedder` makes it.
+class RecordedEmbedder(RecordedModel):
+    """An embedder whose vectors come from the records as far as they are there; `get_embedder` makes it.
 
     Args:
         embedder: what is asked for the others.
@@ -73,13 +73,9 @@ class RecordedEmbedder:
         parameters: Mapping[str, Any],
         normalized: bool | None,
     ) -> None:
-        self.id = id or ModelId("custom", type(embedder).__name__)
-        self.stored = id is not None
-        self.engine = engine
-        self.parameters = parameters
+        super().__init__(embedder, "embed", id=id, engine=engine, parameters=parameters)
         self.normalized = normalized
         self._embedder = embedder
-        self._responses = RecordedResponses("embed", engine, stored=self.stored, title=str(self.id))
 
     def form(self) -> JsonObject:
         """Everything but the text that decides a vector, as JSON: `get_embedder` takes it for its records."""
@@ -114,7 +110,7 @@ class RecordedEmbedder:
         return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, found, strict=True)]
 
     async def fresh(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """What the embedder itself gives, past the records: for texts by the thousand, of which no record is kept.
+        """What the embedder itself gives, past the records: for thousands of texts, which are not recorded one by one.
 
         Raises:
             CallError: it gave something else than a vector for each text.
@@ -129,26 +125,8 @@ class RecordedEmbedder:
 
     @property
     def folder(self) -> Path | None:
-        """Where vectors may be kept beside the records; None where nothing may be read or kept."""
+        """The folder beside the records where vectors may be kept; None where none may be read or kept."""
         return self._responses.folder
-
-    def changed(self, *, identity: str | None = None, engine: Engine | None = None) -> RecordedEmbedder:
-        """The same embedder under another name, or in another engine."""
-        own = self.id if self.stored else None
-        return RecordedEmbedder(
-            self._embedder,
-            id=own if identity is None else ModelId("custom", identity, name=identity),
-            engine=engine or self.engine,
-            parameters=self.parameters,
-            normalized=self.normalized,
-        )
-
-    async def aclose(self) -> None:
-        """Lets go of what the embedder holds."""
-        await close(self._embedder)
-
-    def __repr__(self) -> str:
-        return f"RecordedEmbedder({str(self.id)!r})"
 
 
 def _checked(vectors: Sequence[Sequence[float]], count: int, *, by: str) -> Sequence[Sequence[float]]:
@@ -176,7 +154,8 @@ def get_embedder(
     """
     run = engine if engine is not None else default_engine()
     if isinstance(embedder, RecordedEmbedder):
-        return _again(embedder, identity, engine)
+        same = identity is None and engine in {None, embedder.engine}
+        return embedder if same else embedder.changed(identity=identity, engine=engine)
     if isinstance(embedder, str):
         made: object = from_spec(embedder, PROVIDERS, what="embedder", examples=EXAMPLES)
     elif isinstance(embedder, Mapping):
@@ -197,12 +176,6 @@ def get_embedder(
     )
 
 
-def _again(embedder: RecordedEmbedder, identity: str | None, engine: Engine | None) -> RecordedEmbedder:
-    if identity is None and engine in {None, embedder.engine}:
-        return embedder
-    return embedder.changed(identity=identity, engine=engine)
-
-
 def _described(form: Mapping[str, Any], engine: Engine) -> RecordedEmbedder:
     fields = dict(form)
     model = id_of_form(fields.pop("model", None))
@@ -213,12 +186,12 @@ def _described(form: Mapping[str, Any], engine: Engine) -> RecordedEmbedder:
 
 def _named(model: ModelId) -> Embedder:
     if model.name is not None or model.provider not in PROVIDERS:
-        return _Nobody(model)
+        return _RecordsAlone(model)
     return load(PROVIDERS[model.provider])(model.model)
 
 
-class _Nobody:
-    """Stands where only the records of an embedder are known."""
+class _RecordsAlone:
+    """In place of an embedder of which only the records are known."""
 
     def __init__(self, model: ModelId) -> None:
         self._model = model

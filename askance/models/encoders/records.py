@@ -1,4 +1,4 @@
-"""What embedders and scorers have in common: how one is named, and its responses on record, many at a time.
+"""What embedders and scorers have in common: their responses on record, many at a time, and how one is named.
 
 The modes are those of an engine. Equal requests are made once, and what is missing is made in one go, because a
 local model is fastest so.
@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ConfigError, UsageError
-from askance.models.backend import load
+from askance.models.backend import close, load
 from askance.models.loop import PerLoop
 from askance.models.scope import scope
 from askance.models.settings import DTYPES, Local
@@ -33,7 +34,7 @@ Make: TypeAlias = "Callable[[Sequence[int]], Awaitable[Sequence[JsonObject]]]"
 
 
 class RecordedResponses:
-    """The responses of one kind that one model gives, from its records where they are there.
+    """The responses of one kind that one model gives, from its records as far as they are there.
 
     Args:
         kind: of the records.
@@ -51,7 +52,7 @@ class RecordedResponses:
                 f"The answers of {title!r} cannot be replayed: nothing tells them from another model's.",
                 hint='Give it a name of its own: `identity="…"`.',
             )
-        self._kind: RecordKind = kind
+        self.kind: RecordKind = kind
         self._engine = engine
         self._stored = stored
         self._renewed: set[str] = set()
@@ -69,7 +70,7 @@ class RecordedResponses:
             BadRecord: one of the records is damaged.
             StoreError: the records cannot be read.
         """
-        keys = [key_of(self._kind, form) for form in forms]
+        keys = [key_of(self.kind, form) for form in forms]
         places: dict[str, int] = {}
         for place, key in enumerate(keys):
             places.setdefault(key, place)
@@ -84,7 +85,7 @@ class RecordedResponses:
         return [found[key] for key in keys]
 
     async def _next(self, forms: Sequence[JsonObject], missing: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
-        """Makes what nobody is making, else waits for one that somebody is; what is on record by then."""
+        """Makes the responses that no other task is making, or else waits for one that is; what is on record then."""
         under_way = self._under_way()
         mine = {key: place for key, place in missing.items() if key not in under_way}
         if not mine:
@@ -101,7 +102,7 @@ class RecordedResponses:
 
     def lacking(self, forms: Sequence[JsonObject]) -> frozenset[str]:
         """Keys of those `forms` that are not on record, or not to be read from there."""
-        keys = frozenset(key_of(self._kind, form) for form in forms)
+        keys = frozenset(key_of(self.kind, form) for form in forms)
         return keys - self._found(keys).keys() if self._stored else keys
 
     def lend_folder(self, model: object) -> None:
@@ -112,7 +113,7 @@ class RecordedResponses:
 
     @property
     def folder(self) -> Path | None:
-        """The records' folder, where arrays of numbers may be read and kept there."""
+        """The folder of the records; None where no arrays of numbers may be read or kept there."""
         records = self._engine.recorder.records
         allowed = self._stored and self._engine.mode == "auto"
         return records.folder if allowed else None
@@ -129,15 +130,67 @@ class RecordedResponses:
         missing = {key: place for key, place in places.items() if key not in found}
         recorder = self._engine.recorder
         if missing and recorder.mode == "replay":
-            raise explain_miss(forms[min(missing.values())], self._kind, recorder.records)
+            raise explain_miss(forms[min(missing.values())], self.kind, recorder.records)
         made = dict(zip(missing, await make(list(missing.values())), strict=True)) if missing else {}
         kept = {key for key in made if recorder.mode == "live" and recorder.look_up(key) is not None}
         fresh = [key for key in made if key not in kept]
-        makers = [partial(Record.make, self._kind, forms[places[key]], made[key]) for key in fresh]
+        makers = [partial(Record.make, self.kind, forms[places[key]], made[key]) for key in fresh]
         written = await asyncio.gather(*map(recorder.write, makers))
         if recorder.mode == "refresh":
             self._renewed.update(key for key, done in zip(fresh, written, strict=True) if done)
         return found | made
+
+
+class RecordedModel:
+    """A model whose responses come from the records as far as they are there.
+
+    Args:
+        model: what is asked for the others.
+        kind: of its records.
+        id: tells its responses from another model's; None neither records nor replays them.
+        engine: whose records and mode are used.
+        parameters: what else decides its responses.
+    """
+
+    def __init__(
+        self,
+        model: object,
+        kind: RecordKind,
+        *,
+        id: ModelId | None,  # noqa: A002  # as everywhere here
+        engine: Engine,
+        parameters: Mapping[str, Any],
+    ) -> None:
+        self.id = id or ModelId("custom", type(model).__name__)
+        self.stored = id is not None
+        self.engine = engine
+        self.parameters = parameters
+        self._recorded = model
+        self._responses = self.responses(kind)
+
+    def responses(self, kind: RecordKind) -> RecordedResponses:
+        """Its responses of one kind.
+
+        Raises:
+            UsageError: the mode is `replay`, and nothing of it can be replayed.
+        """
+        return RecordedResponses(kind, self.engine, stored=self.stored, title=str(self.id))
+
+    def changed(self, *, identity: str | None = None, engine: Engine | None = None) -> Self:
+        """The same model under another name, or in another engine."""
+        other = copy(self)
+        if identity is not None:
+            other.id, other.stored = ModelId("custom", identity, name=identity), True
+        other.engine = engine or self.engine
+        other._responses = other.responses(self._responses.kind)
+        return other
+
+    async def aclose(self) -> None:
+        """Closes the model."""
+        await close(self._recorded)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.id)!r})"
 
 
 # --- how an embedder or a scorer is named ---
@@ -237,10 +290,10 @@ _LOCAL: SettingReaders = {
 
 
 def settings_in(rest: str, *, provider: str, local: Local, own: SettingReaders) -> tuple[str, Local, dict[str, Any]]:
-    """The source in what stands behind a spec's colon, how it is run, and what else is set.
+    """The source in the part of a spec behind the colon, how it is run, and what else is set.
 
     Args:
-        rest: what stands behind the colon.
+        rest: the part of the spec behind the colon.
         provider: what stands in front of it.
         local: how it is run where nothing is said.
         own: settings beside those of `Local`.

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, run
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadRecord, ModelError, UsageError
 from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, ImagePolicy, RegionView
-from askance.models.backend import close
-from askance.models.encoders.records import RecordedResponses, from_spec, id_of_form, identity_of
+from askance.models.encoders.records import RecordedModel, from_spec, id_of_form, identity_of
 from askance.models.engine import Engine, default_engine
 from askance.replay import DAMAGED_HINT
 
@@ -22,7 +21,7 @@ PROVIDERS: Mapping[str, str] = {
     "bem": "askance.models.encoders.classifier:answer_classifier",
     "clip": "askance.models.encoders.dual:dual_encoder",
 }
-"""Where the scorer of each kind of spec is: made from what stands behind the colon."""
+"""By provider of a spec: the function that makes the scorer from the part behind the colon."""
 
 EXAMPLES = (
     "`clip:FOLDER` for CLIP, SigLIP and their like, `bem:FOLDER` for answers, "
@@ -43,7 +42,7 @@ class PictureScorer(Protocol):
     - `async score_view(image, texts, view)` scores what a `RegionView` shows of a picture;
     - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
       nothing may be read or kept;
-    - `async aclose()` lets go of what it holds.
+    - `async aclose()` closes it.
     """
 
     async def score(self, image: Image, texts: Sequence[str]) -> Sequence[float]:
@@ -70,8 +69,8 @@ else:
 """A spec, any `PictureScorer` or `TextScorer`, or what `RecordedScorer.form` gave."""
 
 
-class RecordedScorer:
-    """A scorer whose scores come from the records where they are there; `get_scorer` makes it.
+class RecordedScorer(RecordedModel):
+    """A scorer whose scores come from the records as far as they are there; `get_scorer` makes it.
 
     Args:
         scorer: what is asked for the others.
@@ -90,13 +89,9 @@ class RecordedScorer:
         parameters: Mapping[str, Any],
         policy: ImagePolicy = CLEAN_POLICY,
     ) -> None:
-        self.id = id or ModelId("custom", type(scorer).__name__)
-        self.stored = id is not None
-        self.engine = engine
-        self.parameters = parameters
+        super().__init__(scorer, "score", id=id, engine=engine, parameters=parameters)
         self.policy = policy
         self._scorer = scorer
-        self._responses = RecordedResponses("score", engine, stored=self.stored, title=str(self.id))
 
     def form(self) -> JsonObject:
         """Everything but picture and text that decides a score, as JSON: `get_scorer` takes it for its records."""
@@ -149,13 +144,13 @@ class RecordedScorer:
         return await self._scores(forms, texts, lambda some: self.fresh(image, some, view=view))
 
     async def fresh(self, image: Image, texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE) -> list[float]:
-        """What the scorer itself gives, past the records: for texts by the thousand, of which no record is kept.
+        """What the scorer itself gives, past the records: for thousands of texts, which are not recorded one by one.
 
         Raises:
             CallError: it gave something else than a number for each text.
         """
         self._responses.lend_folder(self._scorer)
-        if view != WHOLE_IMAGE and not isinstance(self._scorer, _Nobody):
+        if view != WHOLE_IMAGE and not isinstance(self._scorer, _RecordsAlone):
             method = _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)
             return self._checked(await method(image, texts, view), len(texts))
         method = _method(self._scorer, "score", lacking="no pictures", by=self.id)
@@ -193,24 +188,6 @@ class RecordedScorer:
         if len(scores) != count:
             raise ModelError(f"{str(self.id)!r} was asked for {count} scores and gave {len(scores)}.")
         return [_number(score, by=str(self.id)) for score in scores]
-
-    def changed(self, *, identity: str | None = None, engine: Engine | None = None) -> RecordedScorer:
-        """The same scorer under another name, or in another engine."""
-        own = self.id if self.stored else None
-        return RecordedScorer(
-            self._scorer,
-            id=own if identity is None else ModelId("custom", identity, name=identity),
-            engine=engine or self.engine,
-            parameters=self.parameters,
-            policy=self.policy,
-        )
-
-    async def aclose(self) -> None:
-        """Lets go of what the scorer holds."""
-        await close(self._scorer)
-
-    def __repr__(self) -> str:
-        return f"RecordedScorer({str(self.id)!r})"
 
 
 def _method(scorer: object, name: str, *, lacking: str, by: ModelId) -> Any:
@@ -255,7 +232,7 @@ def get_scorer(scorer: ScorerLike, *, identity: str | None = None, engine: Engin
     elif isinstance(scorer, Mapping):
         fields = dict(scorer)
         model, policy = id_of_form(fields.pop("model", None)), _policy(fields.pop("policy", None))
-        return RecordedScorer(_Nobody(model), id=model, engine=run, parameters=fields, policy=policy)
+        return RecordedScorer(_RecordsAlone(model), id=model, engine=run, parameters=fields, policy=policy)
     else:
         made = scorer
     if not isinstance(made, (PictureScorer, TextScorer)):
@@ -288,8 +265,8 @@ def _policy(form: object) -> ImagePolicy:
         ) from error
 
 
-class _Nobody:
-    """Stands where only the records of a scorer are known."""
+class _RecordsAlone:
+    """In place of a scorer of which only the records are known."""
 
     def __init__(self, model: ModelId) -> None:
         self._model = model

@@ -23,7 +23,6 @@ from askance.chat import JsonObject, key_of
 from askance.errors import BadRecord, ModelError, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models.encoders.embedder import get_embedder
-from askance.models.encoders.records import RecordedResponses
 from askance.models.encoders.scorer import get_scorer
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, half
 from askance.replay import DAMAGED_HINT
@@ -90,7 +89,7 @@ async def nearest_texts(
             await asyncio.to_thread(nearest.add, found)
         return [_response(hits) for hits in nearest.hits()]
 
-    responses = RecordedResponses("score", recorded.engine, stored=recorded.stored, title=str(recorded.id))
+    responses = recorded.responses("score")
     return [_hits(each, form) for form, each in zip(forms, await responses.get(forms, make), strict=True)]
 
 
@@ -133,7 +132,7 @@ async def best_texts(
             best = nlargest(k, [*best, *hits], key=lambda hit: (hit.score, -hit.place))
         return [_response(best)]
 
-    responses = RecordedResponses("score", recorded.engine, stored=recorded.stored, title=str(recorded.id))
+    responses = recorded.responses("score")
     (found,) = await responses.get([form], make)
     return _hits(found, form)
 

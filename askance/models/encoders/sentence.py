@@ -21,19 +21,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ModelId
 from askance.documents import parse_json
-from askance.errors import ConfigError, MissingExtra, UsageError
+from askance.errors import ConfigError, MissingExtra
 from askance.models.encoders.records import BATCH, settings_in
-from askance.models.local.folder import PICKLED, REVISION, SAFE, hub_folder, is_hub_name
+from askance.models.local.folder import PICKLED, REVISION, SAFE, hub_folder, is_hub_name, no_weights
 from askance.models.local.hub import MODEL_FILES, download
-from askance.models.local.runtime import (
-    EXTRA,
-    BatchRunner,
-    device_of,
-    load_errors,
-    no_progress_bars,
-    packages,
-    tokenizable,
-)
+from askance.models.local.runtime import EXTRA, BatchRunner, TorchRuntime, tokenizable
 from askance.models.settings import Local
 
 if TYPE_CHECKING:
@@ -45,10 +37,10 @@ MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoke
 """Ways of pooling, in the order in which vectors of several stand behind each other."""
 
 OWN = "own"
-"""Stands for the pooling of an encoder with other layers than a transformer, a pooling and dense layers."""
+"""The pooling of an encoder that has other layers than a transformer, a pooling and dense layers."""
 
 DIGEST = "sha256:"
-"""Begins the name of an encoder that is known by the digest of its files alone."""
+"""Begins the identity of an encoder in a folder."""
 
 LONGEST = 512
 """Tokens of a text that are read where neither the tokenizer nor the model has a limit."""
@@ -59,7 +51,7 @@ _DECIDING = frozenset({".json", ".model", ".safetensors", ".txt"})
 _USUAL = frozenset({"Dense", "Normalize", "Pooling", "Transformer"})
 _THEIRS = "sentence_transformers."
 _WEIGHTS = {f"pytorch_model{PICKLED}": f"model{SAFE}", f"adapter_model{PICKLED}": f"adapter_model{SAFE}"}
-"""Files of weights in a pickle, and those that are read in their place where both are there."""
+"""By file of weights in a pickle: the safetensors file that is read instead where both are there."""
 _OTHERS = ("onnx/*", "openvino/*")
 """Folders with the same weights for other programs."""
 _AS_SAVED = "Give the folder of a sentence encoder as it was saved."
@@ -76,7 +68,7 @@ class SentenceEncoder:
 
     Raises:
         ConfigError: there is no such folder, and it is no name on the hub; the folder holds no safetensors file; or
-            what is asked for is not how it was made.
+            the settings ask for another pooling or prompt than it has.
     """
 
     normalized = True
@@ -93,7 +85,7 @@ class SentenceEncoder:
             _check_name(self.source)
         recipe = None if self.folder is None else _recipe_in(self.folder, self.spec)
         self._prompt: str | None = said.get("prompt")
-        # What a name stands for is seen where its files are: unless it is said, it counts as one that averages.
+        # How a name on the hub pools is seen when its files are there; until then it counts as averaging.
         self._pooling: str = said.get("pooling") or (recipe.pooling if recipe else "mean")
         if recipe is not None:
             self._check(recipe)
@@ -119,14 +111,14 @@ class SentenceEncoder:
 
         Raises:
             MissingExtra: torch, transformers or sentence-transformers is not installed.
-            ConfigError: the weights cannot be loaded, or are of an encoder that is made otherwise.
+            ConfigError: the weights cannot be loaded, or pool in another way than the settings say.
             UsageError: only the digest of the files is known.
             ModelError: one text alone does not fit into memory.
         """
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._encoded, list(texts))
 
     async def aclose(self) -> None:
-        """Lets go of the weights."""
+        """Releases the weights."""
         self.__dict__.pop("_model", None)
 
     @property
@@ -140,12 +132,10 @@ class SentenceEncoder:
     @cached_property
     def _model(self) -> _LoadedEncoder:
         if self.folder is None and self.source.startswith(DIGEST):
-            raise UsageError(
-                f"The sentence encoder 'st:{self.source[:19]}…' is known by the digest of its files alone.",
-                hint="Name its folder: `st:FOLDER`.",
-            )
-        torch, transformers = packages(self.spec)
-        with load_errors(self.spec), no_progress_bars(transformers):
+            raise no_weights(f"st:{self.source[:19]}…")
+        dtype = "float32" if self.local.dtype == "auto" else self.local.dtype
+        runtime = TorchRuntime(self.spec, self.local, dtype=dtype)
+        with runtime.loading():
             folder = self.folder or self._from_hub()
             recipe = _recipe_in(folder, self.spec)
             self._check(recipe)
@@ -153,9 +143,7 @@ class SentenceEncoder:
                 _refuse_pickles(folder, self.spec)
             if not self.local.remote_code:
                 _refuse_code(folder, recipe, self.spec)
-            return _LoadedEncoder(
-                torch, folder, self.local, spec=self.spec, recipe=recipe, pooling=self._pooling, prompt=self._prompt
-            )
+            return _LoadedEncoder(runtime, folder, recipe=recipe, pooling=self._pooling, prompt=self._prompt)
 
     def _from_hub(self) -> Path:
         """The folder of a name on the hub, downloaded unless it was before."""
@@ -168,10 +156,10 @@ class SentenceEncoder:
         return download(name, revision=revision, files=(*MODEL_FILES, *code, *pickled), but=_OTHERS)
 
     def _check(self, recipe: SentenceRecipe) -> None:
-        """Holds what is asked for against how the encoder was made.
+        """Checks the settings against what the encoder's files say.
 
         Raises:
-            ConfigError: it was made otherwise.
+            ConfigError: the encoder pools in another way, or has no such prompt.
         """
         if (recipe.modes is not None or OWN in {self._pooling, recipe.pooling}) and self._pooling != recipe.pooling:
             said = f"has a layer {recipe.unusual!r}" if recipe.unusual else f"pools by {recipe.pooling}"
@@ -191,42 +179,30 @@ class _LoadedEncoder:
     """An encoder's weights, used by one thread.
 
     Args:
-        torch: the package.
+        runtime: what it is run with.
         folder: with all of it.
-        local: how it is run.
-        spec: what to call it in messages.
         recipe: what its files say.
         pooling: how it pools where they do not say.
         prompt: name of what is put in front of each text; None is the encoder's own, where it has one.
 
     Raises:
         MissingExtra: sentence-transformers is not installed.
-        ConfigError: there is no such device.
         Exception: whatever the library raises over files that it cannot use.
     """
 
     def __init__(
-        self,
-        torch: Any,
-        folder: Path,
-        local: Local,
-        *,
-        spec: str,
-        recipe: SentenceRecipe,
-        pooling: str,
-        prompt: str | None,
+        self, runtime: TorchRuntime, folder: Path, *, recipe: SentenceRecipe, pooling: str, prompt: str | None
     ) -> None:
-        dtype = "float32" if local.dtype == "auto" else local.dtype
-        self._torch = torch
+        local = runtime.local
+        self._torch = runtime.torch
         self._prompt = prompt
-        self._batches: BatchRunner[str] = BatchRunner(torch, spec=spec, most=local.batch)
-        device = device_of(torch, local, dtype=dtype, spec=spec)
-        self._model = _library(spec).SentenceTransformer(
+        self._batches: BatchRunner[str] = BatchRunner(runtime.torch, spec=runtime.spec, most=local.batch)
+        self._model = _library(runtime.spec).SentenceTransformer(
             str(folder),
-            device=device,
+            device=runtime.device,
             trust_remote_code=local.remote_code,
             local_files_only=True,
-            model_kwargs={"dtype": getattr(torch, dtype), "use_safetensors": None if local.pickled else True},
+            model_kwargs={"dtype": runtime.dtype, "use_safetensors": None if local.pickled else True},
         )
         if not recipe.layers:
             self._pool_by(pooling)

@@ -19,17 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import ConfigError, ModelError
 from askance.models.encoders.vectors import half
-from askance.models.local.runtime import (
-    BatchRunner,
-    device_of,
-    load_errors,
-    load_weights,
-    no_progress_bars,
-    offline,
-    on_device,
-    packages,
-    tokenizable,
-)
+from askance.models.local.runtime import BatchRunner, TorchRuntime, tokenizable
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -39,8 +29,8 @@ if TYPE_CHECKING:
     from askance.models.local.folder import ModelFolder
     from askance.models.settings import Local
 
-FIXED_KINDS = frozenset({"siglip", "siglip2"})
-"""Architectures whose texts are padded to the full length, as in training: they read the padding too."""
+SIGLIP_KINDS = frozenset({"siglip", "siglip2"})
+"""Architectures whose texts are padded to the full length, as in training, and that give probabilities of pairs."""
 
 
 class Towers:
@@ -57,8 +47,6 @@ class Towers:
     def __init__(self, folder: ModelFolder, local: Local, *, spec: str) -> None:
         self.folder = folder
         self.spec = spec
-        self.encoded = {"pictures": 0, "texts": 0}
-        """How many went through the weights so far."""
         self._local = local
 
     @property
@@ -66,7 +54,7 @@ class Towers:
         """Tokens that a text may have, the marks of its beginning and end included."""
         text = cast("Mapping[str, Any]", self.folder.config.get("text_config") or {})
         # Configurations leave out what is at its default.
-        default = 64 if self.folder.kind in FIXED_KINDS else 77 if self.folder.kind == "clip" else 512
+        default = 64 if self.folder.kind in SIGLIP_KINDS else 77 if self.folder.kind == "clip" else 512
         return min(int(text.get("max_position_embeddings", default)), int(self._tokenizer.model_max_length))
 
     def fits(self, text: str) -> bool:
@@ -110,7 +98,7 @@ class Towers:
         return factor, None if bias is None else float(bias.detach().float())
 
     def _read(self, texts: Sequence[str]) -> list[Half]:
-        fixed = self.folder.kind in FIXED_KINDS
+        fixed = self.folder.kind in SIGLIP_KINDS
         tokens = self._tokenizer(
             [tokenizable(text) for text in texts],
             padding="max_length" if fixed else True,
@@ -119,17 +107,17 @@ class Towers:
             verbose=False,
             return_tensors="pt",
         )
-        return self._vectors("texts", tokens, count=len(texts))
+        return self._vectors("texts", tokens)
 
     def _see(self, pictures: Sequence[Picture]) -> list[Half]:
         pixels = self._pixels(images=list(pictures), return_tensors="pt")
-        return self._vectors("pictures", pixels, count=len(pictures))
+        return self._vectors("pictures", pixels)
 
-    def _vectors(self, what: str, inputs: Mapping[str, Any], *, count: int) -> list[Half]:
-        torch, model = self._torch, self._model
-        put = on_device(inputs, self._device, getattr(torch, self._dtype))
+    def _vectors(self, what: str, inputs: Mapping[str, Any]) -> list[Half]:
+        torch, model = self._runtime.torch, self._model
+        encode = model.get_text_features if what == "texts" else model.get_image_features
         with torch.inference_mode():
-            came = model.get_text_features(**put) if what == "texts" else model.get_image_features(**put)
+            came = encode(**self._runtime.on_device(inputs))
         came = getattr(came, "pooler_output", came).float().cpu()
         if came.ndim != 2 or not bool(torch.isfinite(came).all()):
             said = "numbers that are none" if came.ndim == 2 else "no single vector for each"
@@ -137,69 +125,49 @@ class Towers:
                 f"The model {self.spec!r} gave {said} for {what}.",
                 hint="In float16 numbers may run over: give `dtype=float32`. Or its weights are damaged.",
             )
-        self.encoded[what] += count
         return [half(vector) for vector in came.numpy()]
 
     @cached_property
-    def _packages(self) -> tuple[Any, Any]:
-        return packages(self.spec)
-
-    @property
-    def _torch(self) -> Any:
-        return self._packages[0]
-
-    @property
-    def _dtype(self) -> str:
-        return self.folder.dtype_in(self._local.dtype)
-
-    @cached_property
-    def _device(self) -> str:
-        return device_of(self._torch, self._local, dtype=self._dtype, spec=self.spec)
+    def _runtime(self) -> TorchRuntime:
+        return TorchRuntime(self.spec, self._local, dtype=self.folder.dtype_in(self._local.dtype))
 
     @cached_property
     def _loaded_batches(self) -> BatchRunner[Any]:
         """Runs batches, with the weights loaded: that they cannot be loaded is no fault of any item."""
         _ = self._model
-        return BatchRunner(self._torch, spec=self.spec, most=self._local.batch)
+        return BatchRunner(self._runtime.torch, spec=self.spec, most=self._local.batch)
 
     @cached_property
     def _tokenizer(self) -> Any:
-        transformers = self._packages[1]
-        with load_errors(self.spec), no_progress_bars(transformers):
-            return transformers.AutoTokenizer.from_pretrained(self.folder.path, **offline(self._local))
+        with self._runtime.loading():
+            return self._runtime.pretrained("AutoTokenizer", self.folder.path)
 
     @cached_property
     def _pixels(self) -> Any:
-        transformers = self._packages[1]
-        with load_errors(self.spec), no_progress_bars(transformers):
-            return transformers.AutoImageProcessor.from_pretrained(
-                self.folder.path, backend="pil", **offline(self._local)
-            )
+        with self._runtime.loading():
+            return self._runtime.pretrained("AutoImageProcessor", self.folder.path, backend="pil")
 
     @cached_property
     def _model(self) -> Any:
-        torch, transformers = self._packages
-        device = self._device
-        with load_errors(self.spec), no_progress_bars(transformers):
-            config = transformers.AutoConfig.from_pretrained(self.folder.path, **offline(self._local))
-            self._check_kind(transformers, config)
-            weights = getattr(torch, self._dtype)
-            return load_weights(transformers.AutoModel, self.folder, self._local, dtype=weights).to(device).eval()
+        with self._runtime.loading():
+            self._check_kind()
+            return self._runtime.weights("AutoModel", self.folder.path)
 
-    def _check_kind(self, transformers: Any, config: Any) -> None:
+    def _check_kind(self) -> None:
         """Refuses what has no two towers, before its weights are read.
 
         Raises:
             ConfigError: it has not.
         """
-        known = type(config) in transformers.AutoModel._model_mapping  # the only way to ask
-        kind = transformers.AutoModel._model_mapping[type(config)] if known else None
+        config = self._runtime.pretrained("AutoConfig", self.folder.path)
+        known = self._runtime.transformers.AutoModel._model_mapping  # the only way to ask
+        kind = known.get(type(config), None)
         if kind is not None and not (hasattr(kind, "get_text_features") and hasattr(kind, "get_image_features")):
             raise no_towers(self.spec, self.folder.kind)
 
 
 def no_towers(spec: str, kind: str) -> ConfigError:
-    """The error that stands for a model of another kind."""
+    """The error over a model that is no dual encoder."""
     return ConfigError(
         f"The model {spec!r} is of the kind {kind!r}, which has not a tower for pictures and one for texts.",
         hint="Give CLIP, SigLIP or their like; a sentence encoder is `st:FOLDER`.",

@@ -136,7 +136,7 @@ class VectorFile:
             return {key: self._row(key) for key in dict.fromkeys(keys) if bytes.fromhex(key) in self._places}
 
     def keep(self, vectors: Mapping[str, Half]) -> None:
-        """Puts away what is not here yet; it is on the disk when this returns. What cannot be kept is said once.
+        """Writes the vectors that are not here yet, on the disk when this returns; warns once where that fails.
 
         Raises:
             StoreError: the file is none of vectors, or of vectors of another size.
@@ -234,7 +234,7 @@ class VectorFile:
 
 
 class MemoryVectors:
-    """The same where there is no folder: a few thousand vectors in memory, those kept first forgotten first."""
+    """The same where there is no folder: the latest few thousand vectors, in memory."""
 
     MOST = 4096
 

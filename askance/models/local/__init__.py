@@ -13,15 +13,13 @@ from askance.models.backend import load as _load
 if TYPE_CHECKING:
     from askance.models.counters import Counters
     from askance.models.local.hf import HFModel
-    from askance.models.local.transformers_model import TransformersModel
 
 _LAZY = {
     "Counters": "askance.models.counters:Counters",
     "HFModel": "askance.models.local.hf:HFModel",
-    "TransformersModel": "askance.models.local.transformers_model:TransformersModel",
 }
 
-__all__ = ["Counters", "HFModel", "TransformersModel"]
+__all__ = ["Counters", "HFModel"]
 
 
 def __getattr__(name: str) -> object:

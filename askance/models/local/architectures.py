@@ -135,13 +135,13 @@ class Architecture:
     form: FormatName
     """Conversation format where the model brings no chat template."""
     mark: str = ""
-    """Stands for a picture; empty where the processor puts it in, or the model takes none."""
+    """Marks a picture in the text; empty where the processor puts it in, or the model takes none."""
     attribute: Literal["image_token", "boi_token"] = "image_token"
     """Of the processor: it holds `mark`, where the processor knows it."""
     before: str = ""
-    """Stands in front of `mark`."""
+    """Written in front of `mark`."""
     behind: str = ""
-    """Stands behind `mark`."""
+    """Written behind `mark`."""
     pictures: PictureReuse = "none"
     single: bool = False
     """Whether it takes no more than one picture."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.documents import parse_json
-from askance.errors import ConfigError
+from askance.errors import ConfigError, UsageError
 from askance.models.settings import DTYPES, Local, ModelSettings, Price, family_of_name
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def find_folder(source: str, local: Local, *, provider: str = "hf") -> ModelFold
     """The folder that `source`, a path or a name on the hub, stands for.
 
     Args:
-        source: what stands behind the colon of a spec.
+        source: the part of a spec behind the colon.
         local: revision, and whether pickle files are read.
-        provider: what stands in front of the colon.
+        provider: the part in front of the colon.
 
     Raises:
         ConfigError: there is none on this machine, or it is no whole model's.
@@ -245,6 +245,14 @@ def is_identity(model: str) -> bool:
     return _IDENTITY.fullmatch(model) is not None
 
 
+def no_weights(spec: str) -> UsageError:
+    """The error over a model that is asked although only its identity is known."""
+    return UsageError(
+        f"The model {spec!r} is known by the digest of its weights alone.",
+        hint=f"Name its folder: `{spec.partition(':')[0]}:FOLDER`.",
+    )
+
+
 def with_identity(settings: ModelSettings) -> ModelSettings:
     """`settings` of an `hf:` model with its identity, its family, and its price: none.
 
@@ -284,7 +292,7 @@ def digest_of(folder: ModelFolder, local: Local) -> str:
 
 
 def _digests(folder: ModelFolder) -> dict[str, str]:
-    """By name: digests of the weights, from what is kept beside them where that still holds."""
+    """By name: digests of the weights, from the file beside them where it is up to date."""
     kept, found = json_beside(folder.path, DIGEST_FILE), dict[str, list[object]]()
     for file in folder.weights:
         state = file.stat()

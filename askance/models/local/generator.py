@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.errors import OutOfMemory
@@ -21,7 +20,7 @@ from askance.models.local.prefix_cache import (
     positions,
     prefix_groups,
 )
-from askance.models.local.runtime import BatchRunner, on_device, shortage
+from askance.models.local.runtime import BatchRunner, shortage
 from askance.models.local.sampler import Draft, RowsDone, Sampler, SchemaGrammars
 
 if TYPE_CHECKING:
@@ -113,8 +112,7 @@ class TextGenerator:
 
     def _generate(self, batch: Sequence[BatchRow], drafts: Sequence[Draft], inputs: dict[str, Any]) -> None:
         """Runs the loop of transformers until every row is done."""
-        transformers: Any = import_module("transformers")
-        model, torch = self._model, self._model.torch
+        model, torch, transformers = self._model, self._model.torch, self._model.runtime.transformers
         answering = model.model if batch[0].pictures else model.text_model
         answering.generate(
             **inputs,
@@ -203,7 +201,7 @@ def whole_prompts(rows: Sequence[BatchRow], model: TransformersModel) -> dict[st
 
     torch = model.torch
     inputs = {name: _joined(torch, [row.inputs[name] for row in rows], text=is_text(name)) for name in rows[0].inputs}
-    return {**_texts(rows, left, model), **on_device(inputs, model.device, model.model.dtype)}
+    return {**_texts(rows, left, model), **model.runtime.on_device(inputs)}
 
 
 def behind_prefixes(rows: Sequence[BatchRow], prefixes: Sequence[Prefix], model: TransformersModel) -> dict[str, Any]:

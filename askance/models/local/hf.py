@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.chat import ModelId
-from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
 from askance.models.counters import Counters
-from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity
+from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.local.generator import TextGenerator
 from askance.models.local.inputs import Completion, to_response, to_row
 from askance.models.local.runtime import free_memory
@@ -48,7 +47,7 @@ class _Waiting:
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """What is there once the weights are loaded."""
+    """The model and what works with it, once the weights are loaded."""
 
     model: TransformersModel
     writer: PromptWriter
@@ -62,7 +61,6 @@ class HFModel:
         source: a folder, or a name on the hub that was downloaded before.
         local: how it is run.
         family: by which prompts are worded; None goes by the name.
-        loaded: the model, ready; nothing is loaded then, and its answers are not stored unless it is given an identity.
 
     Raises:
         ConfigError: it is not on this machine, or not whole.
@@ -74,17 +72,15 @@ class HFModel:
         *,
         local: Local | None = None,
         family: str | None = None,
-        loaded: TransformersModel | None = None,
     ) -> None:
         self.source = str(source)
         self.local = local or Local()
         self.counters = Counters(unknown=frozenset({"found"}))
-        """What was computed, and what was spared."""
+        """What was computed, and what was reused."""
         self._folder: ModelFolder | None = None
-        if loaded is None and not is_identity(self.source):
+        if not is_identity(self.source):
             self._folder = find_folder(self.source, self.local)
         self._family = family or family_of_name(Path(self.source).name)
-        self._given = loaded
         self._ready: _Ready | None = None
         self._loading = Lock()
         self._preparing = ThreadPoolExecutor(1, thread_name_prefix="askance-prepare")
@@ -93,11 +89,6 @@ class HFModel:
         self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._worker: asyncio.Task[None] | None = None
-
-    @property
-    def stored(self) -> bool:
-        """Whether its identity is that of weights."""
-        return self._given is None
 
     @property
     def id(self) -> ModelId:
@@ -162,7 +153,7 @@ class HFModel:
         return replace(self.counters)
 
     async def aclose(self) -> None:
-        """Lets go of the weights; what is being written is broken off. The next question loads them again."""
+        """Releases the weights; what is being written is broken off. The next question loads them again."""
         for waiting in (*self._waiting, *self._under_way):
             waiting.row.abandoned = True
         await asyncio.get_running_loop().run_in_executor(self._writing, self._unload)
@@ -177,7 +168,7 @@ class HFModel:
     def _loaded(self) -> _Ready:
         with self._loading:
             if self._ready is None:
-                model = self._given or self._load()
+                model = self._load()
                 generator = TextGenerator(
                     model,
                     name=f"hf:{self.source}",
@@ -190,10 +181,7 @@ class HFModel:
 
     def _load(self) -> TransformersModel:
         if self._folder is None:
-            raise UsageError(
-                f"The model 'hf:{self.source}' is known by the digest of its weights alone.",
-                hint="Name its folder: `hf:FOLDER`.",
-            )
+            raise no_weights(f"hf:{self.source}")
         dtype = self._folder.dtype_in(self.local.dtype)
         return load_model(self._folder, self.local, name=self.source, dtype=dtype, family=self._family)
 

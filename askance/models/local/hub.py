@@ -1,4 +1,4 @@
-"""Open models on the hub: a dated list for whoever names none, what a machine has room for, and downloads."""
+"""Open models on the hub: a dated list for users who name none, what a machine has room for, and downloads."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def download(name: str, *, revision: str | None, files: Sequence[str], but: Sequ
 
 
 def how_to_bring(name: str) -> str:
-    """How a model comes to a machine that reaches no hub."""
+    """How to bring a model to a machine that reaches no hub."""
     return (
         f"Where there is a network: `hf download {name} --local-dir FOLDER`. Bring the folder here, and name it: "
         '`hf:FOLDER` as a model, or `local = "FOLDER"` in askance.toml for `--local`.'

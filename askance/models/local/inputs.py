@@ -63,7 +63,7 @@ class SamplingParams:
     def of(cls, request: ChatRequest, defaults: Mapping[str, Any]) -> SamplingParams:
         """As `request` says; where it leaves that open, as the model's `defaults` do.
 
-        Without a seed of the caller's, nobody can have the same draws again.
+        Without a seed from the caller the draws cannot be repeated.
 
         Raises:
             BadRequest: an extra is not known here, or is no number.
@@ -119,9 +119,9 @@ class PromptWriter:
     sees: bool
     """Whether turns are lists of parts, as templates of vision-language models want them."""
     picture: str = ""
-    """Stands for a picture."""
+    """Marks a picture in the text."""
     end: str = ""
-    """Ends a turn."""
+    """Ends a turn of the model's."""
     special_tokens: Collection[str] = ()
     """As they are written."""
 
@@ -237,7 +237,7 @@ class BatchRow:
     """Most tokens of the answer."""
     params: SamplingParams
     abandoned: bool = False
-    """Set by whoever no longer waits for the answer."""
+    """Set when the caller no longer waits for the answer."""
 
     @property
     def schema(self) -> JsonObject | None:

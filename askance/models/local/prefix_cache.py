@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-from askance.models.local.runtime import on_device
 
 if TYPE_CHECKING:
     from askance.models.local.inputs import BatchRow
@@ -149,7 +146,7 @@ def compute_prefix(row: BatchRow, length: int, model: TransformersModel) -> Pref
         logits_to_keep=1,
         **({} if place is None else {"position_ids": place[..., :length]}),
         **{name: torch.tensor([kinds[:length]], device=model.device) for name, kinds in row.types.items()},
-        **on_device(row.inputs, model.device, model.model.dtype),
+        **model.runtime.on_device(row.inputs),
     )
     return Prefix(tuple(row.ids[:length]), [(layer.keys, layer.values) for layer in cache.layers])
 
@@ -178,5 +175,4 @@ def attention_window(model: TransformersModel) -> int | None:
 
 
 def _new_cache(model: TransformersModel) -> Any:
-    transformers: Any = import_module("transformers")
-    return transformers.DynamicCache(config=model.model.config.get_text_config(decoder=True))
+    return model.runtime.transformers.DynamicCache(config=model.model.config.get_text_config(decoder=True))

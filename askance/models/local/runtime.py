@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from askance.errors import AskanceError, ConfigError, MissingExtra, ModelError, OutOfMemory
 
 if TYPE_CHECKING:
-    from askance.models.local.folder import ModelFolder
+    from pathlib import Path
+
     from askance.models.settings import Local
 
 Item = TypeVar("Item")
@@ -71,51 +72,67 @@ def tokenizable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def on_device(inputs: Mapping[str, Any], device: Any, dtype: Any) -> dict[str, Any]:
-    """Tensors on `device`; those of floating-point numbers, pixels above all, in `dtype`."""
-    return {
-        name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
-        for name, value in inputs.items()
-    }
-
-
-# --- weights ---
-
-
-def load_weights(kind: Any, folder: ModelFolder, local: Local, *, dtype: Any, **more: Any) -> Any:
-    """The model in `folder`, loaded by `kind`, one of the `Auto…` classes of transformers, without any download.
+class TorchRuntime:
+    """What one model is loaded and run with.
 
     Args:
-        kind: the class.
-        folder: with its weights.
-        local: whether pickle files are read and code is run.
-        dtype: type of torch that the weights are held in.
-        more: further arguments of `from_pretrained`.
+        spec: of the model, for messages.
+        local: how it is run.
+        dtype: type of number that the weights are held in.
 
     Raises:
-        ValueError: weights are missing or of another shape; transformers would draw them at random.
+        MissingExtra: torch or transformers is not installed.
+        ConfigError: there is no such device, or it does not compute in this type.
     """
-    model, report = kind.from_pretrained(
-        folder.path,
-        dtype=dtype,
-        use_safetensors=None if local.pickled else True,
-        output_loading_info=True,
-        **offline(local),
-        **more,
-    )
-    missing = sorted(report.get("missing_keys") or ())
-    if missing:
-        msg = f"its files lack {len(missing)} of its weights, such as {missing[0]}"
-        raise ValueError(msg)
-    if report.get("mismatched_keys"):
-        msg = "weights in its files have other shapes than its configuration says"
-        raise ValueError(msg)
-    return model
 
+    def __init__(self, spec: str, local: Local, *, dtype: str) -> None:
+        self.torch, self.transformers = packages(spec)
+        self.spec = spec
+        self.local = local
+        self.device = device_of(self.torch, local, dtype=dtype, spec=spec)
+        self.dtype: Any = getattr(self.torch, dtype)
 
-def offline(local: Local) -> dict[str, Any]:
-    """Arguments with which `from_pretrained` downloads nothing, and runs no code unless `local` allows it."""
-    return {"trust_remote_code": local.remote_code, "local_files_only": True}
+    @contextmanager
+    def loading(self) -> Generator[None]:
+        """Loads without progress bars; whatever transformers raises comes as an error of one sentence.
+
+        Raises:
+            MissingExtra, ConfigError: see `load_errors`.
+        """
+        with load_errors(self.spec), no_progress_bars(self.transformers):
+            yield
+
+    def pretrained(self, kind: str, folder: Path, **more: Any) -> Any:
+        """What `kind`, one of the `Auto…` classes of transformers, reads from `folder`, without any download."""
+        return getattr(self.transformers, kind).from_pretrained(
+            folder, trust_remote_code=self.local.remote_code, local_files_only=True, **more
+        )
+
+    def weights(self, kind: str, folder: Path, **more: Any) -> Any:
+        """The model in `folder`, on its device unless it is quantized.
+
+        Raises:
+            ValueError: weights are missing or of another shape; transformers would draw them at random.
+        """
+        safe = None if self.local.pickled else True
+        model, report = self.pretrained(
+            kind, folder, dtype=self.dtype, use_safetensors=safe, output_loading_info=True, **more
+        )
+        missing = sorted(report.get("missing_keys") or ())
+        if missing:
+            msg = f"its files lack {len(missing)} of its weights, such as {missing[0]}"
+            raise ValueError(msg)
+        if report.get("mismatched_keys"):
+            msg = "weights in its files have other shapes than its configuration says"
+            raise ValueError(msg)
+        return (model if self.local.bits is not None else model.to(self.device)).eval()
+
+    def on_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Tensors on the device; those of floating-point numbers, pixels above all, in the type of the weights."""
+        return {
+            name: value.to(self.device, self.dtype) if value.is_floating_point() else value.to(self.device)
+            for name, value in inputs.items()
+        }
 
 
 @contextmanager
@@ -150,7 +167,7 @@ def load_errors(spec: str) -> Generator[None]:
 
 @contextmanager
 def no_progress_bars(transformers: Any) -> Generator[None]:
-    """Keeps transformers from drawing progress bars: whoever runs a chain draws one of their own."""
+    """Keeps transformers from drawing progress bars: the run has one of its own."""
     logging = transformers.utils.logging
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

@@ -11,7 +11,7 @@ from askance.errors import ConfigError, MissingExtra
 from askance.models.local.architectures import Architecture, architecture_of
 from askance.models.local.folder import json_beside
 from askance.models.local.inputs import PromptWriter
-from askance.models.local.runtime import device_of, load_errors, load_weights, no_progress_bars, offline, packages
+from askance.models.local.runtime import TorchRuntime
 
 if TYPE_CHECKING:
     from askance.models.local.folder import ModelFolder
@@ -32,7 +32,7 @@ class TransformersModel:
     of text alone.
     """
 
-    torch: Any
+    runtime: TorchRuntime
     model: Any
     tokenizer: Any
     processor: Any = None
@@ -44,7 +44,7 @@ class TransformersModel:
     """Tokens that end an answer."""
 
     def __post_init__(self) -> None:
-        model = self.model.eval()
+        model = self.model
         said: Any = getattr(model.generation_config, "eos_token_id", None)
         ends = cast("list[Any]", said if isinstance(said, list) else [said])
         self.ends = frozenset(end for end in (*ends, self.tokenizer.eos_token_id) if isinstance(end, int))
@@ -52,6 +52,10 @@ class TransformersModel:
         # What the loop would do on its own, it leaves to askance: penalties, ends, limits.
         for part in {id(each): each for each in (model, self.text_model)}.values():
             part.generation_config = self.generation_config()
+
+    @property
+    def torch(self) -> Any:
+        return self.runtime.torch
 
     @property
     def kind(self) -> str:
@@ -70,10 +74,9 @@ class TransformersModel:
 
     def generation_config(self, **more: Any) -> Any:
         """Settings of the loop that say nothing of how tokens are chosen."""
-        transformers: Any = import_module("transformers")
         names = ("bos_token_id", "decoder_start_token_id")
         start = {name: self.defaults[name] for name in names if name in self.defaults}
-        return transformers.GenerationConfig(**start, pad_token_id=self.pad, do_sample=False, **more)
+        return self.runtime.transformers.GenerationConfig(**start, pad_token_id=self.pad, do_sample=False, **more)
 
     @property
     def device(self) -> Any:
@@ -138,25 +141,18 @@ def load_model(
         MissingExtra: a package is not installed.
         ConfigError: the weights cannot be loaded, lack parts, or do not fit the device.
     """
-    spec = f"hf:{name}"
-    torch, transformers = packages(spec)
-    device = device_of(torch, local, dtype=dtype, spec=spec)
-    sees = _sees(folder, transformers, spec, remote_code=local.remote_code)
+    runtime = TorchRuntime(f"hf:{name}", local, dtype=dtype)
+    sees = _sees(folder, runtime)
     more: dict[str, Any] = {} if local.attention is None else {"attn_implementation": local.attention}
     if local.bits is not None:
-        more |= {
-            "quantization_config": _quantization(torch, transformers, bits=local.bits, dtype=dtype),
-            "device_map": {"": device},
-        }
-    with load_errors(spec), no_progress_bars(transformers):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, **offline(local))
-        processor = _processor(transformers, folder, local, tokenizer=tokenizer) if sees else None
-        kind = _auto_class(folder, transformers, sees=sees)
-        model = load_weights(kind, folder, local, dtype=getattr(torch, dtype), **more)
-        if local.bits is None:
-            model = model.to(device)
+        more |= {"quantization_config": _quantization(runtime, local.bits), "device_map": {"": runtime.device}}
+    kind = "AutoModelForSeq2SeqLM" if folder.config.get("is_encoder_decoder") is True else "AutoModelForCausalLM"
+    with runtime.loading():
+        tokenizer = runtime.pretrained("AutoTokenizer", folder.path)
+        processor = _processor(folder, runtime, tokenizer) if sees else None
+        model = runtime.weights("AutoModelForImageTextToText" if sees else kind, folder.path, **more)
     return TransformersModel(
-        torch=torch,
+        runtime=runtime,
         model=model,
         tokenizer=getattr(processor, "tokenizer", tokenizer),
         processor=processor,
@@ -164,11 +160,11 @@ def load_model(
     )
 
 
-def _sees(folder: ModelFolder, transformers: Any, spec: str, *, remote_code: bool) -> bool:
+def _sees(folder: ModelFolder, runtime: TorchRuntime) -> bool:
     """Whether the architecture takes pictures.
 
     Raises:
-        ConfigError: it neither takes pictures nor writes text, or is code of its own that nobody allowed.
+        ConfigError: it neither takes pictures nor writes text, or needs code of its own that was not allowed.
     """
     auto: Any = import_module("transformers.models.auto.modeling_auto")
     own: Mapping[str, Any] = folder.config.get("auto_map") or {}
@@ -177,31 +173,23 @@ def _sees(folder: ModelFolder, transformers: Any, spec: str, *, remote_code: boo
         folder.kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
         or folder.kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
     )
-    if remote_code and own:
+    if runtime.local.remote_code and own:
         return any("ImageTextToText" in entry for entry in own) or sees
     if sees or writes:
         return sees
     if own:
         raise ConfigError(
-            f"The model {spec!r} ({folder.kind}) comes with Python code of its own, which is not run unasked.",
+            f"The model {runtime.spec!r} ({folder.kind}) comes with Python code of its own, which is not run unasked.",
             hint="If you trust it: `local = { remote_code = true }`.",
         )
     raise ConfigError(
-        f"The model {spec!r} is of the kind {folder.kind!r}, which writes no text in transformers "
-        f"{transformers.__version__}.",
+        f"The model {runtime.spec!r} is of the kind {folder.kind!r}, which writes no text in transformers "
+        f"{runtime.transformers.__version__}.",
         hint="Give a language model or a vision-language model; a newer transformers may know the kind.",
     )
 
 
-def _auto_class(folder: ModelFolder, transformers: Any, *, sees: bool) -> Any:
-    if sees:
-        return transformers.AutoModelForImageTextToText
-    if folder.config.get("is_encoder_decoder") is True:
-        return transformers.AutoModelForSeq2SeqLM
-    return transformers.AutoModelForCausalLM
-
-
-def _quantization(torch: Any, transformers: Any, *, bits: int, dtype: str) -> Any:
+def _quantization(runtime: TorchRuntime, bits: int) -> Any:
     try:
         import_module("bitsandbytes")
         import_module("accelerate")
@@ -210,25 +198,26 @@ def _quantization(torch: Any, transformers: Any, *, bits: int, dtype: str) -> An
             f"Weights in {bits} bits need bitsandbytes and accelerate, and {error.name} is not installed.",
             hint="pip install 'askance[local,bits]'",
         ) from error
+    config = runtime.transformers.BitsAndBytesConfig
     if bits == 8:
-        return transformers.BitsAndBytesConfig(load_in_8bit=True)
-    return transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=getattr(torch, dtype))
+        return config(load_in_8bit=True)
+    return config(load_in_4bit=True, bnb_4bit_compute_dtype=runtime.dtype)
 
 
 # --- processors ---
 
 
-def _processor(transformers: Any, folder: ModelFolder, local: Local, *, tokenizer: Any) -> Any:
+def _processor(folder: ModelFolder, runtime: TorchRuntime, tokenizer: Any) -> Any:
     """The processor in `folder`; without torchvision, the part of it that pictures need.
 
     Without torchvision, transformers cannot make the half for videos of the processors in `_WITHOUT_VIDEO`.
     """
     try:
-        return transformers.AutoProcessor.from_pretrained(folder.path, **offline(local))
+        return runtime.pretrained("AutoProcessor", folder.path)
     except (ImportError, ValueError) as error:
         if folder.kind not in _WITHOUT_VIDEO or "torchvision" not in str(error).lower():
             raise
-    pixels = transformers.AutoImageProcessor.from_pretrained(folder.path, backend="pil", **offline(local))
+    pixels = runtime.pretrained("AutoImageProcessor", folder.path, backend="pil")
     # The tokenizer does not read the chat template of older processors.
     tokenizer.chat_template = tokenizer.chat_template or json_beside(folder.path, "chat_template.json").get(
         "chat_template"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadRequest, MalformedReply, UsageError
-from askance.models.batch.answers import parsed
+from askance.models.batch.results import parsed
 from askance.models.openai.client import PACKINGS, build_client, key_variable, secrets_of
 from askance.models.openai.transport import bounding, clear_head, client_class
 from askance.models.replies import clean_text, count, items, mapping, part_of

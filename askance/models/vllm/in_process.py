@@ -83,7 +83,7 @@ class InProcessEngine:
         return cls(spec, model, engine, template=template, log=log, pids=pids)
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
-        """The answer to `request`; whoever no longer waits for it has it broken off.
+        """The answer to `request`; where the caller is cancelled, the engine stops writing it.
 
         Raises:
             CallError: the call ended without an answer.
@@ -172,7 +172,7 @@ def _engine(arguments: JsonObject) -> Any:
 
 
 def _guard(pids: list[int]) -> subprocess.Popen[bytes]:
-    """A process that ends `pids` where this one is gone without a word."""
+    """Starts a process that ends `pids` where this one is killed."""
     command = [sys.executable, process.__file__, "guard", *map(str, pids)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 

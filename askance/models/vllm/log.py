@@ -57,7 +57,7 @@ class EngineLog:
 
 
 def _new_config() -> str:
-    """A new configuration of logging into a file beside it; both are kept as long as this process."""
+    """Writes a configuration of logging into a file beside it; both are kept as long as this process."""
     folder = Path(tempfile.mkdtemp(prefix="askance-vllm-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     config = {
@@ -138,14 +138,14 @@ _CAUSES: tuple[_Cause, ...] = (
     _Cause(
         pattern=re.compile(r"No available memory for the cache blocks"),
         means="the weights leave no memory for what is read",
-        hint="Give it more of the device (`vllm = {{ memory = 0.95 }}`), press the weights (`quantization`), or take a "
-        "smaller model.",
+        hint="Give it more of the device (`vllm = {{ memory = 0.95 }}`), quantize the weights (`quantization`), or "
+        "take a smaller model.",
     ),
     _Cause(
         pattern=re.compile(r"out of memory\. (?P<words>Tried to allocate [\d.]+ \w+[^\n]{0,160})", re.IGNORECASE),
         means="the device has too little memory: {words}",
-        hint="End what else runs there, press the weights (`quantization`), read less at once (`context`), or spread "
-        "them over more devices (`devices`).",
+        hint="End what else runs there, quantize the weights (`quantization`), read less at once (`context`), or "
+        "spread them over more devices (`devices`).",
     ),
     _Cause(
         pattern=re.compile(r"out of memory|Cannot allocate memory|std::bad_alloc", re.IGNORECASE),

@@ -45,7 +45,7 @@ class CacheHits:
     """Pictures that were looked up; None where there is no such cache."""
     pictures_hit: int = 0
     block: int | None = None
-    """Tokens of a block: prefixes are kept in whole blocks alone."""
+    """Tokens of a block; prefixes are kept in whole blocks only."""
     shares: bool | None = None
     """Whether prefixes are kept at all; None is not known."""
 

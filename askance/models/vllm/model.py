@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("askance")
 
 
-_NEARLY = 0.2
-"""Seconds."""
+_NEARLY_STARTED = 0.2
+"""Seconds that a start may still take before it is cancelled."""
 
 
 class VLLMEngine(Protocol):
@@ -47,7 +47,7 @@ class VLLMEngine(Protocol):
     async def generate(self, request: ChatRequest) -> ChatResponse: ...
 
     async def cache_hits(self) -> CacheHits | None:
-        """What its caches did since it began; None where that is not known."""
+        """What its caches did since it started; None where that is not known."""
         ...
 
     async def aclose(self) -> None: ...
@@ -55,7 +55,7 @@ class VLLMEngine(Protocol):
 
 @dataclass(eq=False)
 class _SharedEngine:
-    """An engine that is there or is being started, how many models use it, and what of its counts was handed out."""
+    """An engine, started or being started, with the number of models that use it and the hits that were given out."""
 
     starting: asyncio.Task[VLLMEngine]
     users: int = 0
@@ -63,7 +63,7 @@ class _SharedEngine:
 
 
 class EnginePool:
-    """Engines by what they are made from: each is started once, for whoever asks first, and closed by the last.
+    """The engines of this process: each is started by the first model that needs it, and closed by the last.
 
     Each belongs to the event loop that it was made on.
     """
@@ -82,7 +82,7 @@ class EnginePool:
 
             held = self._held[key] = _SharedEngine(asyncio.ensure_future(start()))
         held.users += 1
-        # One who no longer waits leaves it to those who do.
+        # A caller that is cancelled leaves the start to the others.
         return await asyncio.shield(held.starting)
 
     async def release(self, key: Hashable) -> None:
@@ -96,7 +96,7 @@ class EnginePool:
             return
         del self._held[key]
         # One that is nearly there is awaited: a connection that is broken off while it is made leaves a socket behind.
-        await asyncio.wait({held.starting}, timeout=_NEARLY)
+        await asyncio.wait({held.starting}, timeout=_NEARLY_STARTED)
         held.starting.cancel()
         found = (await asyncio.gather(held.starting, return_exceptions=True))[0]
         if not isinstance(found, BaseException):
@@ -211,7 +211,7 @@ class VLLMModel:
         return self._monitor.counters
 
     async def aclose(self) -> None:
-        """Lets go of server or engine; the next question starts it again."""
+        """Releases the engine; the next question starts it again."""
         if self._engine is not None:
             await self._measure()
             _log.info("%s: %s.", self.source, self._monitor.counters)

@@ -1,7 +1,7 @@
-"""vLLM's processes, which outlive nobody who started them. Run as a file, so that it imports nothing of askance.
+"""Processes of vLLM, which end with the process that started them. Run as a file, so it imports nothing of askance.
 
 - `python process.py run COMMAND…` runs a command in a process group of its own. When standard input closes, which
-  happens however the starter ends, or when this process is told to stop, the whole group is ended.
+  happens however the starter ends, or when this process gets a signal to stop, the whole group is ended.
 - `python process.py guard PID…` ends processes when standard input closes; a line on it lets them live.
 - `python process.py serve WORD…` becomes vLLM's server, by the interpreter that vLLM is installed for. Its command
   `vllm` is not there in every build, and its modules have moved: what is there is found without loading it.
@@ -89,15 +89,14 @@ _SERVERS = (
 """A file of vLLM's package, and how its server is run where that file is there."""
 
 CPU_ARGS = {"block_size": 32, "enable_chunked_prefill": False}
-"""Arguments of the engine on a processor, where nothing else is said.
+"""Default arguments of the engine on a processor.
 
-It keeps blocks of 128 tokens there, which few of our prompts share. And it (0.32) ends at an answer with a seed whose
-prompt it reads in pieces ("CPU Generator does not use offset"), so that prompts are read whole; that may go when it is
-mended.
+It would keep blocks of 128 tokens there, which few of our prompts share. And vLLM 0.32 crashes at an answer with a seed
+whose prompt is read in chunks ("CPU Generator does not use offset"), so prompts are read whole until that is fixed.
 """
 
 CPU_WORDS = {"block-size": ("--block-size", "32"), "chunked-prefill": ("--no-enable-chunked-prefill",)}
-"""The same as words, by what such a word holds."""
+"""The same as words of a command line, by a part of the option's name."""
 
 
 def is_cpu_build() -> bool:

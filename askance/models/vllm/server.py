@@ -58,8 +58,8 @@ LARGEST_PAGE = 1 << 22
 """Bytes of a page that are read."""
 
 _POLL = 0.25
-_PATIENCE = 15.0
-"""Seconds between two words on how far the start is."""
+_REPORTS_EVERY = 15.0
+"""Seconds between two lines of the log on how far the start is."""
 _ANSWERS_WITHIN = 5.0
 _ENDS_WITHIN = 3.0
 
@@ -71,7 +71,7 @@ class ServerProcess:
 
     Args:
         spec: of the model, for messages.
-        words: for vLLM's command line, without port and key.
+        words: of vLLM's command line, without port and key.
         vllm: how it is set up.
     """
 
@@ -92,8 +92,8 @@ class ServerProcess:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    async def gone(self) -> bool:
-        """Whether it ended by itself; what broke a connection a moment ago may be just about to."""
+    async def has_ended(self) -> bool:
+        """Whether it ended by itself; after a broken connection it is given a moment to end."""
         until = time.monotonic() + _ENDS_WITHIN
         while self.running and time.monotonic() < until:
             if await asyncio.to_thread(_answers, self.url):
@@ -110,7 +110,7 @@ class ServerProcess:
         """
         atexit.register(self.stop)
         for tried in range(1, PORTS_TRIED + 1):
-            error = await self._tried()
+            error = await self._start_once()
             if error is None:
                 return
             taken = self._vllm.port is None and port_taken(self.log())
@@ -136,7 +136,7 @@ class ServerProcess:
             shutil.rmtree(folder, ignore_errors=True)
 
     def log(self) -> str:
-        """The end of what the server said."""
+        """The end of the server's log."""
         if self._folder is None:
             return ""
         with suppress(OSError), (self._folder / "log.txt").open("rb") as opened:
@@ -149,12 +149,12 @@ class ServerProcess:
         code = None if self._process is None else self._process.poll()
         return ("" if code is None else f"exit code {code}: ") + last_words(self.log())
 
-    async def _tried(self) -> AskanceError | None:
+    async def _start_once(self) -> AskanceError | None:
         """Why it did not start; None where it answers."""
         port = self._port()
         self.url = f"http://{HOST}:{port}/v1"
         await asyncio.to_thread(self._spawn, port)
-        start = told = time.monotonic()
+        start = reported = time.monotonic()
         while True:
             code = -1 if self._process is None else self._process.poll()
             if code is not None:
@@ -171,8 +171,8 @@ class ServerProcess:
                     f"{last_words(self.log())}",
                     hint="Give it longer: `vllm = { start_within = 3600 }`.",
                 )
-            if now - told > _PATIENCE:
-                told = now
+            if now - reported > _REPORTS_EVERY:
+                reported = now
                 _log.info("vLLM loads %s: %.0f s so far. %s", self.spec, now - start, _latest(self.log()))
             await asyncio.sleep(_POLL)
 
@@ -239,7 +239,7 @@ def python_of(vllm: Vllm) -> str:
 
 
 def page_of(url: str, page: str) -> str:
-    """A page of a server whose address ends in `/v1`, which it stands beside; proxies are passed by.
+    """The page of a server at `page`, beside its address, which ends in `/v1`; no proxy is used.
 
     Raises:
         OSError: it does not answer.
@@ -278,7 +278,7 @@ def _environment(python: str, *, key: str) -> Mapping[str, str]:
 # --- answers by a server ---
 
 RESTARTS = 1
-"""Times that a server which ended by itself is started again."""
+"""How often a server that ended by itself is started again."""
 
 _LOCAL = frozenset({"localhost", HOST, "::1"})
 
@@ -288,7 +288,7 @@ class OwnServer:
 
     Args:
         make: makes the server, not started.
-        model: name that it serves the model by.
+        model: the name that it serves the model by.
     """
 
     def __init__(self, make: Callable[[], ServerProcess], *, model: str) -> None:
@@ -319,7 +319,7 @@ class OwnServer:
         try:
             return await client.generate(request)
         except (Unreachable, ServerFault) as error:
-            if not await server.gone():
+            if not await server.has_ended():
                 raise
             raise await self._ended(server) from error
 
@@ -342,7 +342,7 @@ class OwnServer:
         self._client.shape = with_extensions
 
     async def _ended(self, server: ServerProcess) -> ModelError:
-        """The error of a call whose server is gone; the first who comes has it started again."""
+        """The error of a call whose server has ended; the first such call starts it again."""
         async with self._restarting:
             said = server.last_words() if server is self._server else ""
             again = Unreachable(f"The vLLM server of {server.spec!r} ended and was started again.")
@@ -362,7 +362,7 @@ class OwnServer:
 
 
 class RemoteServer:
-    """A server that somebody else runs, at an address."""
+    """A server at an address, which this process has not started."""
 
     def __init__(self, client: OpenAIModel, address: str) -> None:
         self._client = client
@@ -411,8 +411,6 @@ def _served_as(settings: ModelSettings, listed: list[JsonObject], vllm: Vllm) ->
     """
     model, by_name = settings.id.model, {str(entry.get("id")): entry for entry in listed}
     by_weights = is_identity(model) or Path(model).expanduser().is_dir()
-    if model in by_name and not by_weights:
-        return model
     if not by_weights or not by_name:
         return model
     known = settings.id.name or ""

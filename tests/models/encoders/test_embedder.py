@@ -448,14 +448,14 @@ async def test_a_package_that_is_not_there_is_named(
 async def test_a_digest_alone_can_be_replayed_and_not_asked() -> None:
     embedder = get_embedder("st:sha256:abc", engine=over(MemoryStore()))
 
-    with pytest.raises(UsageError, match=r"is known by the digest of its files alone\. Name its folder: `st:FOLDER`\."):
+    with pytest.raises(UsageError, match=r"by the digest of its weights alone\. Name its folder: `st:FOLDER`\."):
         await embedder.embed(["a cup"])
 
 
 REPLAYED = """\
 import asyncio, sys
 from askance.models import Engine, get_embedder
-from askance.replay import MemoryStore
+from askance.replay import Cassette
 async def main():
     engine = Engine(mode="replay", records=Cassette("calls.jsonl"))
     print(await get_embedder("st:org/name", engine=engine).embed(["a cup"]))

@@ -43,7 +43,7 @@ SAID: dict[str, tuple[str, str, str]] = {
     "out of memory": (
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 GiB",
         "the device has too little memory: Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 GiB.",
-        "press the weights (`quantization`)",
+        "quantize the weights (`quantization`)",
     ),
     "architecture": (
         "ValueError: Model architectures ['OddForCausalLM'] are not supported for now. Supported architectures: …",

@@ -1,10 +1,10 @@
-"""One part of a queue, from the upload to its answers on record.
+"""The way of a part: from the upload of its file to its answers on record.
 
-What a step does is written down before it is taken where it must not be taken twice, and after it where it may; so a
-part is picked up wherever the last process left it. Whether a batch was made is not known when its making got no
-answer: it is then looked for by the part's number until it would have shown. Such a request may yet make a second one;
-that is looked for once more when it would have shown, and cancelled. What other runs ask for by then, or have asked
-for, is not asked for again: the part is given up, and the next walk queues what is left of it.
+A step that must not be taken twice is noted before it is taken, and any other after it; so a part goes on wherever the
+last process left it. Where the request to create a batch got no answer, the batch may exist or not: it is looked for by
+the part's id until it would have appeared. That request may still create a second batch, which is looked for once more
+and cancelled. Where other runs ask for calls of a part by then, the part is given up, and the next pass queues what is
+left of it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from askance.errors import BadRequest, CallError, ModelError, UsageError
-from askance.models.batch.harvest import Harvest
-from askance.models.batch.jobs import Ending, form_of
-from askance.models.batch.queue import URLS
+from askance.models.batch.job import Ending, form_of
+from askance.models.batch.results import PartResults
+from askance.models.batch.target import URLS
 from askance.models.budget import NOTHING
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError
-    from askance.models.batch.budget import BatchBudget
-    from askance.models.batch.claims import Claims
-    from askance.models.batch.jobs import Job, Part
-    from askance.models.batch.policy import BatchPolicy, Phase
+    from askance.models.batch.batches import BatchPolicy, Phase
+    from askance.models.batch.job import Job, Part
+    from askance.models.batch.reservations import BatchBudget, JobLeases
     from askance.models.batch.target import Target
     from askance.models.openai.batch_api import Batch
 
@@ -37,25 +36,25 @@ T = TypeVar("T")
 _log = logging.getLogger("askance")
 
 _UNSURE = frozenset({408, 409, 425})
-"""Statuses below 500 that do not say that nothing was done."""
+"""Statuses below 500 after which a batch may have been created all the same."""
 
 NO_ROOM = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})
-"""Codes by which an endpoint says that too much waits there already."""
+"""Codes by which an endpoint says that too many calls wait there already."""
 
 
-class _Taken(Exception):
+class _TakenOver(Exception):
     """Another run asks for a call of a part that is in no batch yet."""
 
 
-class Carrier:
-    """Carries the parts of one run, any number at a time.
+class BatchWorker:
+    """Takes the parts of one run to their end, any number at a time.
 
     Args:
         job: the state on disk.
         targets: by the name that parts have for them.
-        claims: on the calls.
+        leases: of the calls.
         policy: bounds.
-        tell: says how far all has come.
+        tell: reports how far the batches have come.
         budget: holds what the parts can cost; None is without one.
     """
 
@@ -64,7 +63,7 @@ class Carrier:
         job: Job,
         targets: Mapping[str, Target],
         *,
-        claims: Claims,
+        leases: JobLeases,
         policy: BatchPolicy,
         tell: Callable[[Phase, str], None],
         budget: BatchBudget | None = None,
@@ -73,17 +72,17 @@ class Carrier:
         """Calls that the endpoint has done, by part."""
         self._job = job
         self._targets = targets
-        self._claims = claims
+        self._leases = leases
         self._policy = policy
         self._tell = tell
         self._budget = budget
-        self._lines = asyncio.Semaphore(policy.at_once)
-        self._landed = asyncio.Condition()
-        self._flying: Counter[str] = Counter()
+        self._transfers = asyncio.Semaphore(policy.at_once)
+        self._finished = asyncio.Condition()
+        self._under_way: Counter[str] = Counter()
         self._unsure: dict[str, float] = {}
-        """By part: when its making was last seen to get no answer, by a clock that nobody sets."""
+        """By part: when asking for its batch last got no answer, by the monotonic clock."""
 
-    async def carry(self, part: Part) -> None:
+    async def run(self, part: Part) -> None:
         """Takes a part from where it is to its end.
 
         Raises:
@@ -92,30 +91,30 @@ class Carrier:
         self.done.setdefault(part.id, 0)
         try:
             if part.sure:
-                await self._claim(part)
+                await self._secure(part)
             if part.batch is None:
                 await self._upload(part)
-            await self._fly(part)
-        except _Taken:
+            await self._complete(part)
+        except _TakenOver:
             await self._give_up(part)
         self._tell("settled", "")
 
-    async def _fly(self, part: Part) -> None:
-        """From the creation of the batch to its end."""
-        async with self._landed:
+    async def _complete(self, part: Part) -> None:
+        """Has the batch created, waits for its end, and takes in its results."""
+        async with self._finished:
             # Where there is too little room for all, each waits until the one before it is done.
-            await self._landed.wait_for(lambda: part.target not in self._job.most or not self._flying[part.target])
-            self._flying[part.target] += 1
+            await self._finished.wait_for(lambda: part.target not in self._job.most or not self._under_way[part.target])
+            self._under_way[part.target] += 1
         try:
             if part.batch is None:
                 await self._create(part)
             self._tell("sent", "")
-            batch = await self._ended(part)
+            batch = await self._await_end(part)
             await self._settle(part, batch)
         finally:
-            self._flying[part.target] -= 1
-            async with self._landed:
-                self._landed.notify_all()
+            self._under_way[part.target] -= 1
+            async with self._finished:
+                self._finished.notify_all()
 
     async def _upload(self, part: Part) -> None:
         if part.file is not None:
@@ -129,20 +128,20 @@ class Carrier:
                 found = await api.upload(self._job.body(part.id), name)
             return found
 
-        async with self._lines:
+        async with self._transfers:
             self._job.note("uploaded", part, file=await self.persist(upload))
 
     async def _create(self, part: Part) -> None:
-        """Has the batch made, once.
+        """Has the batch created, once.
 
         Raises:
-            CallError: the endpoint will not make it.
+            CallError: the endpoint does not create it.
         """
         attempt, made, doubtful = 0, None, False
         while made is None:
             doubtful = part.creating is not None
             try:
-                made = await self._found(part) or await self._asked(part)
+                made = await self._find_batch(part) or await self._ask_for_batch(part)
             except CallError as error:
                 attempt += 1
                 if attempt >= self._policy.requests or not (error.retryable or part.file is None):
@@ -152,36 +151,36 @@ class Carrier:
         self._job.note("created", part, batch=made.id, doubtful=doubtful)
         self._job.body(part.id).unlink(missing_ok=True)
 
-    async def _asked(self, part: Part) -> Batch:
-        """Asks for the batch; that none was made is written down where it is certain.
+    async def _ask_for_batch(self, part: Part) -> Batch:
+        """Asks for the batch; notes that none was made where that is certain.
 
         Raises:
-            CallError: there is no batch, or nobody knows.
+            CallError: there is no batch, or it is not known whether there is one.
         """
-        await self._claim(part)
+        await self._secure(part)
         await self._upload(part)
         self._job.note("creating", part, at=time.time())
-        if not await asyncio.to_thread(self._claims.assign_to_batch, part):
+        if not await asyncio.to_thread(self._leases.assign_to_batch, part):
             self._job.note("rejected", part)
-            raise _Taken
+            raise _TakenOver
         url = URLS[self._targets[part.target].model.id.api]
         try:
             return await self._targets[part.target].api.create(part.file or "", url=url, part=part.id)
         except ModelError as error:
             if error.status is not None and error.status < 500 and error.status not in _UNSURE:
                 self._job.note("rejected", part)
-                await self._claim(part)
+                await self._secure(part)
                 if isinstance(error, BadRequest) and "file" in error.message.lower():
-                    # A file is not found any more, or not yet by who has just taken it.
+                    # The file has been deleted, or the endpoint does not find it yet.
                     self._job.note("uploaded", part, file=None)
             raise
         finally:
             self._unsure[part.id] = time.monotonic()
 
-    async def _found(self, part: Part) -> Batch | None:
-        """The batch whose making got no answer, or None where there was none or it would have shown by now."""
+    async def _find_batch(self, part: Part) -> Batch | None:
+        """The batch whose creation got no answer; None where there was none, or it would have appeared by now."""
         api = self._targets[part.target].api
-        # Nobody knows how long ago another process asked.
+        # How long ago another process asked is not known.
         until = self._unsure.get(part.id, time.monotonic()) + self._policy.grace
         while part.creating is not None:
             made = await self.persist(lambda: api.find(part.id))
@@ -202,7 +201,7 @@ class Carrier:
                 with suppress(CallError):
                     await self.persist(lambda other=other: self._targets[part.target].api.cancel(other.id))
 
-    async def _ended(self, part: Part) -> Batch:
+    async def _await_end(self, part: Part) -> Batch:
         """The batch once it has ended; the endpoint may be out of reach for as long as it likes."""
         api, wait = self._targets[part.target].api, self._policy.first_poll
         shown = time.monotonic() + self._policy.grace
@@ -214,7 +213,7 @@ class Carrier:
                     self._job.note("alone", part)
             except CallError as error:
                 if not error.retryable:
-                    raise self._lost(part, error) from error
+                    raise self._lookup_error(part, error) from error
                 self._tell("trouble", str(error))
             else:
                 self.done[part.id] = min(batch.done or 0, part.count)
@@ -227,8 +226,8 @@ class Carrier:
     async def _settle(self, part: Part, batch: Batch) -> None:
         """Takes what the batch brought into the records, and writes down what it left."""
         target = self._targets[part.target]
-        harvest = await asyncio.to_thread(
-            Harvest,
+        results = await asyncio.to_thread(
+            PartResults,
             self._job.calls(part.id),
             target.api.asked,
             target.model.id.api,
@@ -237,17 +236,17 @@ class Carrier:
             target.cost,
         )
         if batch.status == "failed" and not batch.output:
-            endings = self._not_begun(part, batch, harvest)
+            endings = self._not_begun(part, batch, results)
         else:
-            await self._reap(part, batch, harvest)
-            endings = await asyncio.to_thread(harvest.endings, batch)
-        if harvest.unknown:
-            _log.warning("The batch %s holds %d lines about no call of it.", part.batch, harvest.unknown)
+            await self._download(part, batch, results)
+            endings = await asyncio.to_thread(results.endings, batch)
+        if results.unknown:
+            _log.warning("The batch %s holds %d lines about no call of it.", part.batch, results.unknown)
         self._job.note(
             "settled",
             part,
-            answered=len(harvest.answered),
-            spent=None if part.worst is None else form_of(harvest.spent),
+            answered=len(results.answered),
+            spent=None if part.worst is None else form_of(results.spent),
             endings=[ending.canonical() for ending in endings],
         )
         if self._budget is not None:
@@ -256,20 +255,20 @@ class Carrier:
 
     async def _clear(self, part: Part) -> None:
         """Removes what a settled part leaves."""
-        await asyncio.to_thread(self._claims.release_batch, part)
+        await asyncio.to_thread(self._leases.release_batch, part)
         self._job.body(part.id).unlink(missing_ok=True)
         if part.file is not None:
             with suppress(CallError):  # it holds pictures, and nobody needs it any more
                 await self._targets[part.target].api.forget(part.file)
 
-    async def _claim(self, part: Part) -> None:
+    async def _secure(self, part: Part) -> None:
         """Makes sure that no other run asks for a call of a part, or has asked.
 
         Raises:
-            _Taken: one does.
+            _TakenOver: one does.
         """
-        if not await asyncio.to_thread(self._claims.claim, part):
-            raise _Taken
+        if not await asyncio.to_thread(self._leases.secure, part):
+            raise _TakenOver
 
     async def _give_up(self, part: Part) -> None:
         """Settles a part that is in no batch, with all of its calls to be queued again."""
@@ -286,32 +285,32 @@ class Carrier:
             await self._budget.settle(part)
         await self._clear(part)
 
-    async def _reap(self, part: Part, batch: Batch, harvest: Harvest) -> None:
+    async def _download(self, part: Part, batch: Batch, results: PartResults) -> None:
         """Downloads and reads the batch's files, again where they break off before their end."""
         api = self._targets[part.target].api
         target = self._job.folder / f"{part.id}.answers"
         for attempt in range(self._policy.tries):
             if attempt:
                 await asyncio.sleep(min(2.0**attempt, self._policy.poll))
-            harvest.unknown = 0
+            results.unknown = 0
             for file in (batch.output, batch.errors):
                 if file is not None:
-                    async with self._lines:
+                    async with self._transfers:
                         await self.persist(lambda file=file: api.download(file, target))
-                        await asyncio.to_thread(harvest.take, target)
+                        await asyncio.to_thread(results.read, target)
             target.unlink(missing_ok=True)
-            if harvest.lines >= min(batch.done or 0, part.count):
+            if results.lines >= min(batch.done or 0, part.count):
                 return
 
-    def _not_begun(self, part: Part, batch: Batch, harvest: Harvest) -> Sequence[Ending]:
+    def _not_begun(self, part: Part, batch: Batch, results: PartResults) -> Sequence[Ending]:
         if not any(code in NO_ROOM for code, _, _ in batch.complaints):
-            return harvest.rejected(batch)
+            return results.rejected(batch)
         taking_turns = part.target in self._job.most
         most = max(1, part.count // 2) if taking_turns else part.count
         self._job.note("narrowed", target=part.target, most=most)
-        return harvest.postponed(counts=taking_turns and part.count == 1)
+        return results.postponed(counts=taking_turns and part.count == 1)
 
-    def _lost(self, part: Part, error: CallError) -> AskanceError:
+    def _lookup_error(self, part: Part, error: CallError) -> AskanceError:
         """The error of a batch that cannot be looked at."""
         if not isinstance(error, ModelError) or error.status != 404:
             return error
@@ -325,7 +324,7 @@ class Carrier:
         """The result of `make()`, asked again after faults that may pass.
 
         Raises:
-            CallError: it does not come to one.
+            CallError: the last try failed too.
         """
         attempt = 0
         while True:

@@ -10,7 +10,7 @@ batches/
 
 A part goes through the steps `spooled`, `uploading`, `uploaded`, `creating`, `created`, `settled`; `alone` stands
 before the last where a second batch of it might have shown, and was looked for. A file of a part that the journal does
-not know belongs to a walk that did not end; it is removed and the walk repeated.
+not know belongs to a pass that did not end; it is removed and the pass repeated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -49,7 +49,7 @@ class Part:
     """Calls that make up one batch, and how far it has come."""
 
     id: str
-    """32 random hex digits: the batch is found again by them, wherever its number was lost."""
+    """32 random hex digits: the batch is found by them where its id was lost."""
     target: str
     """The model and the endpoint that it is for; see `Target`."""
     count: int
@@ -64,13 +64,13 @@ class Part:
     uploading: bool = False
     """Whether an upload was begun."""
     file: str | None = None
-    """Number of the uploaded file at the endpoint."""
+    """Id of the uploaded file at the endpoint."""
     creating: float | None = None
     """When the batch was last asked to be created, in seconds since the epoch; None is never, or it was rejected."""
     batch: str | None = None
-    """Number of the batch at the endpoint."""
+    """Id of the batch at the endpoint."""
     doubtful: bool = False
-    """Whether it was asked for more than once, or got no answer, so that another batch of it may show yet."""
+    """Whether its creation was asked for twice, or got no answer, so that a second batch of it may still appear."""
     settled: bool = False
     """Whether every one of its calls has its answer on record, or is noted as failed or to be asked again."""
     unanswered: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What a batch left without an answer."""
+    """How calls ended that a batch brought no answer to."""
 
     error: str
     """Name of the error's class."""
@@ -103,14 +103,7 @@ class Ending:
         return known(self.message, hint=self.hint)
 
     def canonical(self) -> JsonObject:
-        return {
-            "error": self.error,
-            "message": self.message,
-            "hint": self.hint,
-            "keys": list(self.keys),
-            "again": self.again,
-            "counts": self.counts,
-        }
+        return asdict(self)
 
 
 @dataclass
@@ -134,7 +127,7 @@ class Job:
     most: dict[str, int] = field(init=False, default_factory=dict[str, int])
     """By target: calls that a part may hold, where the endpoint took fewer than it says; its parts then take turns."""
     learnt: dict[str, JsonObject] = field(init=False, default_factory=dict[str, dict[str, Any]])
-    """By target: what it told of the form of requests."""
+    """By target: what its errors said of the form of requests."""
     _sent: dict[str, int] = field(init=False, default_factory=dict[str, int])
     _ended: dict[str, Ending] = field(init=False, default_factory=dict[str, Ending])
     _lock: FileLock = field(init=False)
@@ -164,7 +157,7 @@ class Job:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the folder; what is in it stays."""
+        """Releases the folder; what is in it stays."""
         self._journal.close()
         self._lock.release()
 
@@ -248,7 +241,7 @@ class Job:
                 raise _damaged(self.folder)
             self.id = event.get("id", "")
         elif kind == "spooled":
-            size = event["count"], event["size"], amount_in(event.get("worst"))
+            size = event["count"], event["size"], cost_in(event.get("worst"))
             new = Part(event["part"], event["target"], *size, form=event["form"])
             self.parts[new.id] = new
         elif kind == "narrowed":
@@ -274,7 +267,7 @@ class Job:
             part.doubtful = False
         elif kind == "settled":
             part.settled = True
-            part.spent = amount_in(event.get("spent"))
+            part.spent = cost_in(event.get("spent"))
             for form in cast("list[JsonObject]", event["endings"]):
                 self._end(Ending(**{name: form[name] for name in _ENDING}), form["keys"])
             part.unanswered = frozenset(key for form in event["endings"] for key in form["keys"])
@@ -285,7 +278,7 @@ class Job:
             self._ended[key] = ending
 
     def _events(self) -> Iterator[Mapping[str, Any]]:
-        """What the journal holds; a last line that a kill tore is cut off, so that the next stands on its own."""
+        """The events in the journal; a last line that a kill left half-written is cut off first."""
         file = self.folder / JOURNAL
         if not file.exists():
             return
@@ -299,7 +292,7 @@ class Job:
             lines.truncate(whole)
 
     def _sweep(self) -> None:
-        """Removes the files of parts that a walk did not finish, and of those whose batch is created."""
+        """Removes the files of parts that a pass did not finish, and of those whose batch is created."""
         for file in self.folder.glob("*.jsonl"):
             name, _, rest = file.name.partition(".")
             part = self.parts.get(name)
@@ -307,7 +300,7 @@ class Job:
                 file.unlink()
 
 
-def amount_in(form: object) -> Cost | None:
+def cost_in(form: object) -> Cost | None:
     """The amount that `form_of` made `form` from."""
     if not isinstance(form, list):
         return None

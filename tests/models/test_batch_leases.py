@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.batch.claims import Claims
-from askance.models.batch.jobs import Job, Part
+from askance.models.batch.job import Job, Part
+from askance.models.batch.reservations import JobLeases
 from askance.models.recorder import Recorder
 from askance.replay import Leases, Store, StoreLeases
 from askance.replay import leases as table
@@ -45,55 +45,55 @@ def part(job: Job) -> Part:
     return part
 
 
-def spooled(job: Job, recorder: Recorder, part: Part) -> Claims:
-    claims = Claims(job, recorder)
-    assert all(claims.take(key) for key in KEYS)
-    claims.spooled(part.id)
-    return claims
+def spooled(job: Job, recorder: Recorder, part: Part) -> JobLeases:
+    leases = JobLeases(job, recorder)
+    assert all(leases.take(key) for key in KEYS)
+    leases.spooled(part.id)
+    return leases
 
 
 def test_a_part_goes_from_the_process_to_its_batch_and_back(
     job: Job, recorder: Recorder, other: Leases, part: Part
 ) -> None:
-    claims, free = spooled(job, recorder, part), list[bool]()
-    for step in (claims.claim, claims.assign_to_batch, claims.claim, claims.assign_to_batch):
+    leases, free = spooled(job, recorder, part), list[bool]()
+    for step in (leases.secure, leases.assign_to_batch, leases.secure, leases.assign_to_batch):
         assert step(part)
         free += map(other.free, KEYS)
-    claims.release_batch(part)
+    leases.release_batch(part)
 
     assert (free, [other.free(key) for key in KEYS]) == ([False] * 8, [True] * 2)
 
 
-@pytest.mark.parametrize("step", ["claim", "assign_to_batch"])
+@pytest.mark.parametrize("step", ["secure", "assign_to_batch"])
 def test_what_was_taken_over_is_not_asked_for(
     job: Job, recorder: Recorder, other: Leases, part: Part, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    claims = spooled(job, recorder, part)
+    leases = spooled(job, recorder, part)
     assert not other.take(KEYS[1])
     with monkeypatch.context() as later:
         later.setattr(table, "EXPIRY", 0.0)  # as of a process that gave no sign of life
         assert other.take(KEYS[1])
 
-    assert not getattr(claims, step)(part)
-    claims.release_batch(part)
+    assert not getattr(leases, step)(part)
+    leases.release_batch(part)
     assert [other.free(KEYS[0]), other.owns(KEYS[1])] == [True, True]
 
 
 def test_a_part_that_an_earlier_process_left_is_claimed_whole_or_not_at_all(
     job: Job, recorder: Recorder, other: Leases, part: Part
 ) -> None:
-    claims = Claims(job, recorder)
+    leases = JobLeases(job, recorder)
     assert other.take(KEYS[1])
-    assert (claims.claim(part), other.free(KEYS[0])) == (False, True)
+    assert (leases.secure(part), other.free(KEYS[0])) == (False, True)
     other.release(KEYS[1])
-    assert (claims.claim(part), other.free(KEYS[0])) == (True, False)
+    assert (leases.secure(part), other.free(KEYS[0])) == (True, False)
 
 
 def test_a_call_whose_lease_a_batch_holds_is_left_to_it(job: Job, recorder: Recorder, other: Leases) -> None:
-    claims = Claims(job, recorder)
+    leases = JobLeases(job, recorder)
     other.assign_to_batch("another", KEYS[:1])
 
-    assert [claims.take(key) for key in KEYS] == [False, True]
-    assert [claims.open(key) for key in KEYS] == [False, False]
+    assert [leases.take(key) for key in KEYS] == [False, True]
+    assert [leases.available(key) for key in KEYS] == [False, False]
     other.release_batch("another")
-    assert claims.open(KEYS[0])
+    assert leases.available(KEYS[0])
