@@ -15,8 +15,7 @@ from askance.cli.options import AsJson
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell, warn_of_many
 
 if TYPE_CHECKING:
-    from askance.evals.analysis.compare import MetricComparison, RunsComparison
-    from askance.evals.matching import Differing
+    from askance.evals.analysis.compare import Differing, MetricComparison, RunsComparison
 
 SHOWN = 20
 """Differences of configuration that are listed at most."""

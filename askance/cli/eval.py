@@ -49,6 +49,14 @@ ConventionOption = Annotated[
 ]
 
 
+def _leave_langchain_out(context: typer.Context, task: str | None) -> None:
+    """Loads no LangChain, unless the task is somebody's own code, which may compose with it."""
+    from askance.evals.plugins import is_own_code
+
+    if not is_own_code(task):
+        Process.of(context).without_langchain()
+
+
 @app.command("list")
 def list_tasks(
     context_: typer.Context,
@@ -58,8 +66,7 @@ def list_tasks(
     as_json: AsJson = False,
 ) -> None:
     """List the tasks that are installed, or the options of one."""
-    if task is None or not task.partition("@")[0].lower().endswith(".py"):
-        Process.of(context_).without_langchain()
+    _leave_langchain_out(context_, task)
     from askance.cli.figures import print_options, print_tasks
 
     if task is None:
@@ -111,8 +118,7 @@ class EvaluationOptions:
 @spelled_out
 def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) -> None:
     """Run a task and score it; the same command goes on with a run that was interrupted."""
-    if not asked.task.partition("@")[0].lower().endswith(".py"):  # somebody's own code may compose with LangChain
-        Process.of(context_).without_langchain()
+    _leave_langchain_out(context_, asked.task)
     from askance.cli.evaluation import evaluate_by
 
     raise typer.Exit(evaluate_by(asked, calls))
@@ -130,9 +136,12 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Score a run again, without asking any model: after a change of the scoring, or of a parser."""
+    from askance.evals.layout import described
+
+    form = described(folder)
+    _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"]["task"])
     from askance.cli.figures import score_again
 
-    Process.of(context_).without_langchain()
     raise typer.Exit(
         score_again(
             folder, reread=reread, task=task, convention=convention.value if convention else None, as_json=as_json

@@ -30,7 +30,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
@@ -39,6 +38,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 
 from askance.chains import Chain
 from askance.errors import UsageError
+from askance.evals.plugins import package_of, suites
 from askance.evals.sample import Sample, grouped_by_picture
 from askance.evals.solver import ChainSolver
 from askance.models import get_model
@@ -60,9 +60,6 @@ ROLES = ("vlm", "llm", "combiner")
 
 WORKSPACE = ("engine", "prompts")
 """Options that nobody names on the command line: the command fills them in."""
-
-SUITES = "askance.suites"
-"""Group of entry points by which a package brings a suite: its name, and the module that has its tasks."""
 
 
 class Task(BaseModel):
@@ -207,7 +204,7 @@ class Task(BaseModel):
     def origin(cls) -> JsonObject:
         """The file that it stands in, as seen from here; nothing for the tasks of a suite, which are found by name."""
         suite = suites().get(cls.name.partition("/")[0])
-        if suite is not None and suite.module.partition(".")[0] == cls.__module__.partition(".")[0]:
+        if suite is not None and package_of(suite.module) == package_of(cls.__module__):
             return {}
         file = Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
         return {"task": f"{Path(os.path.relpath(file)).as_posix()}@{cls.name}"} if file.is_file() else {}
@@ -308,24 +305,6 @@ class Evaluation:
 def _needed(name: str) -> str:
     ways = {"data": "--data FOLDER", "vlm": "--vlm MODEL", "llm": "--llm MODEL"}
     return f"Give {ways.get(name, f'-T {name}=…')} on the command line, or `{name}=` in Python."
-
-
-@cache
-def suites() -> Mapping[str, EntryPoint]:
-    """The suites that are installed, by the first part of their tasks' names.
-
-    Raises:
-        UsageError: two packages bring suites of one name.
-    """
-    found: dict[str, EntryPoint] = {}
-    for entry in entry_points(group=SUITES):
-        other = found.setdefault(entry.name, entry)
-        if other.value != entry.value:
-            raise UsageError(
-                f"Two packages bring a suite {entry.name!r}: {other.value} and {entry.value}.",
-                hint="Uninstall one of the two.",
-            )
-    return dict(sorted(found.items()))
 
 
 def defined() -> dict[str, type[Task]]:
