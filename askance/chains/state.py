@@ -152,8 +152,10 @@ def _lines(form: Sequence[str]) -> str:
 def _statement(said: Any) -> Statement:
     if not isinstance(said, Mapping):
         return Statement.parse(said)
-    form = cast("Mapping[str, Any]", said)
-    return Statement(**{name: each for name, each in form.items() if name != "text"})
+    form = {name: each for name, each in cast("Mapping[str, Any]", said).items() if name != "text"}
+    if form.keys() != {"relation", "primary", "secondary"}:
+        raise ValueError("A statement is a text, or has `relation`, `primary` and `secondary`.")
+    return Statement(**form)
 
 
 def _choice(said: Any) -> Choice:

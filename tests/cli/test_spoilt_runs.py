@@ -128,7 +128,7 @@ OF_THE_TASK: dict[str, tuple[Callable[[], object], list[str], str]] = {
     "a statement": (
         lambda: second(trace={"statement": {"relation": "TR1"}}),
         COMMANDS["blame"],
-        "The links of the sample '01' cannot be read: KeyError: ",
+        "The links of the sample '01' cannot be read: {'relation': 'TR1'} cannot stand for the link 'statement'.",
     ),
     "a target": (
         lambda: sampled(target=1),

@@ -73,9 +73,10 @@ def _reading(sample: Sample) -> Generator[None]:
     """Raises an error that names the sample where a value of a link cannot be read."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, UsageError) as error:
+        why = error.message if isinstance(error, UsageError) else f"{type(error).__name__}: {error}."
         raise UsageError(
-            f"The links of the sample {sample.id!r} cannot be read: {type(error).__name__}: {error}.",
+            f"The links of the sample {sample.id!r} cannot be read: {why}",
             hint="Take the run from a copy, or mend what is said to be true of the sample.",
         ) from error
 
