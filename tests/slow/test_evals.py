@@ -11,7 +11,7 @@ import pytest
 
 from askance.evals import Run, compare
 from askance.evals.analysis.pack import write_pack
-from askance.evals.pittads.arr import chance_figures
+from askance.evals.pittads import ArrBaseline
 from tests.slow.environments import ROOT
 from tests.slow.servers import Server
 
@@ -56,8 +56,10 @@ def test_every_sample_ends_in_a_named_outcome_and_the_pack_is_sound(runs: dict[s
 
 
 def test_chance_stands_beside(runs: dict[str, Run]) -> None:
-    samples = [answer.sample for answer in runs["arr-random"].answers]
-    exact = {figure.metric: figure for figure in chance_figures(samples, mode="multi")}
+    run = runs["arr-random"]
+    samples = [answer.sample for answer in run.answers]
+    task = ArrBaseline.of_run(run.configuration["options"], samples=samples)
+    exact = {figure.metric: figure for figure in task.chance()}
     drawn = runs["arr-random"].figure("p@1").interval
 
     assert exact["p@1"].value is not None
