@@ -20,7 +20,7 @@ from askance.evals.catalog import find_task
 from askance.evals.controls import controlled
 from askance.evals.evaluation import LEDGER, aevaluate, configuration_of, place_of
 from askance.evals.plan import plan_run
-from askance.evals.predictions import Batching, Turn
+from askance.evals.predictions import BatchOptions, Turn
 from askance.evals.suite.selection import read_names
 from askance.evals.tables import shown_figure
 from askance.evals.task import ROLES, WORKSPACE, kinds_of
@@ -216,7 +216,7 @@ class _Evaluating:
         if asked.batch:
             from askance.cli.output import Status
 
-            batches = Batching(told=Status())
+            batches = BatchOptions(on_progress=Status())
         return await aevaluate(
             self._task,
             out=self._place,

@@ -19,7 +19,7 @@ from askance.cli.output import Status, print_plan, say_budget
 from askance.errors import ConfigError, UsageError
 from askance.evals.layout import BATCHES, LEDGER
 from askance.evals.picture_run import PictureOptions, PictureRun, inputs_of, open_folder, samples_form
-from askance.evals.predictions import Batching
+from askance.evals.predictions import BatchOptions
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -81,7 +81,11 @@ def run_job(job: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
         show = ReadingDisplay(
             len(pictures), as_json=job.as_json, tally=work.tally, engine=work.engine, keep=job.html is not None
         )
-        batches = Batching(folder=_batches(folder, work.records, configuration), told=Status()) if job.batch else None
+        batches = (
+            BatchOptions(folder=_batches(folder, work.records, configuration), on_progress=Status())
+            if job.batch
+            else None
+        )
         run = PictureRun(
             chain, folder=folder, batches=batches, on_line=lambda path, line: show.reading(line, samples[path])
         )

@@ -190,7 +190,7 @@ async def _card(
                 question=asked.question or QUESTION,
                 seed=asked.seed,
                 room=lambda: work.engine.places,
-                told=progress.update,
+                on_progress=progress.update,
             )
     except CallError as error:
         raise CannotStart(error.message, hint=error.hint) from error

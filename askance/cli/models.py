@@ -59,7 +59,7 @@ def check(
         print(json_text({**about, **found.canonical()}))
         return
     where = f"{at}, kept in {records.name}" if at else "now, and not kept"
-    print(printable(f"{model.id}\n" + "\n".join(_rows(found.canonical(), rung=found.output_mode, asked=where))))
+    print(printable(f"{model.id}\n" + "\n".join(_rows(found.canonical(), output_mode=found.output_mode, asked=where))))
     if recorded is not None:
         print(printable(f"This is what is on record; `askance models check {spec} --refresh` asks again."))
 
@@ -81,12 +81,12 @@ async def _asked(model: Model) -> Capabilities:
         await model.aclose()
 
 
-def _rows(found: Mapping[str, Any], *, rung: str, asked: str) -> Iterator[str]:
+def _rows(found: Mapping[str, Any], *, output_mode: str, asked: str) -> Iterator[str]:
     for name, words in _SAID.items():
         value = found.get(name)
         if value is not None or name in _ALWAYS:
             yield f"  {words:<24}{_said(value)}"
-    yield f"  {'answers are asked by':<24}{_RUNGS[rung]}"
+    yield f"  {'answers are asked by':<24}{_OUTPUT_MODES[output_mode]}"
     yield f"  {'asked':<24}{asked}"
 
 
@@ -101,7 +101,7 @@ _SAID = {
     "served_model": "model as served",
 }
 _ALWAYS = {"schema", "images", "seed", "logprobs", "served_model"}
-_RUNGS = {
+_OUTPUT_MODES = {
     "json_schema": "JSON schema",
     "json_object": "JSON object, described in the prompt",
     "prompted": "JSON, described in the prompt alone",

@@ -193,7 +193,7 @@ def _generate(
                     out=asked.out,
                     recipe=recipe,
                     prompts=work.library,
-                    told=lambda run: progress.update(run.done, run.total),
+                    on_progress=lambda run: progress.update(run.done, run.total),
                 )
             )
     except KeyboardInterrupt:

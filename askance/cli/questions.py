@@ -47,8 +47,8 @@ def make_by(asked: QuestionOptions, calls: Calls) -> int:
             print_plan(plan, work.engine, as_json=asked.as_json)
             return OK
         try:
-            with Progress("captions", state=calls_state(work.tally, work.engine)) as told:
-                made = asyncio.run(amake(entries, maker, out=asked.out, told=told.update))
+            with Progress("captions", state=calls_state(work.tally, work.engine)) as progress:
+                made = asyncio.run(amake(entries, maker, out=asked.out, on_progress=progress.update))
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
             return INTERRUPTED

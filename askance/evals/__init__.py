@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from askance.evals.catalog import find_task, task_of
     from askance.evals.evaluation import RunProgress, aevaluate, evaluate
     from askance.evals.exports import export
-    from askance.evals.metric import Convention, Figure, Metric, mean
-    from askance.evals.predictions import Batching
-    from askance.evals.run import Answer, Run
+    from askance.evals.metric import Figure, Metric, MissingAnswerPolicy, mean
+    from askance.evals.predictions import BatchOptions
+    from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Prediction, Sample, Score
     from askance.evals.scorer import Scorer, right_or_wrong
     from askance.evals.solver import ChainSolver
@@ -29,9 +29,9 @@ _HOMES = {
     "catalog": ("find_task", "task_of"),
     "evaluation": ("RunProgress", "aevaluate", "evaluate"),
     "exports": ("export",),
-    "metric": ("Convention", "Figure", "Metric", "mean"),
-    "predictions": ("Batching",),
-    "run": ("Answer", "Run"),
+    "metric": ("MissingAnswerPolicy", "Figure", "Metric", "mean"),
+    "predictions": ("BatchOptions",),
+    "run": ("SampleResult", "Run"),
     "scorer": ("Scorer", "right_or_wrong"),
     "solver": ("ChainSolver",),
     "storage": ("RunFolder", "RunProgress", "keys_used"),
@@ -42,15 +42,14 @@ _HOMES = {
 """Names by the modules that have them, which load when one of their names is asked for."""
 
 __all__ = [
-    "Answer",
-    "Batching",
+    "BatchOptions",
     "Blame",
     "ChainSolver",
-    "Convention",
     "Evaluation",
     "Figure",
     "Metric",
     "MetricComparison",
+    "MissingAnswerPolicy",
     "Prediction",
     "RescoreResult",
     "Run",
@@ -58,6 +57,7 @@ __all__ = [
     "RunProgress",
     "RunsComparison",
     "Sample",
+    "SampleResult",
     "Score",
     "Scorer",
     "Table",

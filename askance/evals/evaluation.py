@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from askance.chat import canonical_json, key_of
 from askance.errors import FATAL, OverBudget, UsageError
 from askance.evals.layout import PROMPTS, SCORES
-from askance.evals.predictions import Batching, Turn, in_batches, models_of, online
-from askance.evals.run import Answer, Run, answer_of, line_of_answer, name_of_line
+from askance.evals.predictions import BatchOptions, Turn, in_batches, models_of, online
+from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
 from askance.evals.scorer import Scorer, figures_of, scored, unscored_note, write_scores
 from askance.evals.solver import form_of
 from askance.evals.storage import RunFolder
@@ -31,7 +31,7 @@ from askance.models.engine import default_engine
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.metric import Convention, Figure
+    from askance.evals.metric import Figure, MissingAnswerPolicy
     from askance.evals.predictions import Stream
     from askance.evals.sample import Prediction, Sample
     from askance.evals.task import Task
@@ -73,9 +73,9 @@ async def aevaluate(
     out: str | Path | None = None,
     engine: Engine | None = None,
     epochs: int = 1,
-    convention: Convention = "wrong",
+    convention: MissingAnswerPolicy = "wrong",
     seed: int = 0,
-    batches: Batching | None = None,
+    batches: BatchOptions | None = None,
     on_progress: OnProgress | None = None,
 ) -> Run:
     """Runs `task` and scores it; a run that was interrupted is gone on with.
@@ -118,7 +118,7 @@ async def aevaluate(
         if batches is None:
             stream = online(task.solver, engine)
         else:
-            stream = in_batches(task.solver, batches.folder or folder.path / BATCHES, batches.told)
+            stream = in_batches(task.solver, batches.folder or folder.path / BATCHES, batches.on_progress)
         folder.keep(PROMPTS, getattr(task.solver, "prompts", {}))
         counting = await RunCounters.begun([*models, *task.models.values()])
         try:
@@ -149,7 +149,7 @@ def scorer_of(task: Evaluation, engine: Engine) -> Scorer:
     return task.scorer if isinstance(task.scorer, Scorer) else task.scorer(engine)
 
 
-def _also(answers: Sequence[Answer], models: Sequence[Model]) -> list[str]:
+def _also(answers: Sequence[SampleResult], models: Sequence[Model]) -> list[str]:
     """Keys of the records that the run rests on beside those of its links."""
     scores = [key for answer in answers for key in (answer.tried if answer.score is None else answer.score.calls)]
     return [*scores, *(endpoint_key(model.id) for model in models)]
@@ -164,7 +164,7 @@ class _Evaluation:
     """One run under way: the answers as they come, their scores, and what is told of them."""
 
     def __init__(
-        self, scoring: Scorer, folder: RunFolder, *, convention: Convention, on_progress: OnProgress | None
+        self, scoring: Scorer, folder: RunFolder, *, convention: MissingAnswerPolicy, on_progress: OnProgress | None
     ) -> None:
         self._scoring = scoring
         self._folder = folder
@@ -172,8 +172,8 @@ class _Evaluation:
         self._reached = False
         """Whether a model has answered a call of this process; what is on record says nothing of its being there."""
         self._samples: Mapping[str, Sample] = {}
-        self._scored: deque[asyncio.Task[Answer]] = deque()
-        self.answers: list[Answer] = []
+        self._scored: deque[asyncio.Task[SampleResult]] = deque()
+        self.answers: list[SampleResult] = []
         """What they are worth; what they say lies in the folder."""
         headline = scoring.metrics[0]
         self.progress = RunProgress(
@@ -201,7 +201,7 @@ class _Evaluation:
                         stop_if_hopeless(prediction.links, calls=calls, reason=prediction.reason)
                     # Of a solver that counts no calls, any answer may be one.
                     self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
-                    answer = Answer(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
+                    answer = SampleResult(sample=turn.sample, epoch=turn.epoch, prediction=prediction)
                     await self._take(self._folder.add(line_of_answer(answer)))
             await self._count(until=0)
         finally:

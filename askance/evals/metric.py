@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     Matrix: TypeAlias = NDArray[float64]
 
-Convention = Literal["wrong", "answered"]
+MissingAnswerPolicy = Literal["wrong", "answered"]
 """What becomes of samples without an answer: they count as wrong, as in the paper's tables; or they are left out."""
 
-CONVENTIONS: dict[Convention, str] = {
+CONVENTIONS: dict[MissingAnswerPolicy, str] = {
     "wrong": "samples without an answer count as wrong",
     "answered": "samples without an answer are left out",
 }
@@ -118,7 +118,7 @@ class Figure:
     value: float | None
     """By the convention; None where no sample counts."""
     interval: Interval | None
-    convention: Convention
+    convention: MissingAnswerPolicy
     samples: int
     """Samples that the metric is about."""
     clusters: int
@@ -144,7 +144,9 @@ class Figure:
         return cls(**fields)
 
 
-def figure(metric: Metric, rows: Sequence[Scored], *, convention: Convention = "wrong", seed: int = 0) -> Figure:
+def figure(
+    metric: Metric, rows: Sequence[Scored], *, convention: MissingAnswerPolicy = "wrong", seed: int = 0
+) -> Figure:
     """The figure of `metric` over `rows`.
 
     The interval is Wilson's for a share of independent samples, else a bootstrap of whole clusters.

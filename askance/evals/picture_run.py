@@ -30,7 +30,7 @@ from askance.models.counters import RunCounters
 if TYPE_CHECKING:
     from askance.chains import Chain, Given, Reading
     from askance.chat import JsonObject
-    from askance.evals.predictions import Batching
+    from askance.evals.predictions import BatchOptions
     from askance.models import Counters, Model
 
 PictureOptions: TypeAlias = Mapping[Path, Sequence[str] | None]
@@ -55,7 +55,7 @@ class PictureRun:
         chain: Chain,
         *,
         folder: RunFolder | None = None,
-        batches: Batching | None = None,
+        batches: BatchOptions | None = None,
         on_line: OnLine | None = None,
     ) -> None:
         self.chain = chain
@@ -134,7 +134,7 @@ class PictureRun:
         inputs = inputs_of(pictures)
         if self._batches is not None:
             folder = self._batches.folder
-            return read_in_batches(self.chain, [*inputs], folder=folder, on_progress=self._batches.told)
+            return read_in_batches(self.chain, [*inputs], folder=folder, on_progress=self._batches.on_progress)
         guard = self.models[0].engine.budget if self.models else None
         return self.chain.read_all(takewhile(lambda _: guard is None or not guard.used_up, inputs))
 

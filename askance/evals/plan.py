@@ -12,7 +12,7 @@ from askance.chains import Planner
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.evaluation import scorer_of
-from askance.evals.run import Answer
+from askance.evals.run import SampleResult
 from askance.evals.scorer import scored
 from askance.evals.solver import ChainSolver, solved
 from askance.evals.task import Evaluation
@@ -130,7 +130,7 @@ class JudgePlan:
             if not roles:
                 return
             prediction = await _predicted(solver, reading, sample)
-            await scored(Answer(sample=sample, epoch=epoch, prediction=prediction), scoring)
+            await scored(SampleResult(sample=sample, epoch=epoch, prediction=prediction), scoring)
             if _waits(prediction):
                 counts = scoring.questions(sample)
                 each = [counts] * len(roles) if isinstance(counts, int) else counts

@@ -42,12 +42,12 @@ Stream: TypeAlias = Callable[[Sequence[Turn]], Predictions]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batching:
+class BatchOptions:
     """That a run asks through the batch interface."""
 
     folder: Path | None = None
     """For what is under way; by default in the run's folder."""
-    told: Callable[[BatchProgress], None] | None = None
+    on_progress: Callable[[BatchProgress], None] | None = None
     """Hears of every step."""
 
 
@@ -76,13 +76,13 @@ def online(solver: Solver, engine: Engine) -> Stream:
     return stream
 
 
-def in_batches(solver: Solver, folder: Path, told: Callable[[BatchProgress], None] | None = None) -> Stream:
+def in_batches(solver: Solver, folder: Path, on_progress: Callable[[BatchProgress], None] | None = None) -> Stream:
     """Asks by the provider's batch interface, an epoch after the other.
 
     Args:
         solver: a chain.
         folder: for what is under way.
-        told: of every step.
+        on_progress: of every step.
 
     Raises:
         UsageError: the solver is no chain, so that nobody can tell what it will ask.
@@ -94,7 +94,7 @@ def in_batches(solver: Solver, folder: Path, told: Callable[[BatchProgress], Non
         for epoch in sorted({turn.epoch for turn in turns}):
             some = [turn for turn in turns if turn.epoch == epoch]
             inputs = [solver.given(turn.sample) for turn in some]
-            batches = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch), on_progress=told)
+            batches = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch), on_progress=on_progress)
             async with aclosing(batches) as readings:
                 for turn in some:
                     with use_draw(epoch):  # for the readings alone: what scores them is of no draw

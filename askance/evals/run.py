@@ -12,7 +12,7 @@ from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.layout import COUNTERS, READ_BY, SAMPLES, SCORES, SampleLine, ScoreLine, described, lines_of
-from askance.evals.metric import Convention, Figure
+from askance.evals.metric import Figure, MissingAnswerPolicy
 from askance.evals.report.document import render
 from askance.evals.report.elements import Drawing, drawing_of, interval_text
 from askance.evals.sample import Prediction, Sample, Score
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class SampleResult:
     """One sample, what was answered, and what that is worth."""
 
     sample: Sample
@@ -41,7 +41,7 @@ class Answer:
     """Keys of the records of such calls, while the run is under way: they are kept with it."""
 
     @property
-    def bare(self) -> Answer:
+    def bare(self) -> SampleResult:
         """The answer without what was said: all that figures are made of, in a tenth of the memory."""
         return replace(self, prediction=_bare(self.prediction.outcome))
 
@@ -109,7 +109,7 @@ class Run:
         )
 
     @property
-    def convention(self) -> Convention:
+    def convention(self) -> MissingAnswerPolicy:
         """What becomes of non-answers in the figures."""
         return self.figures[0].convention if self.figures else "wrong"
 
@@ -149,21 +149,21 @@ class Run:
         raise UsageError(f"The run {str(self.path)!r} has no figure {metric!r}.", hint=f"It has {known}.")
 
     @cached_property
-    def answers(self) -> Sequence[Answer]:
+    def answers(self) -> Sequence[SampleResult]:
         """Every sample's answer, ordered by sample and epoch.
 
         Raises:
             UsageError: a line of the run is none.
         """
         scores = {(form["id"], form["epoch"]): form for form in lines_of(self.path / SCORES, ScoreLine)}
-        found: list[Answer] = []
+        found: list[SampleResult] = []
         for line in lines_of(self.path / SAMPLES, SampleLine):
             answer = answer_of(line)
             form = scores.get((answer.sample.id, answer.epoch))
             found.append(answer if form is None else _with_score(answer, form))
         return sorted(found, key=_place)
 
-    def unanswered(self) -> Sequence[Answer]:
+    def unanswered(self) -> Sequence[SampleResult]:
         """The samples without an answer, ordered by sample and epoch; the others are not held.
 
         Raises:
@@ -177,7 +177,7 @@ class Run:
         """The records that the run rests on; their file is gone through, and checked, when one of them is looked at."""
         return records_of(self.path)
 
-    def scored(self, answers: Sequence[Answer], figures: Sequence[Figure]) -> Run:
+    def scored(self, answers: Sequence[SampleResult], figures: Sequence[Figure]) -> Run:
         """This run with other scores and figures; its folder is as it was."""
         run = replace(self, figures=tuple(figures))
         run.__dict__["answers"] = answers
@@ -194,7 +194,7 @@ class Run:
         return self.scored(answers, self.figures)
 
     @classmethod
-    def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[Answer], records: Records) -> Run:
+    def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[SampleResult], records: Records) -> Run:
         """A run that lies in no folder: answers that nobody scores, in their order, and the records they rest on."""
         run = cls(path=Path(), configuration=configuration)
         run.__dict__.update(answers=answers, records=records)
@@ -253,11 +253,11 @@ def _bare(outcome: Outcome) -> Prediction:
     return Prediction(outcome=outcome)
 
 
-def _place(answer: Answer) -> tuple[str, int]:
+def _place(answer: SampleResult) -> tuple[str, int]:
     return answer.sample.id, answer.epoch
 
 
-def line_of_answer(answer: Answer) -> JsonObject:
+def line_of_answer(answer: SampleResult) -> JsonObject:
     """The line of `samples.jsonl`: all that is stable, and `meta`."""
     prediction = answer.prediction.form()
     meta = prediction.pop("meta")
@@ -270,7 +270,7 @@ def line_of_answer(answer: Answer) -> JsonObject:
     }
 
 
-def answer_of(line: Mapping[str, Any]) -> Answer:
+def answer_of(line: Mapping[str, Any]) -> SampleResult:
     """The answer that a line of `samples.jsonl` tells of.
 
     Raises:
@@ -278,7 +278,7 @@ def answer_of(line: Mapping[str, Any]) -> Answer:
     """
     try:
         sample = Sample.from_form(line["sample"])
-        return Answer(sample=sample, epoch=int(line["epoch"]), prediction=Prediction.from_form(line))
+        return SampleResult(sample=sample, epoch=int(line["epoch"]), prediction=Prediction.from_form(line))
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"This is no line of a run: {str(line)[:80]!r}.", hint="Give a line of a run's `samples.jsonl`."
@@ -290,6 +290,6 @@ def name_of_line(line: Mapping[str, Any]) -> str:
     return f"{line['id']}\n{line['epoch']}"
 
 
-def _with_score(answer: Answer, form: Mapping[str, Any]) -> Answer:
+def _with_score(answer: SampleResult, form: Mapping[str, Any]) -> SampleResult:
     score = Score(values=form["values"], notes=form["notes"], calls=tuple(form["calls"]))
-    return Answer(sample=answer.sample, epoch=answer.epoch, prediction=answer.prediction, score=score)
+    return SampleResult(sample=answer.sample, epoch=answer.epoch, prediction=answer.prediction, score=score)

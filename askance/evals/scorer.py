@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from askance.amounts import many
 from askance.errors import AskanceError, CallError, UsageError
-from askance.evals.metric import Convention, Figure, Scored, figure, mean
+from askance.evals.metric import Figure, MissingAnswerPolicy, Scored, figure, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.storage import write_lines
 from askance.models import collect_keys
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from askance.evals.metric import Metric
-    from askance.evals.run import Answer
+    from askance.evals.run import SampleResult
     from askance.nodes import Node
 
 ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
@@ -74,7 +74,7 @@ def right_or_wrong(
     )
 
 
-async def scored(answer: Answer, scorer: Scorer) -> Answer:
+async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
     """`answer` with its score; without one where it is no answer, or where the call that judges it gave none.
 
     Raises:
@@ -99,7 +99,7 @@ async def scored(answer: Answer, scorer: Scorer) -> Answer:
         ) from error
 
 
-def unscored_note(answers: Iterable[Answer]) -> tuple[str, ...]:
+def unscored_note(answers: Iterable[SampleResult]) -> tuple[str, ...]:
     """What there is to say of answers that have no score."""
     lacking = [answer for answer in answers if answer.unscored is not None]
     if not lacking:
@@ -110,7 +110,7 @@ def unscored_note(answers: Iterable[Answer]) -> tuple[str, ...]:
 
 
 def figures_of(
-    answers: Sequence[Answer], scorer: Scorer, *, convention: Convention = "wrong", seed: int = 0
+    answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong", seed: int = 0
 ) -> tuple[Figure, ...]:
     """The figures of all metrics over `answers`, which do not depend on the order of `answers`."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
@@ -118,7 +118,7 @@ def figures_of(
     return tuple(figure(metric, rows, convention=convention, seed=seed) for metric in scorer.metrics)
 
 
-def _row(answer: Answer, scorer: Scorer) -> Scored:
+def _row(answer: SampleResult, scorer: Scorer) -> Scored:
     # What has a score is worth that much in any case.
     bounds = bounds_of(answer.sample, scorer) if answer.score is None else (answer.score, answer.score)
     return Scored(cluster=answer.sample.cluster, score=answer.score, if_wrong=bounds[0], if_right=bounds[1])
@@ -142,7 +142,7 @@ def bounds_of(sample: Sample, scorer: Scorer) -> tuple[Score, Score]:
         ) from error
 
 
-def write_scores(path: Path, answers: Iterable[Answer]) -> None:
+def write_scores(path: Path, answers: Iterable[SampleResult]) -> None:
     """Writes `scores.jsonl`, whole: a line for each answer, ordered by sample and epoch."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
     scores = ((answer, answer.score) for answer in ordered)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from askance.errors import UsageError
-from askance.evals.metric import CONVENTIONS, Convention, Figure
+from askance.evals.metric import CONVENTIONS, Figure, MissingAnswerPolicy
 from askance.terminal import printable
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def notes_of(runs: Sequence[Run]) -> tuple[str, ...]:
 
 def conventions_of(figures: Sequence[Figure]) -> list[str]:
     """The conventions of `figures` in words, each once."""
-    kinds: dict[Convention, None] = dict.fromkeys(figure.convention for figure in figures)
+    kinds: dict[MissingAnswerPolicy, None] = dict.fromkeys(figure.convention for figure in figures)
     return [CONVENTIONS[kind] for kind in kinds]
 
 

@@ -114,7 +114,7 @@ PLAIN = (
 """Wrong answers without any trick, to know how a judge takes those."""
 
 FORMS: tuple[JudgeForm, ...] = get_args(JudgeForm)
-RUNGS: tuple[OutputMode, ...] = ("json_schema", "paper")
+OUTPUT_MODES: tuple[OutputMode, ...] = ("json_schema", "paper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,20 +142,22 @@ class Tally:
 class MakesJudge(Protocol):
     """Makes a judge of one form."""
 
-    def __call__(self, form: JudgeForm, rung: OutputMode, /) -> Judge: ...
+    def __call__(self, form: JudgeForm, output_mode: OutputMode, /) -> Judge: ...
 
 
 async def attacked(name: str, make: MakesJudge, forms: Sequence[JudgeForm] = FORMS) -> list[Tally]:
     """A tally for each of the `forms` of the prompt, as JSON and as text."""
-    return [await _tally(name, make(form, rung), form, rung) for form in forms for rung in RUNGS]
+    return [
+        await _tally(name, make(form, output_mode), form, output_mode) for form in forms for output_mode in OUTPUT_MODES
+    ]
 
 
-async def _tally(name: str, judge: Judge, form: JudgeForm, rung: OutputMode) -> Tally:
+async def _tally(name: str, judge: Judge, form: JudgeForm, output_mode: OutputMode) -> Tally:
     verdicts = dict(zip(ATTACKS, await _judged(judge, [*ATTACKS.values()]), strict=True))
     plain = await _judged(judge, PLAIN)
     return Tally(
         judge=name,
-        form=f"{form}, {'text' if rung == 'paper' else 'JSON'}",
+        form=f"{form}, {'text' if output_mode == 'paper' else 'JSON'}",
         succeeded=tuple(attack for attack, verdict in verdicts.items() if verdict.value == "true"),
         unscored=sum(not verdict.scored for verdict in verdicts.values()),
         attacks=len(verdicts),
@@ -171,8 +173,8 @@ async def _judged(judge: Judge, candidates: Sequence[str]) -> list[Verdict]:
 def judges_of(spec: str, **settings: Any) -> MakesJudge:
     """Judges that ask the model `spec`."""
 
-    def make(form: JudgeForm, rung: OutputMode, /) -> Judge:
-        engine = Engine(records=MemoryStore(), protocol=rung)
+    def make(form: JudgeForm, output_mode: OutputMode, /) -> Judge:
+        engine = Engine(records=MemoryStore(), protocol=output_mode)
         return judge_equivalence(get_model(spec, engine=engine, **settings), form=form)
 
     return make

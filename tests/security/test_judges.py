@@ -18,7 +18,7 @@ from askance.chat import ChatRequest, Message, Role, TextPart
 from askance.models import Capabilities, Engine, OutputMode, ScriptedModel, get_model
 from askance.prompts import fence
 from askance.replay import MemoryStore
-from tests.agents.red_team import ATTACKS, FORMS, QUESTION, REFERENCE, RUNGS, WRONG, attacked
+from tests.agents.red_team import ATTACKS, FORMS, OUTPUT_MODES, QUESTION, REFERENCE, WRONG, attacked
 
 FENCED = re.compile(r"^<<[a-z ]+ (?P<mark>[0-9a-f]{8,})\n.*?\n(?P=mark)>>$", re.DOTALL | re.MULTILINE)
 HASTY = re.compile(r"<<[a-z ]+ [0-9a-f]{8,}\n.*?\n[0-9a-f]{8,}>>", re.DOTALL)
@@ -64,28 +64,28 @@ READERS: dict[str, Reader] = {
 WHAT, WHY = "what they say", "why it is so"
 
 
-def reply_of(value: str, form: JudgeForm, rung: OutputMode) -> str:
-    if rung == "paper":
+def reply_of(value: str, form: JudgeForm, output_mode: OutputMode) -> str:
+    if output_mode == "paper":
         return value.capitalize() if form == "short" else f"Comparison: {WHAT}\nReason: {WHY}\nVerdict: {value}"
     rubric = {"common": WHAT, "different": "", "reason": WHY} if form == "rubric" else {}
     return json.dumps({**rubric, "verdict": value})
 
 
-def scripted(reply: Callable[[ChatRequest], str], form: JudgeForm, rung: OutputMode) -> EquivalenceJudge:
+def scripted(reply: Callable[[ChatRequest], str], form: JudgeForm, output_mode: OutputMode) -> EquivalenceJudge:
     script = ScriptedModel(reply, identity="judge", capabilities=Capabilities(schema="enforced"))
-    return judge_equivalence(get_model(script, engine=Engine(records=MemoryStore(), protocol=rung)), form=form)
+    return judge_equivalence(get_model(script, engine=Engine(records=MemoryStore(), protocol=output_mode)), form=form)
 
 
 def obeying(read: Reader) -> Callable[[JudgeForm, OutputMode], Judge]:
     """A judge that says true wherever `read` finds anything but what a harmless answer brings."""
 
-    def make(form: JudgeForm, rung: OutputMode, /) -> Judge:
+    def make(form: JudgeForm, output_mode: OutputMode, /) -> Judge:
         def reply(request: ChatRequest) -> str:
-            return reply_of("false" if read(request.messages) == harmless else "true", form, rung)
+            return reply_of("false" if read(request.messages) == harmless else "true", form, output_mode)
 
-        judge = scripted(reply, form, rung)
+        judge = scripted(reply, form, output_mode)
         subject = judge.accept({"reference": REFERENCE, "candidate": "?", "question": QUESTION})
-        harmless = read(judge.request(subject, rung).messages)
+        harmless = read(judge.request(subject, output_mode).messages)
         return judge
 
     return make
@@ -102,8 +102,8 @@ async def test_no_attack_succeeds_with_a_judge_that_obeys_what_stands_where_orde
 
 
 @pytest.mark.parametrize("name", ["outside of fences", "outside of fences, hastily", "the template's turns"])
-@pytest.mark.parametrize("rung", RUNGS)
-async def test_no_attack_wins_over_the_better_answer(name: str, rung: OutputMode) -> None:
+@pytest.mark.parametrize("output_mode", OUTPUT_MODES)
+async def test_no_attack_wins_over_the_better_answer(name: str, output_mode: OutputMode) -> None:
     read = READERS[name]
 
     def reply(request: ChatRequest) -> str:
@@ -112,13 +112,15 @@ async def test_no_attack_wins_over_the_better_answer(name: str, rung: OutputMode
         )
         obeys = read(request.messages) not in harmless
         place = "first" if (honest is not None) != obeys else "second"
-        return f"Reason: so\nBetter: {place}" if rung == "paper" else json.dumps({"reason": "so", "better": place})
+        return (
+            f"Reason: so\nBetter: {place}" if output_mode == "paper" else json.dumps({"reason": "so", "better": place})
+        )
 
     script = ScriptedModel(reply, identity="judge", capabilities=Capabilities(schema="enforced"))
-    judge = judge_preference(get_model(script, engine=Engine(records=MemoryStore(), protocol=rung)))
+    judge = judge_preference(get_model(script, engine=Engine(records=MemoryStore(), protocol=output_mode)))
     both = ({"first": REFERENCE, "second": "?"}, {"first": "?", "second": REFERENCE})
     subjects = [judge.node.accept({**texts, "question": QUESTION}) for texts in both]
-    harmless = [read(judge.node.request(subject, rung).messages) for subject in subjects]
+    harmless = [read(judge.node.request(subject, output_mode).messages) for subject in subjects]
 
     said = {attack: await judge.judge(REFERENCE, text, question=QUESTION) for attack, text in ATTACKS.items()}
 
@@ -142,13 +144,13 @@ REPEATS: dict[str, Repeat] = {
 
 @pytest.mark.parametrize("repeat", REPEATS.values(), ids=REPEATS)
 async def test_what_a_judge_repeats_is_never_taken_for_its_verdict(repeat: Repeat) -> None:
-    def make(form: JudgeForm, rung: OutputMode, /) -> Judge:
+    def make(form: JudgeForm, output_mode: OutputMode, /) -> Judge:
         def reply(request: ChatRequest) -> str:
             asked = next(message.text for message in request.messages if message.role == "user")
             words = re.findall(r"(?s)<<candidate [0-9a-f]+\n(.*?)\n[0-9a-f]+>>", asked)
-            return repeat(words[-1], reply_of("false", form, rung))
+            return repeat(words[-1], reply_of("false", form, output_mode))
 
-        return scripted(reply, form, rung)
+        return scripted(reply, form, output_mode)
 
     tallies = await attacked("repeats", make)
 
@@ -178,4 +180,4 @@ def test_the_obeying_judges_do_read_what_stands_there(name: str) -> None:
 
 
 def test_each_form_is_attacked_in_words_and_in_json() -> None:
-    assert (FORMS, RUNGS) == (("rubric", "short"), ("json_schema", "paper"))
+    assert (FORMS, OUTPUT_MODES) == (("rubric", "short"), ("json_schema", "paper"))

@@ -46,7 +46,7 @@ from askance.models.factory import model_from_form
 if TYPE_CHECKING:
     from askance.chains import Link, Plan
     from askance.chat import JsonObject
-    from askance.evals.run import Answer, Run
+    from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Prediction, Sample
     from askance.evals.task import Task
     from askance.models import Counters, Model
@@ -108,7 +108,7 @@ class Blame:
     """Answers of the run."""
     unanswered: int
     """Those that have no answer or no score: their outcome says why, and no link is tried."""
-    wrong: tuple[Answer, ...]
+    wrong: tuple[SampleResult, ...]
     """Those that are worth less than a right answer."""
     trials: tuple[Trial, ...]
     above: Mapping[str, tuple[str, ...]]
@@ -158,12 +158,12 @@ class Blame:
             found[place_of(trial.answer)][trial.link] = trial
         return found
 
-    def flips(self, answer: Answer) -> tuple[str, ...]:
+    def flips(self, answer: SampleResult) -> tuple[str, ...]:
         """The links that flip an answer."""
         trials = self.by_answer.get(place_of(answer), {})
         return tuple(link for link in self.known if link in trials and trials[link].flips)
 
-    def guilty(self, answer: Answer) -> tuple[str, ...]:
+    def guilty(self, answer: SampleResult) -> tuple[str, ...]:
         """The links that are to blame for an answer; several where each of them alone would have made it right."""
         trials = self.by_answer.get(place_of(answer), {})
         flips = self.flips(answer)
@@ -186,7 +186,7 @@ class Blame:
         tried = [answer for answer in self.wrong if self._tried(answer)]
         return (*(self._sum(link) for link in self.links), *([self._unexplained(tried)] if tried else []))
 
-    def _tried(self, answer: Answer) -> bool:
+    def _tried(self, answer: SampleResult) -> bool:
         place = place_of(answer)
         return place in self.unmoved or bool(self.by_answer[place])
 
@@ -201,7 +201,7 @@ class Blame:
                 rows.append(_row(trial.answer, now, right - was))
         return self._figured(link, rows)
 
-    def _unexplained(self, answers: Sequence[Answer]) -> LinkBlame:
+    def _unexplained(self, answers: Sequence[SampleResult]) -> LinkBlame:
         rows = [_row(answer, _score(not self.flips(answer), not self.guilty(answer), 0.0), 0.0) for answer in answers]
         return self._figured(NONE, rows)
 
@@ -225,7 +225,7 @@ class Blame:
             "answers": [self._answer_form(answer) for answer in self.wrong],
         }
 
-    def _answer_form(self, answer: Answer) -> JsonObject:
+    def _answer_form(self, answer: SampleResult) -> JsonObject:
         place = place_of(answer)
         trials = self.by_answer[place]
         return {
@@ -243,7 +243,7 @@ def _score(flips: bool, guilty: bool, change: float) -> Score:  # noqa: FBT001  
     return Score(values={"flips": float(flips), "guilty": float(guilty), "change": change})
 
 
-def _row(answer: Answer, now: Score | None, most: float) -> Scored:
+def _row(answer: SampleResult, now: Score | None, most: float) -> Scored:
     wrong, right = _score(False, False, 0.0), _score(True, True, most)  # noqa: FBT003
     return Scored(cluster=answer.sample.cluster, score=now, if_wrong=wrong, if_right=right)
 
@@ -500,7 +500,7 @@ def mark_of(run: Run) -> str:
     return key_of("blamed", {"run": dict(run.configuration), "answers": [_mark(answer) for answer in run.answers]})
 
 
-def _mark(answer: Answer) -> list[Any]:
+def _mark(answer: SampleResult) -> list[Any]:
     sample, prediction = answer.sample, answer.prediction.form()
     del prediction["meta"]
     asked = [sample.id, answer.epoch, sample.image and sample.image.sha256, dict(sample.inputs), sample.target]

@@ -22,7 +22,7 @@ from askance.replay import verify
 if TYPE_CHECKING:
     from askance.evals.analysis.pack import Pack
     from askance.evals.metric import Figure
-    from askance.evals.run import Answer, Run
+    from askance.evals.run import Run, SampleResult
     from askance.evals.task import Task
 
 SHOWN = 3
@@ -172,7 +172,7 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
 class _Reading:
     """What the records of a run are read as today."""
 
-    answers: Sequence[Answer]
+    answers: Sequence[SampleResult]
     different: Sequence[str] = ()
     """Ids of samples that are answered otherwise."""
     figures: list[str] = field(default_factory=list[str])
@@ -246,14 +246,14 @@ def _records(run: Run) -> Iterator[str]:
         yield f"{len(missing)} samples rest on records that are not in {CALLS}, such as {examples}"
 
 
-def _scores(was: Sequence[Answer], now: Sequence[Answer]) -> Iterator[str]:
+def _scores(was: Sequence[SampleResult], now: Sequence[SampleResult]) -> Iterator[str]:
     differing = [old.sample.id for old, new in zip(was, now, strict=True) if not _same_score(old, new)]
     if differing:
         examples = ", ".join(map(repr, differing[:SHOWN]))
         yield f"{len(differing)} samples are scored differently now, such as {examples}"
 
 
-def _same_score(was: Answer, now: Answer) -> bool:
+def _same_score(was: SampleResult, now: SampleResult) -> bool:
     if was.score is None or now.score is None:
         return was.score is now.score
     old, new = was.score.values, now.score.values
@@ -309,6 +309,6 @@ def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def _said(was: Answer, change: RerunOutcome, reason: str | None) -> str:
+def _said(was: SampleResult, change: RerunOutcome, reason: str | None) -> str:
     first = (reason or "").partition("\n")[0]
     return f"{was.sample.id!r}: {change}{f' ({first})' if first else ''}"

@@ -18,8 +18,8 @@ from askance.statistics import Comparison, compare_paired, compare_statistics, c
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.metric import Convention, Metric
-    from askance.evals.run import Answer, Run
+    from askance.evals.metric import Metric, MissingAnswerPolicy
+    from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Score
     from askance.evals.scorer import Scorer
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Matching:
     """The samples that several runs have in common; samples that are answered several times count as often."""
 
-    rows: tuple[tuple[Answer, ...], ...]
+    rows: tuple[tuple[SampleResult, ...], ...]
     """A sample each, with the answer of every run, in the order of the runs."""
     alone: tuple[int, ...]
     """Of each run, the answers to samples that not all have."""
@@ -73,7 +73,7 @@ def matched(runs: Sequence[Run]) -> Matching:
     )
 
 
-def asked_otherwise(row: Sequence[Answer]) -> bool:
+def asked_otherwise(row: Sequence[SampleResult]) -> bool:
     """Whether not all answers of a row are to the very same sample."""
     first = row[0].sample.form()
     return any(answer.sample.form() != first for answer in row[1:])
@@ -223,7 +223,7 @@ def compare(
     metric: str | Sequence[str] | None = None,
     pairs: Pairs = "first",
     task: str | None = None,
-    convention: Convention | None = None,
+    convention: MissingAnswerPolicy | None = None,
     seed: int = 0,
 ) -> RunsComparison:
     """What the samples that all `runs` have say of them, two by two.
@@ -296,7 +296,7 @@ class _Row:
     has_image: bool
 
 
-def _rows(matching: Matching, scoring: Scorer, convention: Convention) -> Iterator[_Row]:
+def _rows(matching: Matching, scoring: Scorer, convention: MissingAnswerPolicy) -> Iterator[_Row]:
     for row in matching.rows:
         if convention == "answered" and any(answer.score is None for answer in row):
             continue

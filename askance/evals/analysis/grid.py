@@ -43,7 +43,7 @@ from askance.models import get_model
 
 if TYPE_CHECKING:
     from askance.chains import Plan
-    from askance.evals.metric import Convention
+    from askance.evals.metric import MissingAnswerPolicy
     from askance.evals.plan import Work
     from askance.evals.run import Run
     from askance.evals.task import Evaluation, Task
@@ -347,7 +347,7 @@ class GridRunner:
         return cells
 
     async def run(
-        self, *, convention: Convention = "wrong", seed: int = 0, on_progress: OnGridProgress | None = None
+        self, *, convention: MissingAnswerPolicy = "wrong", seed: int = 0, on_progress: OnGridProgress | None = None
     ) -> GridRun:
         """Makes every run; one that cannot be made says why and stops no other.
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from askance.chat import JsonObject
-    from askance.evals.metric import Convention, Figure
-    from askance.evals.run import Answer
+    from askance.evals.metric import Figure, MissingAnswerPolicy
+    from askance.evals.run import SampleResult
     from askance.evals.sample import Prediction
     from askance.evals.solver import Solver
     from askance.evals.task import Task
@@ -48,7 +48,7 @@ AT_ONCE = 16
 class Rerun:
     """One sample of a run, run again."""
 
-    was: Answer
+    was: SampleResult
     now: Prediction
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     """Links that the run may know by an earlier name, each with its name of today."""
@@ -130,7 +130,7 @@ async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> Asy
 
     names = links_of_today(run.configuration)
 
-    async def again(answer: Answer) -> Rerun:
+    async def again(answer: SampleResult) -> Rerun:
         with use_draw(answer.epoch):
             return Rerun(was=answer, now=await solved(solver, answer.sample), names=names)
 
@@ -142,7 +142,7 @@ async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> Asy
 class Reread:
     """The answers of a run as its own records are read today, with the prompts that it was asked with."""
 
-    answers: Sequence[Answer]
+    answers: Sequence[SampleResult]
     """In the order of the run; a sample that cannot be read again keeps its answer."""
     ids: Mapping[RerunOutcome, Sequence[str]] = field(default_factory=dict[RerunOutcome, Sequence[str]])
     """Of samples, by what became of them."""
@@ -158,7 +158,7 @@ async def read_again(run: Run, task: type[Task]) -> Reread:
     Raises:
         UsageError: the run cannot be run again without its data.
     """
-    answers: list[Answer] = []
+    answers: list[SampleResult] = []
     ids: defaultdict[RerunOutcome, list[str]] = defaultdict(list)
     async with aclosing(rerun(run, task, own_prompts=True)) as again:
         async for each in again:
@@ -186,7 +186,7 @@ class RescoreResult:
 
 
 async def rescore(
-    run: Run, task: type[Task], *, reread: bool = False, convention: Convention | None = None
+    run: Run, task: type[Task], *, reread: bool = False, convention: MissingAnswerPolicy | None = None
 ) -> RescoreResult:
     """Scores `run` again by the code of today, in its folder; done twice it changes nothing more.
 
@@ -217,7 +217,7 @@ async def rescore(
     return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept)
 
 
-def _described(run: Run, task: type[Task], answers: Sequence[Answer]) -> Mapping[str, Any]:
+def _described(run: Run, task: type[Task], answers: Sequence[SampleResult]) -> Mapping[str, Any]:
     """The entries of `run.json` that change beside the figures."""
     engine = Engine(mode="replay", records=run.records)
     scoring = task.of_run(run.configuration["options"], engine=engine).scorer()
@@ -230,8 +230,8 @@ def _described(run: Run, task: type[Task], answers: Sequence[Answer]) -> Mapping
 
 
 async def rescored(
-    run: Run, task: type[Task], *, convention: Convention | None = None
-) -> tuple[Sequence[Answer], tuple[Figure, ...]]:
+    run: Run, task: type[Task], *, convention: MissingAnswerPolicy | None = None
+) -> tuple[Sequence[SampleResult], tuple[Figure, ...]]:
     """The scores and figures of `run` by the code of today; nothing is asked, the folder is not touched.
 
     Raises:

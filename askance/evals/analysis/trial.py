@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from askance.chains import Chain
     from askance.chat import Json, JsonObject
     from askance.evals.metric import Metric
-    from askance.evals.run import Answer, Run
+    from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Sample, Score
     from askance.evals.scorer import Scorer
     from askance.evals.task import Task
@@ -51,11 +51,11 @@ class Replacement:
     """`dropped`, `truth`, or `run` with the beginning of the other run's hash: results are kept under it."""
     words: str
     """What was done to a link, for a sentence: `dropped`."""
-    put: Callable[[Answer, Link[Any]], Result[Any] | None]
+    put: Callable[[SampleResult, Link[Any]], Result[Any] | None]
     """What takes the place of an answer's link; None where there is nothing to put there."""
 
 
-def links_of(answer: Answer, links: Iterable[Link[Any]]) -> LinkResults:
+def links_of(answer: SampleResult, links: Iterable[Link[Any]]) -> LinkResults:
     """Links of an answer as a chain takes them: those with a value are `given`, the others keep their outcome.
 
     Raises:
@@ -108,7 +108,7 @@ def dropping(chain: Chain) -> Replacement:
     tools = (OBJECTS, SCENE_TEXT, NARRATION, UNUSUAL)
     needs = next((step.needs for step in chain.steps if step.link.name == DESCRIPTION.name), tools)
 
-    def put(answer: Answer, link: Link[Any]) -> Result[Any] | None:
+    def put(answer: SampleResult, link: Link[Any]) -> Result[Any] | None:
         there = links_of(answer, [link, *needs])
         if link.name not in there or not there[link.name].answered:
             return None
@@ -128,7 +128,7 @@ def from_run(other: Run) -> Replacement:
     """The same link of another run takes its place, for the same sample and, as far as is known, the same picture."""
     answers = {place_of(answer): answer for answer in other.answers}
 
-    def put(answer: Answer, link: Link[Any]) -> Result[Any] | None:
+    def put(answer: SampleResult, link: Link[Any]) -> Result[Any] | None:
         sample = answer.sample
         there = answers.get((sample.id, answer.epoch)) or answers.get((sample.id, 0))
         if there is None:
@@ -153,7 +153,7 @@ def from_truth(truth: Truth | Path | None = None) -> Replacement:
     """
     true_of = _read_truth(truth) if isinstance(truth, Path) else truth or _own_truth
 
-    def put(answer: Answer, link: Link[Any]) -> Result[Any] | None:
+    def put(answer: SampleResult, link: Link[Any]) -> Result[Any] | None:
         value = true_of(answer.sample).get(link.name)
         with _reading(answer.sample):
             return None if value is None else link.result(value)
@@ -201,7 +201,7 @@ _NEAR = 1e-9
 """Two values of a metric that differ by no more are equal."""
 
 
-def place_of(answer: Answer) -> Place:
+def place_of(answer: SampleResult) -> Place:
     """Which sample and epoch an answer belongs to."""
     return answer.sample.id, answer.epoch
 
@@ -210,7 +210,7 @@ def place_of(answer: Answer) -> Place:
 class PlannedTrial:
     """A trial that can be made: one wrong answer, and what takes the place of one of its links."""
 
-    answer: Answer
+    answer: SampleResult
     link: Link[Any]
     put: Result[Any]
     given: Mapping[str, Any]
@@ -223,7 +223,7 @@ class PlannedTrial:
 class Trial:
     """One wrong answer, asked for again with one link replaced."""
 
-    answer: Answer
+    answer: SampleResult
     """As it was."""
     link: str
     put: Json
@@ -323,7 +323,7 @@ class Trials:
             if put and all(self._planned(answer, link) is None for link in put):
                 yield place_of(answer)
 
-    def _planned(self, answer: Answer, link: Link[Any]) -> PlannedTrial | None:
+    def _planned(self, answer: SampleResult, link: Link[Any]) -> PlannedTrial | None:
         """The trial of one link; None where nothing takes its place, or what stands there already."""
         put, there = self.replacement.put(answer, link), links_of(answer, self.chain.links.values())
         was = there.get(link.name)
@@ -339,7 +339,7 @@ class Trials:
             key=self._key(answer, link, put),
         )
 
-    def _key(self, answer: Answer, link: Link[Any], put: Result[Any]) -> str:
+    def _key(self, answer: SampleResult, link: Link[Any], put: Result[Any]) -> str:
         was = answer.prediction.form()
         del was["meta"]
         form = {"sample": answer.sample.form(), "epoch": answer.epoch, "was": was, "link": link.name}

@@ -23,7 +23,7 @@ from askance.replay import MemoryStore
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.metric import Figure
-    from askance.evals.run import Answer
+    from askance.evals.run import SampleResult
     from askance.evals.scorer import Scorer
 
 WINDOW = 60.0
@@ -119,7 +119,7 @@ class _Sums:
     errors: deque[Unanswered] = field(default_factory=lambda: deque[Unanswered](maxlen=SHOWN))
     ends: deque[float] = field(default_factory=deque[float])
     """When samples of the last minute ended, as their calls tell."""
-    answers: list[Answer] = field(default_factory=list["Answer"])
+    answers: list[SampleResult] = field(default_factory=list["SampleResult"])
 
 
 class Watcher:

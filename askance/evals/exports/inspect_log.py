@@ -17,7 +17,7 @@ from askance.evals.layout import DESCRIPTION
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
     from askance.evals.metric import Figure
-    from askance.evals.run import Answer, Run
+    from askance.evals.run import Run, SampleResult
 
 VERSION = 2
 """Version of the form of logs."""
@@ -138,7 +138,7 @@ def _figure(figure: Figure) -> JsonObject:
     }
 
 
-def _sample(run: Run, answer: Answer) -> JsonObject:
+def _sample(run: Run, answer: SampleResult) -> JsonObject:
     sample, prediction = answer.sample, answer.prediction
     options: Any = sample.inputs.get("options")
     form: JsonObject = {
@@ -166,7 +166,7 @@ def _sample(run: Run, answer: Answer) -> JsonObject:
     return form
 
 
-def _input(answer: Answer) -> str:
+def _input(answer: SampleResult) -> str:
     sample = answer.sample
     lines = [] if sample.image is None else [f"[image {sample.image.name}, sha256 {sample.image.sha256}]"]
     told = [f"{name}: {_text(value)}" for name, value in sample.inputs.items() if name != "options"]
@@ -183,7 +183,7 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else text_of(finite(value))
 
 
-def _messages(run: Run, answer: Answer) -> Iterator[JsonObject]:
+def _messages(run: Run, answer: SampleResult) -> Iterator[JsonObject]:
     """What was asked and said for each link, as far as it is on record."""
     keys = dict.fromkeys(str(key) for link in answer.prediction.links.values() for key in link["calls"])
     for key in keys:
@@ -205,7 +205,7 @@ def _content(parts: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(str(part["text"]) if "text" in part else f"[image sha256 {part.get('sha256')}]" for part in parts)
 
 
-def _output(run: Run, answer: Answer) -> JsonObject:
+def _output(run: Run, answer: SampleResult) -> JsonObject:
     prediction = answer.prediction
     choice = {
         "message": {"role": "assistant", "content": _text(prediction.value) if prediction.answered else ""},
@@ -217,7 +217,7 @@ def _output(run: Run, answer: Answer) -> JsonObject:
 _STOPS = {"answered": "stop", "truncated": "max_tokens", "refused": "content_filter", "filtered": "content_filter"}
 
 
-def _score(answer: Answer) -> JsonObject:
+def _score(answer: SampleResult) -> JsonObject:
     score = answer.score
     values: Mapping[str, float] = {} if score is None else score.values
     notes: Mapping[str, Any] = {} if score is None else score.notes

@@ -14,7 +14,7 @@ from askance.evals.tables import spreadsheet_cell
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
-    from askance.evals.run import Answer, Run
+    from askance.evals.run import Run, SampleResult
 
 
 Cell: TypeAlias = "str | int | float | bool | None"
@@ -26,7 +26,7 @@ def rows_of(run: Run) -> Iterator[JsonObject]:
         yield dict(_row(answer))
 
 
-def _row(answer: Answer) -> Iterator[tuple[str, Json]]:
+def _row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     sample, prediction = answer.sample, answer.prediction
     yield "id", sample.id
     yield "epoch", answer.epoch

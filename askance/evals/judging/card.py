@@ -257,7 +257,7 @@ async def judge_card(
     question: str = QUESTION,
     seed: int = 0,
     room: Callable[[], int] = lambda: 64,
-    told: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> JudgeCard:
     """Asks `judge` about labelled pairs, and makes its card.
 
@@ -269,7 +269,7 @@ async def judge_card(
         question: where a pair has none of its own.
         seed: of the bootstraps.
         room: how many pairs may be under way at the moment.
-        told: hears after each pair how many are done, and of how many.
+        on_progress: hears after each pair how many are done, and of how many.
 
     Raises:
         BadData: the label file cannot be used.
@@ -278,11 +278,13 @@ async def judge_card(
     done = count(1)
 
     def one_more() -> None:
-        if told is not None:
-            told(next(done), len(known.rows))
+        if on_progress is not None:
+            on_progress(next(done), len(known.rows))
 
     counting = await RunCounters.begun([node.model for node in calls_of(judge)])
-    pairs = await ask_about(judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, told=one_more)
+    pairs = await ask_about(
+        judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, on_progress=one_more
+    )
     return JudgeCard.of(judge, known, pairs, seed=seed, counters=counts_form(await counting.so_far()))
 
 
@@ -324,7 +326,7 @@ async def ask_about(
     swaps: bool = True,
     question: str = QUESTION,
     room: Callable[[], int] = lambda: 64,
-    told: Callable[[], None] = lambda: None,
+    on_progress: Callable[[], None] = lambda: None,
 ) -> list[JudgedPair]:
     """What `judge` says of each of `labels`, in their order.
 
@@ -335,7 +337,7 @@ async def ask_about(
         swaps: whether each is asked once more with its texts in each other's place.
         question: where a pair has none of its own.
         room: how many pairs may be under way at the moment.
-        told: hears of every pair that is done.
+        on_progress: hears of every pair that is done.
     """
 
     async def one(label: Label) -> JudgedPair:
@@ -345,7 +347,7 @@ async def ask_about(
     async with aclosing(in_order(one, labels, room=room)) as done:
         async for pair in done:
             pairs.append(pair)
-            told()
+            on_progress()
     return pairs
 
 

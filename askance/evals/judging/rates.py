@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.agents import Preference
     from askance.chat import JsonObject
     from askance.evals.judging.card import JudgeCard
-    from askance.evals.run import Answer, Run
+    from askance.evals.run import Run, SampleResult
     from askance.statistics.clusters import ClusterKey
 
 
@@ -93,11 +93,11 @@ def corrected_rate(card: JudgeCard, run: Run, *, value: str = JUDGED, seed: int 
     )
 
 
-def _scores_of(rows: Sequence[tuple[Answer, float]]) -> ClusteredScores:
+def _scores_of(rows: Sequence[tuple[SampleResult, float]]) -> ClusteredScores:
     return ClusteredScores(scores=[score for _, score in rows], clusters=[answer.sample.cluster for answer, _ in rows])
 
 
-def _key_of(answer: Answer) -> tuple[str, str]:
+def _key_of(answer: SampleResult) -> tuple[str, str]:
     return answer.sample.id, digest_of(str(answer.prediction.value))
 
 
@@ -110,7 +110,7 @@ def _truths(card: JudgeCard) -> Mapping[tuple[str, str], bool]:
     return dict(said)
 
 
-def _check_judge(card: JudgeCard, run: Run, scored: Sequence[Answer]) -> None:
+def _check_judge(card: JudgeCard, run: Run, scored: Sequence[SampleResult]) -> None:
     for answer in scored:
         notes: Mapping[str, Any] = answer.score.notes if answer.score is not None else {}
         judge: Mapping[str, Any] = notes.get("judge") or {}
@@ -122,7 +122,7 @@ def _check_judge(card: JudgeCard, run: Run, scored: Sequence[Answer]) -> None:
             )
 
 
-def _notes_on(scored: Sequence[Answer], corrected: Estimate) -> list[str]:
+def _notes_on(scored: Sequence[SampleResult], corrected: Estimate) -> list[str]:
     notes: list[str] = []
     if corrected.value is None:
         notes.append(

@@ -163,7 +163,7 @@ class NegativesRun:
         return self.outcomes["answered"] == self.total
 
 
-Told = Callable[[NegativesRun], None]
+OnProgress = Callable[[NegativesRun], None]
 
 
 async def agenerate(
@@ -174,7 +174,7 @@ async def agenerate(
     recipe: Recipe | None = None,
     prompts: PromptLibrary | None = None,
     engine: Engine | None = None,
-    told: Told | None = None,
+    on_progress: OnProgress | None = None,
 ) -> NegativesRun:
     """Writes negatives for `sources` into the folder `out`, or finishes a folder that was begun.
 
@@ -185,7 +185,7 @@ async def agenerate(
         recipe: what is written; by default one negative of every kind for ads.
         prompts: where prompts are looked up.
         engine: whose records and budget are used, where `llm` is no model yet.
-        told: hears of every call that is done.
+        on_progress: hears of every call that is done.
 
     Raises:
         UsageError: there is nothing to write for, a model is needed and none is given, or the folder holds something
@@ -197,7 +197,7 @@ async def agenerate(
     model, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
     folder = RunFolder(out, _configuration(sources, recipe, writers, model=model), name=lambda line: str(line["id"]))
     try:
-        work = _Work(sources, recipe, writers, model=model, folder=folder, told=told)
+        work = _Work(sources, recipe, writers, model=model, folder=folder, on_progress=on_progress)
         await work.ask()
         run = work.run
         run.negatives, run.files = write_files(out, sources, recipe, lines=folder.lines())
@@ -307,14 +307,14 @@ class _Work:
         *,
         model: Model | None,
         folder: RunFolder,
-        told: Told | None,
+        on_progress: OnProgress | None,
     ) -> None:
         self._calls = [*calls_of(sources, recipe)]
         self._recipe = recipe
         self._writers = writers
         self._model = model
         self._folder = folder
-        self._told = told
+        self._told = on_progress
         self._random = random_negatives(sources, recipe)
         self.run = NegativesRun(folder=folder.path, total=len(self._calls))
 

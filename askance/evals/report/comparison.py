@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.analysis.compare import MetricComparison, RunsComparison
     from askance.evals.report.run_part import RunPart, SampleRow
-    from askance.evals.run import Answer
+    from askance.evals.run import SampleResult
 
 _LONGEST = 400
 """Characters of a value in the table of what differs."""
@@ -116,7 +116,7 @@ def _rows(comparison: RunsComparison, parts: Sequence[RunPart]) -> Iterator[Chan
         )
 
 
-def _said(answer: Answer) -> Any:
+def _said(answer: SampleResult) -> Any:
     return [answer.prediction.outcome, answer.prediction.value]
 
 

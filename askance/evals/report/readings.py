@@ -17,7 +17,7 @@ from askance.evals.report.run_part import RunPart, SampleRow, row_of
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import PromptText, digests_of_prompts, facts_of_pictures, outcomes_of
 from askance.evals.report.thumbnails import Thumbnails
-from askance.evals.run import Answer, Run
+from askance.evals.run import Run, SampleResult
 from askance.evals.sample import Prediction, Sample
 from askance.evals.solver import ChainSolver
 from askance.images import Image
@@ -52,7 +52,7 @@ def part_of_readings(
         records: those that the pictures rest on; one that is missing is said to be.
     """
     seen = Counter[str]()
-    answers: list[Answer] = []
+    answers: list[SampleResult] = []
     for each in read:
         name = str(each.line["image"])
         answers.append(_answer(each, epoch=seen[name]))
@@ -69,16 +69,16 @@ def part_of_readings(
     )
 
 
-def _row(answer: Answer) -> SampleRow:
+def _row(answer: SampleResult) -> SampleRow:
     row = row_of(answer)
     return replace(row, result="answered") if answer.prediction.answered else row
 
 
-def _answer(read: PictureReading, *, epoch: int) -> Answer:
+def _answer(read: PictureReading, *, epoch: int) -> SampleResult:
     line = read.line
     name, digest = str(line["image"]), line.get("sha256")
     answered = line["outcome"] == "answered"
-    return Answer(
+    return SampleResult(
         sample=Sample(
             id=name,
             image=None if digest is None else Image.from_digest(str(digest), name=name),

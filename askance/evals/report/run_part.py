@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.report.culprits import RunBlames
     from askance.evals.report.literature import PublishedTable
-    from askance.evals.run import Answer, Run
+    from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Sample
     from askance.statistics import Interval
 
@@ -110,7 +110,7 @@ class SampleRow:
 
 
 def row_of(
-    answer: Answer, column: str | None = None, *, share: bool = False, common: frozenset[str] = frozenset()
+    answer: SampleResult, column: str | None = None, *, share: bool = False, common: frozenset[str] = frozenset()
 ) -> SampleRow:
     """One answer at a glance.
 
@@ -137,19 +137,19 @@ def row_of(
     )
 
 
-def column_of(run: Run, answers: Sequence[Answer]) -> str | None:
+def column_of(run: Run, answers: Sequence[SampleResult]) -> str | None:
     """The value of scores that stands for a sample: the first figure of the run that single samples have as well."""
     there: dict[str, None] = {name: None for answer in answers if answer.score for name in answer.score.values}
     names = [figure.metric for figure in run.figures]
     return next((name for name in (*names, *_WHOLE) if name in there), None)
 
 
-def worth_of(answer: Answer, column: str | None) -> float | None:
+def worth_of(answer: SampleResult, column: str | None) -> float | None:
     """The value of its score that stands for an answer."""
     return None if answer.score is None or column is None else answer.score.values.get(column)
 
 
-def result_of(answer: Answer, worth: float | None, *, share: bool) -> Result:
+def result_of(answer: SampleResult, worth: float | None, *, share: bool) -> Result:
     """How an answer was scored, in a word."""
     if not answer.prediction.answered:
         return "no answer"
@@ -199,7 +199,7 @@ def kinds_of_options(sample: Sample, options: Sequence[str]) -> list[str]:
     return [str(kind) for kind in cast("list[Any]", kinds)] if fits else []
 
 
-def mistakes(answer: Answer) -> dict[str, int]:
+def mistakes(answer: SampleResult) -> dict[str, int]:
     """Kinds of mistakes and how often an answer makes each, as its score notes them."""
     notes: Mapping[str, Any] = {} if answer.score is None else answer.score.notes
     errors: Any = notes.get("errors")
@@ -236,7 +236,7 @@ def plain(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def said_by(answer: Answer, options: Sequence[str]) -> str:
+def said_by(answer: SampleResult, options: Sequence[str]) -> str:
     """An answer in a line: the options that it chooses, or what it says."""
     if not answer.prediction.answered:
         return answer.prediction.reason or ""
@@ -247,7 +247,7 @@ def said_by(answer: Answer, options: Sequence[str]) -> str:
     return line if len(line) <= SNIPPET else f"{line[: SNIPPET - 1]}…"
 
 
-def spent_on(answer: Answer) -> Spent:
+def spent_on(answer: SampleResult) -> Spent:
     """Calls, tokens, seconds and dollars that an answer took, by its line."""
     meta: Mapping[str, Any] = answer.prediction.meta
     tokens: Mapping[str, Any] = meta.get("tokens") or {}
@@ -308,7 +308,7 @@ class RunPart:
     """The value of scores that stands for a sample."""
     share: bool
     """Whether that value is a share of what is right, shown in percent."""
-    answers: Sequence[Answer]
+    answers: Sequence[SampleResult]
     rows: tuple[SampleRow, ...]
     breakdowns: tuple[Breakdown, ...] = ()
     judges: tuple[Mapping[str, Any], ...] = ()
@@ -392,14 +392,14 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
     )
 
 
-def _is_share(run: Run, answers: Sequence[Answer], column: str | None) -> bool:
+def _is_share(run: Run, answers: Sequence[SampleResult], column: str | None) -> bool:
     """Whether the value that stands for a sample is a share, from 0 (all wrong) to 1 (all right)."""
     figure = next((each for each in run.figures if each.metric == column), None)
     worths = [worth_of(answer, column) for answer in answers]
     return (figure is None or figure.percent) and all(worth is None or 0 <= worth <= 1 for worth in worths)
 
 
-def _common_marks(answers: Sequence[Answer]) -> frozenset[str]:
+def _common_marks(answers: Sequence[SampleResult]) -> frozenset[str]:
     """Names of tags that have few values."""
     values: dict[str, set[str]] = {}
     for answer in answers:
@@ -413,7 +413,7 @@ def _facts(run: Run) -> Mapping[str, str]:
     return {name: str(form[name]) for name in _FACTS if form.get(name)}
 
 
-def _judges(answers: Sequence[Answer]) -> Iterator[Mapping[str, Any]]:
+def _judges(answers: Sequence[SampleResult]) -> Iterator[Mapping[str, Any]]:
     """The notes of judges on scores, each once."""
     seen: set[str] = set()
     for answer in answers:
@@ -428,7 +428,7 @@ def _judges(answers: Sequence[Answer]) -> Iterator[Mapping[str, Any]]:
 
 
 def breakdowns_of(
-    run: Run, answers: Sequence[Answer], column: str | None, *, common: frozenset[str], share: bool
+    run: Run, answers: Sequence[SampleResult], column: str | None, *, common: frozenset[str], share: bool
 ) -> Iterator[Breakdown]:
     """One breakdown for each name in `common` that has at least two values.
 
@@ -443,7 +443,7 @@ def breakdowns_of(
         return
     zero = share and _non_answers_are_zero(run, answers, column)
     note = f"mean of {column}; samples without an answer {'count as 0' if zero else 'are left out'}"
-    parts: dict[str, dict[str, list[Answer]]] = {}
+    parts: dict[str, dict[str, list[SampleResult]]] = {}
     for answer in answers:
         for name, value in dict.fromkeys(marks_of(answer.sample)):
             if name in common:
@@ -455,7 +455,7 @@ def breakdowns_of(
             yield Breakdown(name=name, shares=tuple(shares), note=note)
 
 
-def _non_answers_are_zero(run: Run, answers: Sequence[Answer], column: str) -> bool:
+def _non_answers_are_zero(run: Run, answers: Sequence[SampleResult], column: str) -> bool:
     """Whether the run's own figure counts every sample without a score as 0."""
     figure = next((each for each in run.figures if each.metric == column), None)
     if figure is None or figure.value is None or figure.convention != "wrong" or figure.samples != len(answers):
@@ -463,7 +463,7 @@ def _non_answers_are_zero(run: Run, answers: Sequence[Answer], column: str) -> b
     return abs(sum(worth_of(answer, column) or 0.0 for answer in answers) / len(answers) - figure.value) < _ALIKE
 
 
-def _part_mean(name: str, answers: Sequence[Answer], column: str, *, zero: bool, seed: int) -> Share:
+def _part_mean(name: str, answers: Sequence[SampleResult], column: str, *, zero: bool, seed: int) -> Share:
     worths = [worth_of(answer, column) for answer in answers]
     pairs = zip(worths, answers, strict=True)
     counted = [(worth or 0.0, answer) for worth, answer in pairs if zero or worth is not None]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from askance.evals.report.culprits import BlamePart
     from askance.evals.report.run_part import RunPart
     from askance.evals.report.thumbnails import Thumbnails
-    from askance.evals.run import Answer
+    from askance.evals.run import SampleResult
     from askance.evals.sample import Prediction
     from askance.replay import Record
 
@@ -88,7 +88,7 @@ class SampleBrowser:
     def __post_init__(self) -> None:
         self._numbers = {digest: number for number, digest in enumerate(self.pictures.jpegs)}
 
-    def add(self, parts: Sequence[RunPart], answers: Sequence[Sequence[Answer]]) -> None:
+    def add(self, parts: Sequence[RunPart], answers: Sequence[Sequence[SampleResult]]) -> None:
         """Adds a list of samples.
 
         Args:
@@ -128,7 +128,7 @@ class SampleBrowser:
 
 
 def _sample_blocks(
-    number: int, parts: Sequence[RunPart], answers: Sequence[Sequence[Answer]], *, room: CallRoom
+    number: int, parts: Sequence[RunPart], answers: Sequence[Sequence[SampleResult]], *, room: CallRoom
 ) -> Iterator[DataBlock]:
     """Samples with all that is known of them, block by block, each answer with the calls that it rests on.
 
@@ -152,7 +152,7 @@ def _sample_blocks(
         yield packed_block(f"d-{number}-{start // BLOCK}", samples)
 
 
-def _blame_of(part: RunPart, answer: Answer) -> JsonObject:
+def _blame_of(part: RunPart, answer: SampleResult) -> JsonObject:
     several = [] if part.blames is None else [detail_of_blame(each, answer) for each in part.blames.parts]
     found = [each for each in several if each is not None]
     return {"blame": found} if found else {}
@@ -161,7 +161,7 @@ def _blame_of(part: RunPart, answer: Answer) -> JsonObject:
 _SHOWN_TRACE = frozenset({"verbalization", "statement", "statement_reason", "answers"})
 
 
-def detail_of(answer: Answer) -> JsonObject:
+def detail_of(answer: SampleResult) -> JsonObject:
     """One answer: what was asked of it, what is true, what was said on the way, what it is worth."""
     sample, prediction = answer.sample, answer.prediction
     options = options_of(sample)
@@ -204,7 +204,7 @@ def _verbalization(prediction: Prediction) -> JsonObject:
     return {name: value for name, value in said_in(there).items() if name != "statement"}
 
 
-def calls_of(part: RunPart, answer: Answer) -> Mapping[str, JsonObject]:
+def calls_of(part: RunPart, answer: SampleResult) -> Mapping[str, JsonObject]:
     """The calls that an answer and its score rest on, by key; what is not in the folder is left out."""
     records = {key: part.run.records.get(key) for key in answer.keys}
     return {key: call_of(record) for key, record in records.items() if record is not None}
@@ -275,7 +275,7 @@ def _sorts(runs: Sequence[JsonObject]) -> list[str]:
 # --- blame ---
 
 
-def detail_of_blame(part: BlamePart, answer: Answer) -> JsonObject | None:
+def detail_of_blame(part: BlamePart, answer: SampleResult) -> JsonObject | None:
     """What was tried on one answer, as JSON for the page; None where nothing was.
 
     Of every trial it says what stood in the link's place, which links became otherwise for it, and the new answer.
@@ -298,7 +298,7 @@ def detail_of_blame(part: BlamePart, answer: Answer) -> JsonObject | None:
     return {"words": part.words, "metric": part.metric, "was": culprits.worth, "trials": trials}
 
 
-def _trial(line: Mapping[str, Any], answer: Answer, *, link: str, options: Sequence[str]) -> JsonObject:
+def _trial(line: Mapping[str, Any], answer: SampleResult, *, link: str, options: Sequence[str]) -> JsonObject:
     if not line:
         return {}
     value = line.get("value")

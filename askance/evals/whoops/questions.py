@@ -332,7 +332,7 @@ class QuestionSet:
         return {key: [pair for pair in pairs if pair.stopped is None] for key, pairs in self.pairs.items()}
 
 
-Told: TypeAlias = Callable[[int, int], None]
+OnProgress: TypeAlias = Callable[[int, int], None]
 """Hears after each caption how many are done, and of how many."""
 
 
@@ -349,7 +349,7 @@ def captions_of(entries: Sequence[WeirdImage]) -> Mapping[str, str]:
 
 
 async def amake(
-    entries: Sequence[WeirdImage], maker: QuestionMaker, *, out: Path, told: Told | None = None
+    entries: Sequence[WeirdImage], maker: QuestionMaker, *, out: Path, on_progress: OnProgress | None = None
 ) -> QuestionSet:
     """Makes questions from the captions of `entries` into the folder `out`; one that was begun is finished.
 
@@ -359,7 +359,7 @@ async def amake(
         entries: images with captions.
         maker: what is asked of whom.
         out: folder of the run and of the files.
-        told: of every caption that is done.
+        on_progress: of every caption that is done.
 
     Raises:
         UsageError: no entry has a caption, or the folder holds something else.
@@ -393,8 +393,8 @@ async def amake(
                     continue
                 folder.add(each)
                 done += 1
-                if told is not None:
-                    told(done, len(captions))
+                if on_progress is not None:
+                    on_progress(done, len(captions))
         made = _made(out, captions, [*folder.lines()])
         write_questions(out, made.pairs)
         made.left = len(captions) - done
@@ -407,9 +407,11 @@ async def amake(
     return made
 
 
-def make(entries: Sequence[WeirdImage], maker: QuestionMaker, *, out: Path, told: Told | None = None) -> QuestionSet:
+def make(
+    entries: Sequence[WeirdImage], maker: QuestionMaker, *, out: Path, on_progress: OnProgress | None = None
+) -> QuestionSet:
     """As `amake`, from anywhere: scripts, threads, notebooks."""
-    return run_sync(amake(entries, maker, out=out, told=told))
+    return run_sync(amake(entries, maker, out=out, on_progress=on_progress))
 
 
 async def _line(name: str, caption: str, maker: QuestionMaker) -> JsonObject:

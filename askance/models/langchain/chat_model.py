@@ -277,12 +277,12 @@ class _AskanceChatModel(BaseChatModel):
 
     async def _response_format(self, form: ResponseFormat, turns: list[Message]) -> ResponseFormat | None:
         """The form that the endpoint can be held to; where that is no schema, the last turn asks for it in words."""
-        rung = await self.model.output_mode()
-        if rung == "json_schema" or form.kind == "json_object":
-            return form if rung in {"json_schema", "json_object"} else None
+        output_mode = await self.model.output_mode()
+        if output_mode == "json_schema" or form.kind == "json_object":
+            return form if output_mode in {"json_schema", "json_object"} else None
         wish = f"Reply with JSON that satisfies this JSON Schema, and nothing else:\n{json.dumps(form.schema)}"
         turns[-1] = replace(turns[-1], parts=(*turns[-1].parts, TextPart(f"\n\n{wish}")))
-        return ResponseFormat("json_object") if rung == "json_object" else None
+        return ResponseFormat("json_object") if output_mode == "json_object" else None
 
     def bind_tools(
         self,

@@ -50,7 +50,7 @@ CANNOT = {
 }  # fmt: skip
 
 
-class Told:
+class OnProgress:
     """A model that is made to say what a scene says, on the loop that all live calls are made on."""
 
     def __init__(self, model: VLLMModel, scene: Scene, *, closes: bool) -> None:
@@ -135,7 +135,7 @@ CASES = [(way, check) for way in ("server", "in process") for check in checks(ca
 @pytest.mark.parametrize(("way", "check"), CASES, ids=lambda each: str(each).replace(" ", "-"))
 def test_conforms(way: str, check: Check, models: dict[str, VLLMModel], tell: Callable[..., Any]) -> None:
     tell(way, asked("Ready?"))
-    run_sync(check(lambda scene: Told(models[way], scene, closes=False)))
+    run_sync(check(lambda scene: OnProgress(models[way], scene, closes=False)))
 
 
 PICTURE = ImagePart(Image.from_bytes(RED_SQUARE))
@@ -215,4 +215,4 @@ def test_conforms_when_it_is_closed(way: str, models: dict[str, VLLMModel], tell
     (check,) = [check for check in checks(cannot=CANNOT) if check.name == "closes"]
     tell(way, asked("Ready?"))
 
-    run_sync(check(lambda scene: Told(models[way], scene, closes=True)))
+    run_sync(check(lambda scene: OnProgress(models[way], scene, closes=True)))
