@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from askance.evals import Run, compare, find_task
+from askance.evals import Run, compare
 from askance.evals.analysis.pack import write_pack
-from askance.evals.baselines import expected_figures
+from askance.evals.pittads import ArrBaseline
 from tests.slow.environments import ROOT
 from tests.slow.servers import Server
 
@@ -57,8 +57,9 @@ def test_every_sample_ends_in_a_named_outcome_and_the_pack_is_sound(runs: dict[s
 
 def test_chance_stands_beside(runs: dict[str, Run]) -> None:
     run = runs["arr-random"]
-    scorer = find_task(run.task).of_run(run.configuration["options"]).scorer()
-    exact = {each.metric: each for each in expected_figures([answer.sample for answer in run.answers], scorer)}
+    samples = [answer.sample for answer in run.answers]
+    task = ArrBaseline.of_run(run.configuration["options"], samples=samples)
+    exact = {figure.metric: figure for figure in task.chance()}
     drawn = runs["arr-random"].figure("p@1").interval
 
     assert exact["p@1"].value is not None

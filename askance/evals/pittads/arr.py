@@ -252,7 +252,7 @@ class ArrBaseline(ModeTask):
 
     def chance(self) -> tuple[Figure, ...]:
         """What random answers get on average, exactly, in the figures of the task."""
-        return expected_figures(self.samples(), self.scorer(), count=self.count, alike=_alike)
+        return expected_figures(self.found("samples", self.samples), self.scorer(), count=self.count, alike=_alike)
 
     def _chance(self) -> str:
         """The same in a sentence, to stand beside what was drawn."""
