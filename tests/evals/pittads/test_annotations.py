@@ -184,7 +184,7 @@ def test_boxes_are_read(text: str, expected: tuple[Box, ...]) -> None:
     assert parse_boxes(text, where="line 2") == expected
 
 
-WRONG = {
+WRONG_BOXES = {
     "cut off": '[{"label": "cup"-"x": 1',
     "no list": '{"label": "cup"}',
     "no label": '[{"x": 1}]',
@@ -196,7 +196,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("text", WRONG_BOXES.values(), ids=WRONG_BOXES)
 def test_anything_else_is_refused_with_its_place(text: str) -> None:
     with pytest.raises(BadData, match=r"^The file 'a\.csv', line 2: "):
         parse_boxes(text, where="The file 'a.csv', line 2")
