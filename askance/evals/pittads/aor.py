@@ -83,7 +83,7 @@ class Aor(ModelTask, DescribedTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        return [sample for ad in self.taken.items for sample in self._samples_of(ad)]
+        return [sample for ad in self.subset.items for sample in self._samples_of(ad)]
 
     def _samples_of(self, ad: Ad) -> list[Sample]:
         """The samples of one ad: one, or one for each relation that has true statements."""

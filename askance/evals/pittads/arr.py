@@ -98,7 +98,7 @@ class OptionsTask(AdsTask):
     def asked(self) -> tuple[Sample, ...]:
         """The samples, made once."""
         kinds = kinds_of(self.dataset)
-        return tuple(sample for ad in self.taken.items for sample in self._samples_of(ad, kinds(ad)))
+        return tuple(sample for ad in self.subset.items for sample in self._samples_of(ad, kinds(ad)))
 
     @override
     def samples(self) -> Sequence[Sample]:

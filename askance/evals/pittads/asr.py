@@ -62,7 +62,7 @@ class Asr(ModelTask, DescribedTask):
     @override
     def samples(self) -> Sequence[Sample]:
         pool = pool_of(self.dataset)
-        return [sample for ad in self.taken.items for sample in self._samples_of(ad, pool)]
+        return [sample for ad in self.subset.items for sample in self._samples_of(ad, pool)]
 
     def _samples_of(self, ad: Ad, pool: Sequence[tuple[str, Statement]]) -> Iterator[Sample]:
         """The samples of one ad, one for each order of its options."""

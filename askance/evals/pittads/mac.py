@@ -75,7 +75,7 @@ class Mac(ModelTask, DescribedTask):
                 target={"labels": true_labels(ad)},
                 group=ad.id,
             )
-            for ad in self.taken.items
+            for ad in self.subset.items
         ]
 
     @override

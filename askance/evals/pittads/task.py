@@ -14,7 +14,7 @@ from askance.errors import BadData
 from askance.evals.pittads.dataset import Need, PittAds, Which
 from askance.evals.suite.context import NOTHING, TEXT_ONLY, View, tools_of
 from askance.evals.suite.options import lot
-from askance.evals.suite.selection import Taken
+from askance.evals.suite.selection import Subset
 from askance.evals.suite.task import RoleTask, SuiteTask
 from askance.images import Image
 
@@ -58,7 +58,7 @@ class AdsTask(SuiteTask):
         return {}
 
     @cached_property
-    def taken(self) -> Taken[Ad]:
+    def subset(self) -> Subset[Ad]:
         """The ads that the task can be run on in its context.
 
         Raises:
@@ -74,7 +74,7 @@ class AdsTask(SuiteTask):
                 self.view.statement not in {"s_true", "s_wrong"} or "statement" in self.links[ad.id]
             ),
         }
-        found = Taken(items=data.ads, notes=(data.origin,), noun="ads")
+        found = Subset(items=data.ads, notes=(data.origin,), noun="ads")
         for what, holds in conditions.items():
             found = found.where(holds, left_out=f"those {what}")
         if not found.items:
@@ -86,7 +86,7 @@ class AdsTask(SuiteTask):
 
     @override
     def notes(self) -> tuple[str, ...]:
-        return self.taken.notes
+        return self.subset.notes
 
     def _lacks(self, ad: Ad) -> bool:
         """Whether a tool has to be asked about an ad."""
@@ -107,7 +107,7 @@ class AdsTask(SuiteTask):
         return tuple(self.found("given", self._common))
 
     def _common(self) -> list[str]:
-        return sorted(set[str].intersection(*(set(self.links[ad.id]) for ad in self.taken.items)))
+        return sorted(set[str].intersection(*(set(self.links[ad.id]) for ad in self.subset.items)))
 
     def _links_of(self, ad: Ad) -> dict[str, Any]:
         """What an ad brings to the context: published verbalizations that it uses, and its own statements, as JSON."""

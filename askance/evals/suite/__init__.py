@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from askance.evals.suite.context import View, chain_of, view_of
     from askance.evals.suite.judge import JudgeTask
     from askance.evals.suite.ranker import FusionSolver, PairRanker
-    from askance.evals.suite.selection import FULL_SET, SMALL_SET, Fold, Taken, draw_ids, fold_of, folds, read_ids
+    from askance.evals.suite.selection import FULL_SET, SMALL_SET, Fold, Subset, draw_ids, fold_of, folds, read_ids
     from askance.evals.suite.statements import AdOptions, QaFile, read_qa
     from askance.evals.suite.task import ModelTask, RoleTask, SuiteTask
 
@@ -20,7 +20,7 @@ _HOMES = {
     "context": ("View", "chain_of", "view_of"),
     "judge": ("JudgeTask",),
     "ranker": ("FusionSolver", "PairRanker"),
-    "selection": ("FULL_SET", "SMALL_SET", "Fold", "Taken", "draw_ids", "fold_of", "folds", "read_ids"),
+    "selection": ("FULL_SET", "SMALL_SET", "Fold", "Subset", "draw_ids", "fold_of", "folds", "read_ids"),
     "statements": ("AdOptions", "QaFile", "read_qa"),
     "task": ("ModelTask", "RoleTask", "SuiteTask"),
 }
@@ -37,8 +37,8 @@ __all__ = [
     "PairRanker",
     "QaFile",
     "RoleTask",
+    "Subset",
     "SuiteTask",
-    "Taken",
     "View",
     "chain_of",
     "draw_ids",

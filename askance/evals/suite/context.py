@@ -153,13 +153,13 @@ def chain_of(
     needs: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
     needs += [STATEMENT] if view.statement is not None else []
     answer = Step(link=target, node=make(task.answering), needs=tuple(needs), subject=subject)
-    steps = _pruned([*told(task), answer], target, given)
+    steps = _pruned([*_described(task), answer], target, given)
     if task.vlm is None:
         steps = [step for step in steps if step.link.name not in TOOLS]
     return Chain(name, target=target, steps=steps, mode=task.see.mode)
 
 
-def told(task: ModelTask) -> list[Step]:
+def _described(task: ModelTask) -> list[Step]:
     """The steps before the answer, in the context of a task."""
     view, steps = task.view, dict[Link[Any], Step]()
     if view.description == CAPTION:

@@ -32,7 +32,7 @@ _ID_COLUMNS = ("id", "ID", "image_url", "image", "image_id", "key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken(Generic[Item]):
+class Subset(Generic[Item]):
     """The images that a task is run on."""
 
     items: tuple[Item, ...]
@@ -40,7 +40,7 @@ class Taken(Generic[Item]):
     """Which they are, and what was left out."""
     noun: str = "images"
 
-    def where(self, holds: Callable[[Item], bool], *, left_out: str) -> Taken[Item]:
+    def where(self, holds: Callable[[Item], bool], *, left_out: str) -> Subset[Item]:
         """Those of which `holds` is true; what the others are is noted."""
         kept = tuple(item for item in self.items if holds(item))
         if len(kept) == len(self.items):
@@ -48,7 +48,7 @@ class Taken(Generic[Item]):
         lost = f"{len(self.items) - len(kept):,} of {len(self.items):,} {self.noun} are left out: {left_out}"
         return replace(self, items=kept, notes=(*self.notes, lost))
 
-    def first(self, count: int | None) -> Taken[Item]:
+    def first(self, count: int | None) -> Subset[Item]:
         """The first `count`; None is all."""
         if count is None or count >= len(self.items):
             return self

@@ -56,7 +56,7 @@ class Captioning(WhoopsTask):
     @override
     def samples(self) -> Sequence[Sample]:
         need_packages()
-        return [self.sample_of(entry, target=list(entry.captions)) for entry in self.taken.items]
+        return [self.sample_of(entry, target=list(entry.captions)) for entry in self.subset.items]
 
     @override
     def solver(self) -> ChainSolver:

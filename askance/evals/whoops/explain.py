@@ -51,7 +51,7 @@ class Explain(JudgeTask, WhoopsTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        entries = self.taken.items
+        entries = self.subset.items
         people = _people(self.labels, {entry.id for entry in entries})
         targets = ({"references": list(entry.explanations), "people": people.get(entry.id, {})} for entry in entries)
         return [self.sample_of(entry, target=target) for entry, target in zip(entries, targets, strict=True)]

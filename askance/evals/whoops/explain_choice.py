@@ -90,11 +90,11 @@ class ExplainChoice(WhoopsTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        return [sample for entry in self.taken.items if entry.id in self.options for sample in self._samples_of(entry)]
+        return [sample for entry in self.subset.items if entry.id in self.options for sample in self._samples_of(entry)]
 
     @override
     def notes(self) -> tuple[str, ...]:
-        entries = self.taken.items
+        entries = self.subset.items
         lacking = sum(entry.id not in self.options for entry in entries)
         note = f"{lacking:,} of {len(entries):,} images are left out: the file has no options of them"
         return (*super().notes(), *((note,) if lacking else ()))
@@ -153,7 +153,7 @@ class ExplainChoice(WhoopsTask):
         """
         pool = [(entry.id, text) for entry in self.dataset.entries for text in entry.explanations]
         options: dict[str, Options] = {}
-        for entry in self.taken.items:
+        for entry in self.subset.items:
             own = dict.fromkeys(entry.explanations, TRUE)
             wanted = len(own) + self.count
             said = {normal(text) for text in own}
@@ -188,7 +188,7 @@ class ExplainChoice(WhoopsTask):
             options[entry.id] = {
                 text: TRUE if text in record.true else kinds.get(text, UNKNOWN) for text in record.options
             }
-        if not {*options} & {entry.id for entry in self.taken.items}:
+        if not {*options} & {entry.id for entry in self.subset.items}:
             raise BadData(
                 f"No key of {str(qa)!r} is an image that is asked about, such as {(unknown or [*options])[0]!r}.",
                 hint="Keys are an `image_id`, or the position of its row from 0.",

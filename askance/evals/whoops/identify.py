@@ -49,7 +49,7 @@ class Identify(WeirdTask):
     """File that lists the pairs."""
 
     @cached_property
-    def taken(self) -> tuple[Pair, ...]:
+    def subset(self) -> tuple[Pair, ...]:
         """The pairs that are asked about.
 
         Raises:
@@ -74,7 +74,7 @@ class Identify(WeirdTask):
 
     @override
     def _categories(self) -> Sequence[str]:
-        return sorted({pair.category for pair in self.taken} - {""})
+        return sorted({pair.category for pair in self.subset} - {""})
 
     @override
     def kept(self) -> JsonObject:
@@ -84,13 +84,13 @@ class Identify(WeirdTask):
     @override
     def notes(self) -> tuple[str, ...]:
         return (
-            f"{many(len(self.taken), 'pair')}; the paper has {PAPER}, which are not published with the data set",
+            f"{many(len(self.subset), 'pair')}; the paper has {PAPER}, which are not published with the data set",
             *(() if self.fold is None else (f"the test pairs of fold {self.fold} of {FOLDS}, seed {self.seed}",)),
         )
 
     @override
     def samples(self) -> Sequence[Sample]:
-        return [sample for pair in self.taken for sample in self._samples_of(pair)]
+        return [sample for pair in self.subset for sample in self._samples_of(pair)]
 
     def _samples_of(self, pair: Pair) -> Iterator[Sample]:
         """The two samples of a pair.

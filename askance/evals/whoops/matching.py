@@ -97,7 +97,7 @@ class CaptionMatching(WhoopsTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        samples = [sample for entry in self.taken.items for sample in self._samples_of(entry)]
+        samples = [sample for entry in self.subset.items for sample in self._samples_of(entry)]
         if not samples:
             raise BadData(f"No image of {str(self.data)!r} has two captions that differ.", hint="Choose other `pairs`.")
         return samples

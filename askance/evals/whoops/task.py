@@ -14,7 +14,7 @@ from askance.chains import REPLY, SeenContext
 from askance.errors import BadData, UsageError
 from askance.evals.sample import Sample, Score
 from askance.evals.suite.context import GOLD, NOTHING, TEXT_ONLY, chain_of
-from askance.evals.suite.selection import FOLDS, Taken, fold_of
+from askance.evals.suite.selection import FOLDS, Subset, fold_of
 from askance.evals.suite.task import ModelTask, SuiteTask
 from askance.evals.whoops.dataset import Need, Whoops
 
@@ -83,7 +83,7 @@ class WhoopsTask(WeirdTask):
         return Whoops.open(self.data, ids=self.ids)
 
     @cached_property
-    def taken(self) -> Taken[WeirdImage]:
+    def subset(self) -> Subset[WeirdImage]:
         """The images that the task can be run on in its context.
 
         Raises:
@@ -93,7 +93,7 @@ class WhoopsTask(WeirdTask):
         data = self.dataset
         wanted: tuple[Need, ...] = (*self.wanted(), *(("image",) if self.view.looks else ()))
         there = {entry.id for entry in data.with_all(*wanted)}
-        found = Taken(items=data.entries, notes=(data.origin,))
+        found = Subset(items=data.entries, notes=(data.origin,))
         found = found.where(lambda entry: entry.id in there, left_out=f"no {'; '.join(wanted)}")
         if self.context == GOLD:
             found = found.where(lambda entry: bool(gold_caption(entry)), left_out="no caption")
@@ -117,11 +117,11 @@ class WhoopsTask(WeirdTask):
 
     @override
     def _categories(self) -> Sequence[str]:
-        return sorted({entry.category for entry in self.taken.items} - {""})
+        return sorted({entry.category for entry in self.subset.items} - {""})
 
     @override
     def notes(self) -> tuple[str, ...]:
-        return self.taken.notes
+        return self.subset.notes
 
     def image_of(self, entry: WeirdImage) -> Image | None:
         """The picture that a sample brings; none where nobody looks at it."""

@@ -61,7 +61,7 @@ class Vqa(JudgeTask, WhoopsTask):
     @cached_property
     def asked(self) -> tuple[Sample, ...]:
         """The samples, made once."""
-        return tuple(sample for entry in self.taken.items for sample in self._samples_of(entry))
+        return tuple(sample for entry in self.subset.items for sample in self._samples_of(entry))
 
     def _samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
         first = self.sample_of(entry, target=None)
