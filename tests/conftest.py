@@ -187,7 +187,7 @@ def few_draws() -> Iterator[None]:
     """Intervals of 200 draws instead of 2,000, where nobody says how many; for tests of what is done with intervals."""
     from askance import statistics
 
-    drawing = [found for name in statistics.__all__ if (found := _defaults(getattr(statistics, name))).get("draws")]
+    drawing = [found for name in dir(statistics) if (found := _defaults(getattr(statistics, name))).get("draws")]
     whole = [defaults["draws"] for defaults in drawing]
     for defaults in drawing:
         defaults["draws"] = FEW_DRAWS

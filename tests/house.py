@@ -101,7 +101,7 @@ SPOKEN = frozenset({"rich", "typer"})
 """Of the vendors, those that `askance.cli` may load at once; nothing else loads any."""
 
 When = Literal["load", "typing", "call", "lazy"]
-"""An import runs as its module loads, never (typing only), as a function is called, or in a module's `__getattr__`."""
+"""An import runs as its module loads, never (typing only), as a function is called, or when a face is asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +129,12 @@ class Module:
     name: str
     path: Path
     tree: ast.Module
+    stub: ast.Module | None = None
+    """What a face shows, and where each name is found."""
 
     @property
     def is_face(self) -> bool:
         return self.path.name == "__init__.py"
-
-    def borrowed(self) -> list[ast.alias]:
-        """Names that it takes from other first-party modules as it loads."""
-        imports = (node for node in self.tree.body if isinstance(node, ast.ImportFrom))
-        return [alias for node in imports if node.level or _within(node.module or "", PACKAGE) for alias in node.names]
 
 
 def read_package(folder: Path) -> dict[str, Module]:
@@ -149,7 +146,12 @@ def read_package(folder: Path) -> dict[str, Module]:
 def _read(path: Path, folder: Path) -> Module:
     parts = path.relative_to(folder.parent).with_suffix("").parts
     name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-    return Module(name=name, path=path, tree=ast.parse(path.read_text(encoding="utf-8"), filename=str(path)))
+    stub = path.with_suffix(".pyi")
+    return Module(name=name, path=path, tree=_parsed(path), stub=_parsed(stub) if stub.is_file() else None)
+
+
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
 def arrows_of(modules: dict[str, Module]) -> list[Arrow]:
@@ -166,6 +168,8 @@ class _Imports(ast.NodeVisitor):
         self._known = frozenset(known)
         self._when: When = "load"
         self.visit(module.tree)
+        if module.stub is not None:
+            self._walk(module.stub.body, "lazy")
 
     def visit_If(self, node: ast.If) -> None:
         is_typing = ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
@@ -173,9 +177,7 @@ class _Imports(ast.NodeVisitor):
         self._walk(node.orelse, self._when)
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        at_top = node in self._module.tree.body
-        inner: When = "lazy" if at_top and node.name == "__getattr__" else "call"
-        self._walk(node.body, inner if self._when == "load" else self._when)
+        self._walk(node.body, "call" if self._when == "load" else self._when)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self.visit_FunctionDef(node)

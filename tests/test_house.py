@@ -35,7 +35,7 @@ from tests.house import (
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = read_package(ROOT / PACKAGE)
 ARROWS = arrows_of(MODULES)
-FACES = sorted(name for name, module in MODULES.items() if module.is_face)
+FACES = sorted(name for name, module in MODULES.items() if module.stub is not None)
 
 CHECKS: dict[str, Callable[[list[Arrow]], object]] = {
     "no arrow runs back": running_back,
@@ -52,6 +52,10 @@ def test_the_house_is_as_drawn(check: Callable[[list[Arrow]], object]) -> None:
 
 
 BROKEN = {
+    "higher floor, in a face": (
+        running_back,
+        {"replay/__init__.py": "import lazy_loader", "replay/__init__.pyi": "from ..cli import main as main"},
+    ),
     "higher floor": (running_back, {"chat.py": "from askance.models import Model"}),
     "higher floor, typing only": (running_back, {"chat.py": "if TYPE_CHECKING:\n    from askance import chains"}),
     "higher floor, sideways": (running_back, {"chat.py": "from .cli import main"}),
@@ -96,8 +100,9 @@ SOUND = {
     "version": {"chat.py": "from askance import __version__"},
     "command": {"cli/run.py": "def run():\n    from askance.chains import action_reason"},
     "lazy face": {
-        "models/__init__.py": "def __getattr__(name):\n    from askance.models import openai",
-        "models/openai.py": "",
+        "models/__init__.py": "import lazy_loader",
+        "models/__init__.pyi": "from .openai import OpenAIModel as OpenAIModel",
+        "models/openai.py": "from askance.models import Model",
     },
     "typing circle": {
         "replay/a.py": "import askance.replay.b",
@@ -191,29 +196,15 @@ def loaded_vendors(statement: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", FACES)
-def test_a_face_shows_what_it_says(name: str) -> None:
-    face = importlib.import_module(name)
-    shown: list[str] = face.__all__
-    borrowed = {alias.asname or alias.name for alias in MODULES[name].borrowed()}
-
-    assert shown == sorted(shown, key=reading_order)
-    assert [entry for entry in shown if not hasattr(face, entry)] == []
-    assert {entry for entry in borrowed if not entry.startswith("_")} - set(shown) == set()
-
-
-@pytest.mark.parametrize("name", FACES)
-def test_no_module_stands_in_the_place_of_what_a_face_shows(name: str) -> None:
+def test_a_face_shows_what_its_stub_says_and_no_module(name: str) -> None:
     for module in MODULES:
         if module.rpartition(".")[0] == name:
             importlib.import_module(module)
     face = importlib.import_module(name)
+    shown: list[str] = face.__all__
 
-    assert [entry for entry in face.__all__ if isinstance(getattr(face, entry), ModuleType)] == []
-
-
-def reading_order(name: str) -> tuple[int, str]:
-    """CONSTANTS, then Classes, then functions, as ruff sorts them."""
-    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+    assert [entry for entry in shown if isinstance(getattr(face, entry), ModuleType)] == []
+    assert set(shown) <= {*dir(face)}
 
 
 # --- the metadata ---

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from askance.demo.table import CASSETTE, ENTRIES, FOLDER, NAME, PICTURES, TABLE, DemoPicture, read_table
+import lazy_loader
 
-__all__ = ["CASSETTE", "ENTRIES", "FOLDER", "NAME", "PICTURES", "TABLE", "DemoPicture", "read_table"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-from askance.images.image import Image
-from askance.images.info import SUFFIXES, ImageInfo
-from askance.images.prepare import CLEAN_POLICY, ORIGINAL_POLICY, ImagePolicy, PreparedImage, image_policy
-from askance.images.regions import WHOLE_IMAGE, RegionView
+import lazy_loader
 
-__all__ = [
-    "CLEAN_POLICY",
-    "ORIGINAL_POLICY",
-    "SUFFIXES",
-    "WHOLE_IMAGE",
-    "Image",
-    "ImageInfo",
-    "ImagePolicy",
-    "PreparedImage",
-    "RegionView",
-    "image_policy",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

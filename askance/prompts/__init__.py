@@ -2,25 +2,6 @@
 
 from __future__ import annotations
 
-from askance.prompts.fencing import fence, harmless, oneline
-from askance.prompts.frontmatter import Input, InputKind, InputValue
-from askance.prompts.library import PromptLibrary, overlay_prompts
-from askance.prompts.prompt import Prompt, PromptTurn
-from askance.prompts.prompt_file import FORMS, Form, PromptProblem, TurnRole
+import lazy_loader
 
-__all__ = [
-    "FORMS",
-    "Form",
-    "Input",
-    "InputKind",
-    "InputValue",
-    "Prompt",
-    "PromptLibrary",
-    "PromptProblem",
-    "PromptTurn",
-    "TurnRole",
-    "fence",
-    "harmless",
-    "oneline",
-    "overlay_prompts",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,24 +6,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from askance.models.backend import load as _load
-
-if TYPE_CHECKING:
-    from askance.models.counters import Counters
-    from askance.models.local.hf import HFModel
-
-_LAZY = {
-    "Counters": "askance.models.counters:Counters",
-    "HFModel": "askance.models.local.hf:HFModel",
-}
-
-__all__ = ["Counters", "HFModel"]
-
-
-def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        return _load(_LAZY[name])
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

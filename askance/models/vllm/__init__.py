@@ -6,20 +6,6 @@ and `log` why it does not start. Everything that needs vLLM itself is imported w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from askance.models.backend import load as _load
-
-if TYPE_CHECKING:
-    from askance.models.vllm.model import VLLMModel
-
-_LAZY = {"VLLMModel": "askance.models.vllm.model:VLLMModel"}
-
-__all__ = ["VLLMModel"]
-
-
-def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        return _load(_LAZY[name])
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,16 @@
+from .captioning import Captioning as Captioning
+from .dataset import IMAGES as IMAGES
+from .dataset import QUESTIONS as QUESTIONS
+from .dataset import Whoops as Whoops
+from .explain import Explain as Explain
+from .explain_choice import ExplainChoice as ExplainChoice
+from .identify import Identify as Identify
+from .images import WeirdImage as WeirdImage
+from .layout import has_rows as has_rows
+from .matching import CaptionMatching as CaptionMatching
+from .pairs import Pair as Pair
+from .pairs import read_pairs as read_pairs
+from .report import Counted as Counted
+from .report import WhoopsReport as WhoopsReport
+from .report import check as check
+from .vqa import Vqa as Vqa

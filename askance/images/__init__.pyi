@@ -1,0 +1,10 @@
+from .image import Image as Image
+from .info import SUFFIXES as SUFFIXES
+from .info import ImageInfo as ImageInfo
+from .prepare import CLEAN_POLICY as CLEAN_POLICY
+from .prepare import ORIGINAL_POLICY as ORIGINAL_POLICY
+from .prepare import ImagePolicy as ImagePolicy
+from .prepare import PreparedImage as PreparedImage
+from .prepare import image_policy as image_policy
+from .regions import WHOLE_IMAGE as WHOLE_IMAGE
+from .regions import RegionView as RegionView

@@ -1,0 +1,1 @@
+from .hf import HFModel as HFModel

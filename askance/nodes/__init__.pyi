@@ -1,0 +1,12 @@
+from .answer import AnswerField as AnswerField
+from .answer import TextAnswer as TextAnswer
+from .answer import TypedAnswer as TypedAnswer
+from .node import Node as Node
+from .node import TextNode as TextNode
+from .result import Call as Call
+from .result import Failure as Failure
+from .result import Result as Result
+from .result import Unreadable as Unreadable
+from .result import given as given
+from .result import no_answer as no_answer
+from .result import skipped as skipped

@@ -1,0 +1,14 @@
+from .fencing import fence as fence
+from .fencing import harmless as harmless
+from .fencing import oneline as oneline
+from .frontmatter import Input as Input
+from .frontmatter import InputKind as InputKind
+from .frontmatter import InputValue as InputValue
+from .library import PromptLibrary as PromptLibrary
+from .library import overlay_prompts as overlay_prompts
+from .prompt import Prompt as Prompt
+from .prompt import PromptTurn as PromptTurn
+from .prompt_file import FORMS as FORMS
+from .prompt_file import Form as Form
+from .prompt_file import PromptProblem as PromptProblem
+from .prompt_file import TurnRole as TurnRole

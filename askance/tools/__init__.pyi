@@ -1,0 +1,15 @@
+from .ocr import RecognizedText as RecognizedText
+from .ocr import TextBox as TextBox
+from .ocr import ocr as ocr
+from .vision import NO_TEXT as NO_TEXT
+from .vision import Caption as Caption
+from .vision import ImageTool as ImageTool
+from .vision import Narration as Narration
+from .vision import Objects as Objects
+from .vision import SceneText as SceneText
+from .vision import Unusual as Unusual
+from .vision import caption as caption
+from .vision import narration as narration
+from .vision import objects as objects
+from .vision import scene_text as scene_text
+from .vision import unusual as unusual
