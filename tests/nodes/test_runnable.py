@@ -46,7 +46,7 @@ def test_without_langchain_nodes_and_chains_ask_as_ever() -> None:
 
 
 def test_where_nodes_are_loaded_nothing_changes() -> None:
-    assert said("import askance.chains") == "False True True\nobjects cup, bricks answered\n"
+    assert said("import askance.chains.chain") == "False True True\nobjects cup, bricks answered\n"
 
 
 @pytest.mark.parametrize(("loaded", "traced"), [(True, False), (False, True)], ids=["LangChain is loaded", "traced"])
