@@ -17,13 +17,12 @@ pytestmark = pytest.mark.slow(group="wheel")
 SLOGAN = ("FRESHLY BREWED", "EVERY MORNING")
 READ = """\
 import json, sys
-from dataclasses import asdict
 from askance.models import Engine
 from askance.replay import Store
 from askance.tools import ocr
 with Store.open("records") as store:
     text = ocr(engine=Engine(mode=sys.argv[1], records=store)).invoke("slogan.png")
-boxes = [asdict(box) for box in text.boxes]
+boxes = [box.model_dump() for box in text.boxes]
 print(json.dumps({"lines": text.lines, "boxes": boxes, "loaded": "rapidocr" in sys.modules}))
 """
 
