@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
-from askance.cli.exits import OK, SOME
 from askance.cli.options import Records
+from askance.cli.process import OK, SOME
 
 if TYPE_CHECKING:
     from askance.models import Config
@@ -209,7 +209,7 @@ def verify_(store: Records = None) -> None:
 
     The vectors that encoders keep beside the records are looked at as well.
     """
-    from askance.cli.exits import SOME
+    from askance.cli.process import SOME
     from askance.models.encoders.vectors import verify_files
     from askance.replay import verify
     from askance.terminal import printable
@@ -258,7 +258,7 @@ def merge(
     store: Records = None,
 ) -> None:
     """Take the records of another store into this one; each is checked."""
-    from askance.cli.exits import OK, SOME
+    from askance.cli.process import OK, SOME
     from askance.replay import merge as take_in
 
     with _records(other) as theirs, opened(store, read_only=False) as records:

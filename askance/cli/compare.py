@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from askance.amounts import many
-from askance.cli.eval import ConventionOption, TaskPlace
-from askance.cli.options import AsJson
+from askance.cli.options import AsJson, ConventionOption, TaskPlace
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell, warn_of_many
 
 if TYPE_CHECKING:

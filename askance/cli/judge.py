@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.cli.exits import HELP, INTERRUPTED, OK, SOME, CannotStart
 from askance.cli.options import JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import Process
+from askance.cli.process import HELP, INTERRUPTED, OK, SOME, CannotStart, Process
 
 if TYPE_CHECKING:
     from askance.agents import Judge

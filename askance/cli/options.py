@@ -87,6 +87,13 @@ class JudgePrompt(StrEnum):
     short = "short"
 
 
+class ConventionName(StrEnum):
+    """What becomes of samples without an answer."""
+
+    wrong = "wrong"
+    answered = "answered"
+
+
 # Which models.
 Vlm = Annotated[
     str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
@@ -127,6 +134,15 @@ Prompts = Annotated[Path | None, typer.Option(help="Folder with prompts of your 
 InProtocol = Annotated[Protocol, typer.Option("--protocol", help="paper asks in the text form of the paper.")]
 Records = Annotated[
     Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
+]
+
+# Of evaluations.
+TaskPlace = Annotated[
+    str | None, typer.Option("--task", help="Where the task is, if not where the run says: a name or a file.")
+]
+ConventionOption = Annotated[
+    ConventionName | None,
+    typer.Option(help="Samples without an answer count as wrong (the default), or are left out: answered."),
 ]
 
 # What is printed.

@@ -1,4 +1,4 @@
-"""What commands print: plans, what has no answer and the ways out, batches under way, lines of JSON."""
+"""What commands print: plans, budgets, and a table of what has no answer with the ways out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from askance.chains import LinkPlan, Plan
     from askance.chat import JsonObject
     from askance.models import Engine
-    from askance.models.batch.batches import BatchProgress
     from askance.models.budget import BudgetGuard
     from askance.models.estimate import Range
 
@@ -236,35 +235,3 @@ def _first_difference(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _filled(text: str, *, width: int, indent: int) -> str:
     return textwrap.fill(text, width=width, subsequent_indent=" " * indent, break_on_hyphens=False)
-
-
-MAY_BE_CLOSED = (
-    "This terminal may be closed: the same command goes on where this one stopped, and pays for nothing twice."
-)
-
-
-class Status:
-    """Says on stderr what is new about a run's batches, and nothing twice."""
-
-    def __init__(self) -> None:
-        self._said = ""
-        self._closing = True
-
-    def __call__(self, news: BatchProgress) -> None:
-        if news.phase == "trouble":
-            self._say(f"Waiting: {printable(news.words)}")
-        elif news.phase in {"sent", "waiting", "settled"} and news.queued:
-            batches = ", ".join(map(printable, news.batches[:3])) + (" …" if len(news.batches) > 3 else "")
-            where = f" ({batches})" if batches else ""
-            self._say(
-                f"Round {news.round}: {many(news.queued, 'call')} queued, {news.sent:,} sent in batches, "
-                f"{news.done:,} done{where}."
-            )
-            if self._closing and news.sent:
-                self._closing = False
-                self._say(MAY_BE_CLOSED)
-
-    def _say(self, words: str) -> None:
-        if words != self._said:
-            self._said = words
-            print(words, file=sys.stderr, flush=True)

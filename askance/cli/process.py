@@ -1,13 +1,71 @@
-"""Whether the process is the command's alone, so that it can be set up for one job and nothing else."""
+"""The process of a command: its exit codes, its signals, and how it prints an error."""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
+import sys
 from dataclasses import dataclass
 
 import typer
+
+from askance.errors import AskanceError
+
+OK = 0
+"""Every picture has an answer, or the command did what it says."""
+SOME = 1
+"""Some pictures have no answer, or a check found something."""
+USAGE = 2
+"""The command line, a file or a setting cannot be used as it stands."""
+CANNOT_START = 3
+"""The model cannot be reached, knows no such key or name, or the store cannot be opened."""
+INTERRUPTED = 130
+"""Ctrl-C."""
+TERMINATED = 143
+"""SIGTERM, as a scheduler sends it before it kills."""
+
+HELP = (
+    "Exit codes: 0 all answered · 1 some have no answer · 2 the command, a file or a setting is wrong · "
+    "3 cannot start · 130 interrupted · 143 terminated."
+)
+
+
+class CannotStart(AskanceError):
+    """A model cannot be asked at all; the message is the call's."""
+
+
+def code_of(error: AskanceError) -> int:
+    """The exit code for an error that ends a command."""
+    from askance.errors import CassetteError, UsageError
+
+    return USAGE if isinstance(error, (UsageError, CassetteError)) else CANNOT_START
+
+
+def complain(error: AskanceError) -> None:
+    """Says what went wrong and the way out, on stderr, in plain words; a terminal gets no broken words."""
+    from askance.terminal import printable
+
+    print(_fitted(f"askance: {printable(error.message)}", indent=2), file=sys.stderr)
+    if error.hint:
+        print(_fitted(f"  → {printable(error.hint)}", indent=4), file=sys.stderr)
+    diff = getattr(error, "diff", "")
+    if diff:
+        print(printable(diff), file=sys.stderr)
+
+
+def _fitted(text: str, *, indent: int) -> str:
+    if not sys.stderr.isatty():
+        return text
+    from shutil import get_terminal_size
+    from textwrap import fill
+
+    width = max(40, get_terminal_size().columns)
+    lines = text.split("\n")
+    return "\n".join(
+        fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False, break_long_words=False)
+        for line in lines
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,7 +79,7 @@ class Process:
 
     @classmethod
     def of(cls, context: typer.Context) -> Process:
-        """The process of a command that is being run."""
+        """The process of the running command."""
         found = context.find_object(Process)
         return found if found is not None else cls(own=False)
 

@@ -20,7 +20,7 @@ def trust(
 ) -> None:
     """Show what this project's settings would run, or send a key to, and agree to it; a terminal asks first."""
     from askance import trust as known
-    from askance.cli.exits import OK, SOME
+    from askance.cli.process import OK, SOME
     from askance.errors import UsageError
     from askance.models import Config
     from askance.terminal import printable

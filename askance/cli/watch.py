@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
-from askance.cli.eval import TaskPlace
-from askance.cli.exits import SOME
-from askance.cli.options import AsJson
-from askance.cli.process import Process
+from askance.cli.options import AsJson, TaskPlace
+from askance.cli.process import SOME, Process
 
 if TYPE_CHECKING:
     from askance.evals.analysis.watch import RunStatus, Watcher

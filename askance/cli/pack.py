@@ -68,7 +68,7 @@ def replay(
     """
     import asyncio
 
-    from askance.cli.exits import OK, SOME
+    from askance.cli.process import OK, SOME
     from askance.evals.analysis.check import check_pack
     from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.catalog import find_task
