@@ -33,7 +33,7 @@ SHOWN = 12
 """Lines of a section at most; `--json` has them all."""
 
 Row = tuple[str, ...]
-"""What, how many, and which; or a sentence."""
+"""A row of a report: what, how many, and which; or a sentence."""
 
 
 @checks.callback()

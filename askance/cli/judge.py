@@ -101,10 +101,10 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
 
 
 def _check_judge(judge: Sequence[str], *, local: bool) -> None:
-    """Refuses a card of nobody, and `--local` beside a judge that is named.
+    """Refuses a command without a judge, and `--local` beside a judge that is named.
 
     Raises:
-        UsageError: nobody judges, or both kinds of judges are named.
+        UsageError: no judge is named, or both kinds are.
     """
     from askance.errors import UsageError
 

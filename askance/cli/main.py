@@ -122,7 +122,7 @@ def _run_command(arguments: list[str] | None, process: Process) -> int:
 
 
 def _usage(error: Exception) -> int:
-    """Prints an error in the use of the command line and returns its exit code; any other error is a bug and is raised."""
+    """Prints an error in the use of the command line and returns its exit code; raises any other error, a bug."""
     show = getattr(error, "show", None)
     if show is None:
         raise error

@@ -1,4 +1,4 @@
-"""Options that several commands have, each said once; and groups of options, which commands take as one value.
+"""Options that several commands share, and groups of options that a command takes as one value.
 
 A command may take a dataclass whose fields are options:
 
@@ -31,7 +31,7 @@ Given = TypeVar("Given")
 
 
 def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` as typer takes it: for each parameter that is a dataclass, an option a field in its place."""
+    """`command` for typer: each parameter that is a dataclass becomes one option for each of its fields."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
 

@@ -56,7 +56,7 @@ def plan_form(plan: Plan, engine: Engine) -> JsonObject:
 
 
 def left_text(plan: Plan) -> str:
-    """What is left to do, and what that would cost."""
+    """The work that is left, and what it would cost."""
     parts = [many(plan.images, plan.unit), many(plan.calls, "call")]
     if plan.calls and plan.dollars is not None:
         parts.append(f"about {_dollars(plan.dollars)}")
@@ -176,7 +176,7 @@ WAYS_OUT = {
     "BadImage": "Mend the files that cannot be used, or leave them out.",
     "ReplayMiss": "Without `--replay` the same command asks for what is not on record.",
 }
-"""By the outcome of what went wrong, or the error's name where that says more."""
+"""What a user can do, by the outcome of the failed link or by the name of its error."""
 
 
 def table_of(lines: Sequence[Mapping[str, Any]]) -> str:
@@ -204,7 +204,7 @@ def _rows(lines: Sequence[Mapping[str, Any]], *, names: int, width: int) -> Iter
 
 
 def culprit(line: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The first link that went wrong, with its name; what depends on it was skipped."""
+    """Name and form of the first link that failed; links that depend on it were skipped."""
     links: Mapping[str, Mapping[str, Any]] = line["links"]
     wrong = [(link, form) for link, form in links.items() if form["outcome"] not in {"answered", "skipped"}]
     return next(iter(wrong), ("", {"outcome": line["outcome"], "reason": line["reason"]}))
@@ -224,7 +224,7 @@ def _way_out(line: Mapping[str, Any]) -> str:
 
 
 def _first_difference(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What a replay missed, shown for one picture: the others mostly missed the same."""
+    """What differs from the nearest record, for the first picture that a replay missed."""
     for line in lines:
         _, newline, difference = _reason(line).partition("\n")
         if newline:

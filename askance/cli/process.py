@@ -13,7 +13,7 @@ import typer
 from askance.errors import AskanceError
 
 OK = 0
-"""Every picture has an answer, or the command did what it says."""
+"""Every picture has an answer; or the command succeeded."""
 SOME = 1
 """Some pictures have no answer, or a check found something."""
 USAGE = 2
@@ -32,7 +32,7 @@ HELP = (
 
 
 class CannotStart(AskanceError):
-    """A model cannot be asked at all; the message is the call's."""
+    """No call to a model can succeed; the message is that of the call."""
 
 
 def code_of(error: AskanceError) -> int:
@@ -43,7 +43,7 @@ def code_of(error: AskanceError) -> int:
 
 
 def complain(error: AskanceError) -> None:
-    """Says what went wrong and the way out, on stderr, in plain words; a terminal gets no broken words."""
+    """Prints an error with its hint and diff on stderr, wrapped at the width of the terminal."""
     from askance.terminal import printable
 
     print(_fitted(f"askance: {printable(error.message)}", indent=2), file=sys.stderr)
@@ -73,7 +73,7 @@ class Process:
     """The process that a command runs in; what commands find as the context's object."""
 
     own: bool
-    """Whether the command began it, rather than a program that calls `main` with arguments of its own."""
+    """Whether the process was started for the command; else a program called `main` with its own arguments."""
     terminated: bool = False
     """Whether it was asked to stop by SIGTERM."""
 
@@ -84,10 +84,9 @@ class Process:
         return found if found is not None else cls(own=False)
 
     def begin(self) -> None:
-        """Has the garbage collector look less often: what a command loads is not garbage, and a command ends soon.
+        """Runs the garbage collector less often, since a command ends soon; and handles SIGTERM.
 
-        SIGTERM becomes Ctrl-C with a word before it, so that a command that a scheduler stops ends as well as one that
-        a person stops.
+        SIGTERM prints a message and then acts as Ctrl-C, so that a command that a scheduler stops ends in order.
         """
         if self.own:
             gc.set_threshold(50_000, 20, 20)
@@ -99,13 +98,13 @@ class Process:
         signal.raise_signal(signal.SIGINT)
 
     def without_langchain(self) -> None:
-        """Leaves LangChain out of a command that composes nothing: loading it takes longer than most replays."""
+        """Keeps LangChain from being loaded, which takes longer than most replays; commands do not compose with it."""
         if self.own:
             from askance.nodes.runnable import leave_langchain_out
 
             leave_langchain_out()
 
     def settled(self) -> None:
-        """All is loaded: the garbage collector need not look through it again and again."""
+        """Tells the garbage collector that everything is loaded, so that it does not scan that again."""
         if self.own:
             gc.freeze()

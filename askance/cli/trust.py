@@ -50,7 +50,7 @@ def _names(config: Config) -> list[str]:
 
 
 def _shown(consent: Consent) -> bool:
-    """Shows it, and whether the user agrees."""
+    """Prints what needs consent and asks for it; returns whether the user agrees."""
     from askance.terminal import confirm, has_terminal
     from askance.trust import agree
 
