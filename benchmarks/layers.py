@@ -22,10 +22,10 @@ from workload import MODEL, make, reply
 
 from askance.chains import Chain, Reading, action_reason
 from askance.chains.line import line_of
-from askance.cli.display import json_text
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore, Store
+from askance.terminal import json_text
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest

@@ -2,81 +2,263 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.cli.eval import TaskPlace
-from askance.cli.options import AsJson, Budget, Concurrency, Local, ModelCalls, Plan, Records, Replay, Yes
-from askance.cli.process import Process
+from askance.cli.options import (
+    AsJson,
+    Budget,
+    Concurrency,
+    Local,
+    ModelCalls,
+    Plan,
+    Records,
+    Replay,
+    TaskPlace,
+    Yes,
+    spelled_out,
+)
+from askance.cli.process import INTERRUPTED, OK, SOME, Process
+
+if TYPE_CHECKING:
+    from askance.cli.tally import Tally
+    from askance.evals.analysis.blame import Blame, LinkBlame
+    from askance.evals.analysis.trial import Replacement, Trials
+    from askance.evals.metric import Figure
+    from askance.evals.run import Run
+    from askance.models import Model
+    from askance.workspace import Workspace
+
+SHOWN = 20
+"""Answers that are listed at most."""
 
 
-def blame(
-    context_: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+@dataclass(frozen=True, kw_only=True)
+class BlameOptions:
+    """The options of one `askance blame`; None is not given."""
+
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")]
     other: Annotated[
         Path | None, typer.Option("--with", metavar="OTHER", help="Take links from this run; by default drop them.")
-    ] = None,
-    truth: Annotated[
-        bool, typer.Option("--truth", help="Take links from what the samples say is true of them.")
-    ] = False,
+    ] = None
+    truth: Annotated[bool, typer.Option("--truth", help="Take links from what the samples say is true of them.")] = (
+        False
+    )
     truth_from: Annotated[
         Path | None, typer.Option(help="Take links from this file of JSON lines: `id`, and links by name.")
-    ] = None,
+    ] = None
     link: Annotated[
         list[str] | None,
         typer.Option("--link", help="A link to try: V, T, IN, UH, T_V, s. May be repeated; by default all."),
-    ] = None,
+    ] = None
     metric: Annotated[
         str | None, typer.Option(help="What tells right from wrong; by default the metric that stands for the task.")
-    ] = None,
+    ] = None
     vlm: Annotated[
         str | None, typer.Option(help="The model that sees; by default the run's, if its name says who it is.")
-    ] = None,
-    llm: Annotated[str | None, typer.Option(help="The model that reads words, likewise.")] = None,
-    combiner: Annotated[str | None, typer.Option(help="The model that makes T_V, where it is another one.")] = None,
-    local: Local = False,
-    yes: Yes = False,
+    ] = None
+    llm: Annotated[str | None, typer.Option(help="The model that reads words, likewise.")] = None
+    combiner: Annotated[str | None, typer.Option(help="The model that makes T_V, where it is another one.")] = None
+    local: Local = False
+    yes: Yes = False
     images: Annotated[
         list[str] | None,
         typer.Option("--images", help="Where the run's images are, for chains that answer from the image itself."),
-    ] = None,
-    plan: Plan = False,
-    budget: Budget = None,
-    replay: Replay = False,
-    concurrency: Concurrency = None,
-    store: Records = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results; by default the run's.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the intervals.")] = 0,
-    task: TaskPlace = None,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    plan: Plan = False
+    budget: Budget = None
+    replay: Replay = False
+    concurrency: Concurrency = None
+    store: Records = None
+    out: Annotated[Path | None, typer.Option(help="Folder for the results; by default the run's.")] = None
+    seed: Annotated[int, typer.Option(help="Of the intervals.")] = 0
+    task: TaskPlace = None
+    as_json: AsJson = False
+
+    @property
+    def calls(self) -> ModelCalls:
+        """How models are asked."""
+        return ModelCalls(
+            replay=self.replay,
+            plan=self.plan,
+            budget=self.budget,
+            concurrency=self.concurrency,
+            store=self.store,
+            local=self.local,
+            yes=self.yes,
+        )
+
+
+@spelled_out
+def blame(context_: typer.Context, asked: BlameOptions) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
     Process.of(context_).without_langchain()
-    from askance.cli.trials import BlameOptions, blame_by
+    import asyncio
 
-    asked = BlameOptions(
-        folder=folder,
-        other=other,
-        truth=truth,
-        truth_from=truth_from,
-        links=link or [],
-        metric=metric,
-        models={"vlm": vlm, "llm": llm, "combiner": combiner},
-        images=images or [],
-        out=out,
-        seed=seed,
-        task=task,
-        as_json=as_json,
+    from askance.chains import STATEMENT
+    from askance.cli.inputs import find_pictures
+    from askance.cli.output import print_plan
+    from askance.evals.analysis.blame import LEDGER, plan_blame
+    from askance.evals.analysis.trial import Trials
+    from askance.evals.catalog import task_of
+    from askance.evals.run import Run
+    from askance.images import Image
+
+    replacement = _replacement(asked)
+    links = [STATEMENT.short if name == "s" else name for name in asked.link or ()] or None
+    with asked.calls.open(ledger=(asked.out or asked.folder) / LEDGER) as work:
+        _ = work.config  # an error in the settings is said before one in the run
+        run = Run.open(asked.folder)
+        if asked.images:
+            run = run.with_images(map(Image.from_path, find_pictures(asked.images)))
+        trials = Trials(
+            run,
+            task_of(run, asked.task),
+            engine=work.engine,
+            models=dict(_models(asked, run, work)),
+            replacement=replacement,
+            links=links,
+            metric=asked.metric,
+        )
+        if asked.plan:
+            print_plan(asyncio.run(plan_blame(trials)), work.engine, as_json=asked.as_json)
+            return
+        raise typer.Exit(_blame(asked, trials, work.tally))
+
+
+def _blame(asked: BlameOptions, trials: Trials, tally: Tally) -> int:
+    """Makes the trials and prints what they say; returns the exit code."""
+    import asyncio
+
+    from askance.amounts import many
+    from askance.cli.progress import Progress, calls_state
+    from askance.evals.analysis.blame import make_blame
+    from askance.models import Counters
+    from askance.terminal import printable
+
+    try:
+        with Progress("trials", state=calls_state(tally, trials.engine)) as progress:
+            blame = asyncio.run(make_blame(trials, out=asked.out, on_trial=progress.update, seed=asked.seed))
+    except KeyboardInterrupt:
+        print(f"{tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
+        return INTERRUPTED
+    counters = {"counters": dict(blame.counters)} if blame.counters else {}
+    print(json.dumps({**blame.form(), **counters}) if asked.as_json else printable("\n".join(blame_text(blame))))
+    counted = (f"{printable(name)}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
+    print("\n".join([str(tally), *counted]), file=sys.stderr)
+    if blame.trials:
+        print(f"The trials are in {asked.out or asked.folder}.", file=sys.stderr)
+    if blame.left:
+        print(
+            f"The next call might have passed the budget: "
+            f"{many(blame.left, 'trial is', 'trials are')} left. The same command with a "
+            "larger --budget goes on.",
+            file=sys.stderr,
+        )
+    unread = any(trial.now.outcome not in {"answered", "skipped"} for trial in blame.trials)
+    return SOME if blame.left or unread else OK
+
+
+def _replacement(asked: BlameOptions) -> Replacement | None:
+    """What is put in a link's place; None drops the link.
+
+    Raises:
+        UsageError: the options contradict each other.
+    """
+    from askance.errors import UsageError
+    from askance.evals.analysis.trial import from_run, from_truth
+    from askance.evals.run import Run
+
+    given = [
+        name
+        for name, value in (("--with", asked.other), ("--truth", asked.truth), ("--truth-from", asked.truth_from))
+        if value
+    ]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} both say what is put in a link's place.", hint="Leave one out.")
+    if asked.plan and asked.replay:
+        raise UsageError("`--replay` asks nothing, so there is nothing to plan.", hint="Leave one out.")
+    if asked.other is not None:
+        return from_run(Run.open(asked.other))
+    return from_truth(asked.truth_from) if asked.truth or asked.truth_from else None
+
+
+def _models(asked: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[str, Model]]:
+    """The models by role: those that are named, and those of the run that the settings or their own names lead to."""
+    from askance.evals.analysis.trial import JUDGE, model_forms
+    from askance.terminal import printable
+
+    given = {"vlm": asked.vlm, "llm": asked.llm, "combiner": asked.combiner}
+    forms = model_forms(run)
+    for role in (*forms, *(role for role, name in given.items() if name and role not in forms)):
+        name = given.get(role) or (None if role == JUDGE else work.local_model)
+        if name is not None:
+            model = work.model(name)
+            if role in forms and model.form() != forms[role]:
+                print(f"askance: The {role} of the run was another model than {printable(name)!r}.", file=sys.stderr)
+            yield role, model
+            continue
+        own = work.described_model(forms[role])
+        if own is not None:
+            yield role, own
+
+
+def blame_text(blame: Blame) -> Iterator[str]:
+    """What the trials come to, and which link each wrong answer comes from."""
+    from askance.amounts import many
+
+    right = blame.samples - blame.unanswered - len(blame.wrong)
+    yield (
+        f"{many(blame.samples, 'answer')}: {right:,} right by {blame.metric}, {len(blame.wrong):,} wrong, "
+        f"{blame.unanswered:,} without an answer."
     )
-    calls = ModelCalls(
-        replay=replay,
-        plan=plan,
-        budget=budget,
-        concurrency=concurrency,
-        store=store,
-        local=local,
-        yes=yes,
-    )
-    raise typer.Exit(blame_by(asked, calls))
+    if not blame.wrong:
+        yield "There is nothing to blame."
+        return
+    if not blame.sums:
+        yield "There is nothing to put in the place of a link."
+        return
+    yield f"Each link {blame.words}, and what follows from it asked again:"
+    yield ""
+    yield from _table(blame)
+    yield ""
+    for answer in blame.wrong[:SHOWN]:
+        flips, guilty = blame.flips(answer), blame.guilty(answer)
+        others = [blame.short(link) for link in flips if link not in guilty]
+        also = f" (flipped by {', '.join(others)} too)" if others else ""
+        epoch = f" (epoch {answer.epoch})" if answer.epoch else ""
+        yield f"{answer.sample.id}{epoch}: {', '.join(map(blame.short, guilty)) or 'no single link'}{also}"
+    if len(blame.wrong) > SHOWN:
+        yield f"… and {len(blame.wrong) - SHOWN:,} more; `--json` has them all"
+
+
+def _table(blame: Blame) -> Iterator[str]:
+    head = ("link", "tried", "flips", "95 % interval", "to blame", "95 % interval", "change")
+    rows = [head, *(_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
+    for row in rows:
+        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
+
+
+def _row(each: LinkBlame, name: str, *, percent: bool) -> tuple[str, ...]:
+    from askance.evals.tables import NONE
+
+    change = NONE if each.change.value is None else f"{each.change.value * (100 if percent else 1):+.2f}"
+    return (name, f"{each.flips.samples:,}", *_share(each.flips), *_share(each.guilty), change)
+
+
+def _share(figure: Figure) -> tuple[str, str]:
+    from askance.evals.tables import NONE, shown_value
+
+    interval = figure.interval
+    limits = [] if interval is None else [interval.low, interval.high]
+    return shown_value(figure.value, percent=True), " – ".join(
+        shown_value(each, percent=True) for each in limits
+    ) or NONE

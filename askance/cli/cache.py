@@ -10,28 +10,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
-from askance.cli.exits import OK, SOME
 from askance.cli.options import Records
+from askance.cli.process import OK, SOME
 
 if TYPE_CHECKING:
     from askance.models import Config
     from askance.replay import Record, ValidRecords
 
 
-def say_left_out(*holders: ValidRecords) -> int:
-    """Says how many damaged records each holder has left out; returns the exit code, `SOME` where there are any."""
+def _print_left_out(*holders: ValidRecords) -> int:
+    """Prints how many damaged records each holder left out; returns the exit code, `SOME` if there are any."""
     code = OK
     for holder in holders:
         if holder.left_out:
             code = SOME
-            print(left_out(holder.left_out, holder.name), file=sys.stderr)
+            print(_left_out_text(holder.left_out, holder.name), file=sys.stderr)
     return code
 
 
-def left_out(count: int, name: str) -> str:
-    """So many damaged records of a store are left out, and the way out."""
-    from pathlib import Path
-
+def _left_out_text(count: int, name: str) -> str:
+    """The message about damaged records that were left out, and what to do."""
     from askance.replay.database import network_file_system
     from askance.terminal import printable
 
@@ -49,8 +47,8 @@ app = typer.Typer(
 )
 
 
-def opened(path: Path | None, *, read_only: bool = True) -> Any:
-    """The store that is asked for."""
+def _open(path: Path | None, *, read_only: bool = True) -> Any:
+    """The store of `--store`, or the default one."""
     from askance.workspace import Workspace
 
     return Workspace(store=path, mode="replay" if read_only else "auto").records
@@ -64,7 +62,7 @@ def stats(store: Records = None) -> None:
     from askance.replay import stats as count
     from askance.terminal import printable
 
-    with opened(store) as records:
+    with _open(store) as records:
         valid = ValidRecords(records)
         found, saved = count(valid), savings(valid, paid(Config.find()))
     print(printable(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB"))
@@ -73,7 +71,7 @@ def stats(store: Records = None) -> None:
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
             print(printable(f"  {title:<10}{name or 'no date':<50}{number:>10,}{dollars}"))
     print(f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}.")
-    raise typer.Exit(say_left_out(valid))
+    raise typer.Exit(_print_left_out(valid))
 
 
 def _besides(saved: Any) -> str:
@@ -96,14 +94,14 @@ def export(
     """Write records to a cassette, a JSONL file that replays on any machine."""
     from askance.replay import ValidRecords, export_cassette
 
-    with opened(store) as records:
+    with _open(store) as records:
         target: Any = sys.stdout if str(file) == "-" else file
         valid = ValidRecords(records, check=True)  # one damaged line, and no import takes any of the cassette
         count = export_cassette(
             valid, target, kind=_kind(kind), model=model, since=since, images=_pictures(images or [])
         )
     print(f"{many(count, 'record')} written to {file}", file=sys.stderr)
-    raise typer.Exit(say_left_out(valid))
+    raise typer.Exit(_print_left_out(valid))
 
 
 def _kind(name: str | None) -> Any:
@@ -137,13 +135,13 @@ def import_(
 
     if not file.is_file():
         raise UsageError(f"There is no cassette {str(file)!r}.", hint="`askance cache export FILE` makes one.")
-    with opened(store, read_only=False) as records:
+    with _open(store, read_only=False) as records:
         counts = import_cassette(file, records, overwrite=overwrite)
-    print(taken_in(counts))
+    print(_import_counts(counts))
 
 
-def taken_in(counts: Any) -> str:
-    """What came of taking records in."""
+def _import_counts(counts: Any) -> str:
+    """The counts of an import or a merge, in words."""
     conflicts = len(counts.conflicting)
     end = (
         f", {conflicts:,} answered otherwise ({'replaced' if counts.replaced else 'kept as they were'})"
@@ -167,11 +165,11 @@ def why(
 
     if (key is None) == (not last):
         raise UsageError("Name one record.", hint="Give a key (`askance run … --json` prints them), or --last.")
-    with opened(store) as records:
+    with _open(store) as records:
         valid = ValidRecords(records)
         record = _newest(valid) if key is None else _record(records, key)
         print(explain_difference(record, valid))
-    raise typer.Exit(say_left_out(valid))
+    raise typer.Exit(_print_left_out(valid))
 
 
 def _newest(records: Any) -> Any:
@@ -209,13 +207,13 @@ def verify_(store: Records = None) -> None:
 
     The vectors that encoders keep beside the records are looked at as well.
     """
-    from askance.cli.exits import SOME
+    from askance.cli.process import SOME
     from askance.models.encoders.vectors import verify_files
     from askance.replay import verify
     from askance.terminal import printable
 
     count = 0
-    with opened(store) as records:
+    with _open(store) as records:
         found = (f"{problem.key[:12] or 'store'}: {problem.message}" for problem in verify(records))
         for count, line in enumerate(chain(found, verify_files(records.folder)), start=1):  # noqa: B007  # the last
             print(printable(line))
@@ -245,7 +243,7 @@ def diff(
             record: Any = change.first or change.second
             print(printable(f"{marks[change.where]} {change.key[:12]}  {record.kind:<9}{record.model}"))
     print(f"{counts['first']:,} only in the first, {counts['second']:,} only in the second, {counts['both']:,} differ.")
-    raise typer.Exit(say_left_out(*valid))
+    raise typer.Exit(_print_left_out(*valid))
 
 
 @app.command("merge")
@@ -258,12 +256,12 @@ def merge(
     store: Records = None,
 ) -> None:
     """Take the records of another store into this one; each is checked."""
-    from askance.cli.exits import OK, SOME
+    from askance.cli.process import OK, SOME
     from askance.replay import merge as take_in
 
-    with _records(other) as theirs, opened(store, read_only=False) as records:
+    with _records(other) as theirs, _open(store, read_only=False) as records:
         counts = take_in(theirs, records, overwrite=overwrite, skip_damaged=skip_damaged)
-    print(taken_in(counts))
+    print(_import_counts(counts))
     raise typer.Exit(SOME if counts.damaged else OK)
 
 
@@ -287,7 +285,7 @@ def prune(
     from askance.replay import prune as take_out
 
     used = None if not unused_by else frozenset[str]().union(*map(keys_used, unused_by))
-    with opened(store, read_only=dry_run) as records:
+    with _open(store, read_only=dry_run) as records:
         gone = take_out(records, older_than=older_than, model=model, used=used, damaged=damaged, try_only=dry_run)
     print(f"{many(gone.records, 'record')}, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
 

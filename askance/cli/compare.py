@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from askance.amounts import many
-from askance.cli.eval import ConventionOption, TaskPlace
-from askance.cli.options import AsJson
-from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, tell, warn_of_many
+from askance.cli.options import AsJson, ConventionOption, TaskPlace
+from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
 
 if TYPE_CHECKING:
     from askance.evals.analysis.compare import Differing, MetricComparison, RunsComparison
@@ -85,7 +84,7 @@ def _write_page(
         beside=pictures.jpegs if beside and pictures is not None else None,
     )
     if not quiet:
-        tell(out, size, pictures)
+        print_page(out, size, pictures)
 
 
 def text_of(found: RunsComparison) -> str:

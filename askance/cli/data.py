@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.cli.exits import HELP
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import Process
+from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
 
 if TYPE_CHECKING:
+    from askance.chat import JsonObject
     from askance.evals.pittads import DataReport, Dropped
-    from askance.evals.whoops import WhoopsReport
+    from askance.evals.whoops import WeirdImage, WhoopsReport
+    from askance.evals.whoops.questions import QuestionMaker, QuestionSet
+    from askance.models import Model
+    from askance.workspace import Workspace
 
 app = typer.Typer(
     help="Data sets on the disk: check what is there, and make more of it.", no_args_is_help=True, rich_markup_mode=None
@@ -29,7 +33,7 @@ SHOWN = 12
 """Lines of a section at most; `--json` has them all."""
 
 Row = tuple[str, ...]
-"""What, how many, and which; or a sentence."""
+"""A row of a report: what, how many, and which; or a sentence."""
 
 
 @checks.callback()
@@ -49,7 +53,6 @@ def pittads(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check the persuasive ads of PittAds, releases A and B: statements, atypicality annotations, images."""
-    from askance.cli.exits import SOME
     from askance.evals.pittads import check
     from askance.terminal import json_text
 
@@ -74,7 +77,6 @@ def whoops(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check the weird images of WHOOPS!: captions, explanations, questions, pictures, and pairs with normal images."""
-    from askance.cli.exits import SOME
     from askance.evals.whoops import check
     from askance.terminal import json_text
 
@@ -89,8 +91,6 @@ def whoops(
 
 def show(heading: str, parts: Iterable[tuple[str, list[Row]]]) -> None:
     """Prints a report for a person: a heading and a table for each part that has anything to say."""
-    import sys
-
     from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
@@ -235,6 +235,138 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.questions import make_by
+    import asyncio
 
-    raise typer.Exit(make_by(asked, calls))
+    from askance.cli.output import print_plan
+    from askance.cli.progress import Progress, calls_state
+    from askance.evals.evaluation import LEDGER
+    from askance.evals.whoops import Whoops
+    from askance.evals.whoops.questions import amake, planned
+    from askance.terminal import json_text
+
+    entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
+    with calls.open(ledger=asked.out / LEDGER) as work:
+        maker = _maker(asked, work)
+        if calls.plan:
+            print_plan(asyncio.run(planned(entries, maker)), work.engine, as_json=asked.as_json)
+            return
+        try:
+            with Progress("captions", state=calls_state(work.tally, work.engine)) as progress:
+                made = asyncio.run(amake(entries, maker, out=asked.out, on_progress=progress.update))
+        except KeyboardInterrupt:
+            print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+    print(json_text(_questions_form(made)) if asked.as_json else "\n".join(_gates_text(made)))
+    print(f"{_end(made)}\n{work.tally}", file=sys.stderr)
+    if asked.sheet is not None:
+        print(_sheet(asked.sheet, asked, made, entries), file=sys.stderr)
+    raise typer.Exit(OK if made.complete else SOME)
+
+
+def _maker(asked: QuestionOptions, work: Workspace) -> QuestionMaker:
+    """The models that make and check the questions.
+
+    Raises:
+        UsageError: no model is named.
+    """
+    from askance.errors import UsageError
+    from askance.evals.whoops.questions import QuestionMaker
+
+    llm = asked.llm or work.named("llm")
+    if llm is None:
+        raise UsageError(
+            "No model is named that writes the questions.",
+            hint="On this machine: --local. An API: --llm openai:gpt-4o. Or set `llm` in askance.toml.",
+        )
+
+    def model(name: str | None) -> Model:
+        return work.model(name or work.local_model or llm)
+
+    return QuestionMaker(
+        model(llm),
+        reader=model(asked.reader),
+        blind=model(asked.blind),
+        judge=model(asked.judge),
+        judge_form=asked.judge_form.value,
+        count=asked.count,
+        prompts=work.library,
+    )
+
+
+def _sheet(out: Path, asked: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage]) -> str:
+    """Writes the sheet for people; returns what is printed about it.
+
+    Raises:
+        UsageError: no question is left to check.
+    """
+    from askance.amounts import many
+    from askance.evals.negatives.validation import KEY, PAGE, TABLE
+    from askance.evals.whoops.questions import write_validation
+    from askance.terminal import printable
+
+    by_id: Mapping[str, WeirdImage] = {entry.id: entry for entry in entries}
+    sheet = write_validation(
+        out, made.kept, images=lambda key: by_id[key].load(), count=asked.sheet_images, seed=asked.seed
+    )
+    return printable(
+        f"{out / PAGE} and {out / TABLE}: {many(len(sheet.items), 'line')}. Raters get one of the "
+        f"two, never {out / KEY}, "
+        f"which says what is true; `askance negatives sample --key … --answers …` reads back what they say."
+    )
+
+
+def _questions_form(made: QuestionSet) -> JsonObject:
+    """The questions in numbers, as JSON."""
+    return {
+        "folder": str(made.folder),
+        "captions": made.captions,
+        "done": made.done,
+        "left": made.left,
+        "candidates": made.candidates,
+        "passed": dict(made.passed),
+        "dropped": [{"gate": gate, "reason": reason, "pairs": n} for (gate, reason), n in made.dropped.items()],
+        "without_answers": dict(made.reasons),
+        "questions": sum(len(pairs) for pairs in made.kept.values()),
+    }
+
+
+def _gates_text(made: QuestionSet) -> Iterator[str]:
+    """The counts at each gate, and why pairs were dropped there."""
+    from askance.amounts import many
+    from askance.evals.tables import Table, markdown
+    from askance.evals.whoops.questions import DROPPED, GATES, KEPT
+    from askance.terminal import printable
+
+    before, rows = made.candidates, list[tuple[str, int, int, str]]()
+    for gate in GATES:
+        left = made.passed[gate]
+        why = "; ".join(f"{n:,} {reason}" for (each, reason), n in made.dropped.items() if each == gate)
+        rows.append((gate, left, before - left, why))
+        before = left
+    yield markdown(Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))).rstrip("\n")
+    yield ""
+    yield printable(f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}")
+    yield printable(
+        f"{made.folder / DROPPED}  {many(made.candidates - before, 'pair')} with the gate that stopped them, and why"
+    )
+
+
+def _with_any(made: QuestionSet) -> int:
+    return sum(bool(pairs) for pairs in made.kept.values())
+
+
+def _end(made: QuestionSet) -> str:
+    from askance.amounts import many
+
+    found = f"{made.done:,} of {made.captions:,} captions: {many(made.candidates, 'answer')} found."
+    without = ", ".join(f"{n:,} {outcome}" for outcome, n in made.reasons.items() if outcome != "answered")
+    if without:
+        found += f" Captions without any: {without}."
+    if made.left:
+        found += (
+            f" The budget had nothing left for {many(made.left, 'caption')}: the same command with a "
+            "larger one goes on."
+        )
+    elif not made.complete:
+        found += " The same command asks again for what failed, with --retry for what could not be read."
+    return found

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.cli.process import Process
+from askance.cli.process import OK, SOME, Process
+
+if TYPE_CHECKING:
+    from askance.chains import Chain
+    from askance.cli.display import ReadingDisplay
+    from askance.demo import DemoPicture
+
+_HEAD = """\
+Every answer below was written by hand and is replayed through the real chain; no model was asked.
+✓ marks what is true of the picture, ✗ what is not: some answers are wrong on purpose.
+TR1 texture of another · TR2 made of many small ones · OIO one inside another · OR one in another's place
+"""
+
+_NEXT = """
+The same, step by step, with no key: the model `demo` gives these hand-written answers wherever a model is asked.
+  askance demo --copy ads
+  askance run action-reason ads --options ads/options.json --vlm demo
+Then with a real model: a server of your own, or an API, whose key is in the environment (OPENAI_API_KEY).
+  askance run verbalize ads --vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1
+  askance run verbalize ads --vlm openai:gpt-4o
+"""
 
 
 def demo(
@@ -20,6 +42,110 @@ def demo(
 ) -> None:
     """Run the whole chain offline over pictures that ship with askance; the answers on record are hand-written."""
     Process.of(context).without_langchain()
-    from askance.cli.demonstration import copy_demo, demonstrate
+    if copy is not None:
+        _copy(copy)
+        return
+    raise typer.Exit(_demonstrate(as_json=as_json))
 
-    raise typer.Exit(demonstrate(as_json=as_json) if copy is None else copy_demo(copy))
+
+def _demonstrate(*, as_json: bool) -> int:
+    """Replays the demo and prints it; returns the exit code."""
+    import asyncio
+    import time
+
+    from askance.cli.display import ReadingDisplay
+    from askance.cli.tally import Tally
+    from askance.demo import read_table
+
+    start = time.perf_counter()
+    tally = Tally()
+    entries = read_table()
+    show = ReadingDisplay(len(entries), as_json=as_json, tally=tally)
+    if not as_json:
+        print(_HEAD)
+    right, chosen = asyncio.run(_replay(_chain(tally), entries, show))
+    show.close()
+    if not as_json:
+        _print_summary(show, right=right, chosen=chosen, seconds=time.perf_counter() - start)
+    return OK if not show.unanswered else SOME
+
+
+def _copy(folder: Path) -> None:
+    """Copies the pictures, `options.json` with their options, and `samples.jsonl` with what is true of them as well.
+
+    Raises:
+        UsageError: the folder has a file of the same name with another content.
+    """
+    import shlex
+
+    from askance.demo import read_table
+    from askance.errors import UsageError
+
+    entries = read_table()
+    options = {entry.path.name: list(entry.options) for entry in entries}
+    files = {entry.path.name: entry.path.read_bytes() for entry in entries}
+    files["options.json"] = (json.dumps(options, ensure_ascii=False, indent=1) + "\n").encode()
+    files["samples.jsonl"] = "".join(f"{_sample(entry)}\n" for entry in entries).encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        target = folder / name
+        if target.exists() and target.read_bytes() != content:
+            raise UsageError(f"{str(target)!r} is there already and differs.", hint="Name another folder.")
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    print(f"{len(entries)} pictures, options.json and samples.jsonl are in {folder}. With hand-written answers:")
+    where, options = shlex.quote(str(folder)), shlex.quote(str(folder / "options.json"))
+    print(f"  askance run action-reason {where} --options {options} --vlm demo")
+    print("A model of yours, on a server or behind an API, takes the place of `demo`.")
+
+
+def _sample(entry: DemoPicture) -> str:
+    """The line of a picture in `samples.jsonl`: its options, and the numbers of those that are true."""
+    row = {
+        "id": entry.name,
+        "image": entry.path.name,
+        "options": list(entry.options),
+        "target": sorted(entry.right),
+        "tags": {"odd": bool(entry.statements)},
+    }
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _chain(*observers: Any) -> Chain:
+    """The chain over the packaged records; nothing outside the package is read, no overlay and no settings file."""
+    from askance.chains import action_reason
+    from askance.demo import CASSETTE
+    from askance.models import Config, Engine, get_model
+    from askance.prompts import PromptLibrary
+    from askance.replay import Cassette
+
+    engine = Engine(mode="replay", records=Cassette(CASSETTE, check=False), observers=list(observers))
+    return action_reason(get_model("demo", engine=engine, config=Config()), prompts=PromptLibrary([]))
+
+
+async def _replay(chain: Chain, entries: list[DemoPicture], show: ReadingDisplay) -> tuple[int, int]:
+    """How many of the chosen action-reasons are right, and how many were chosen."""
+    from contextlib import aclosing
+
+    from askance.chains.line import line_of
+
+    right = chosen = 0
+    inputs = [{"image": entry.path, "name": entry.name, "options": entry.options} for entry in entries]
+    async with aclosing(chain.read_all(inputs)) as readings:
+        for entry in entries:
+            line = line_of(await anext(readings))
+            show.reading(line, entry.options, {"answers": entry.right, "statements": entry.statements})
+            numbers: list[int] = line["answers"] or []
+            right += sum(number in entry.right for number in numbers)
+            chosen += len(numbers)
+    return right, chosen
+
+
+def _print_summary(show: ReadingDisplay, *, right: int, chosen: int, seconds: float) -> None:
+    from askance.demo import CASSETTE
+
+    total = sum(show.outcomes.values())
+    print(f"{total} pictures, {right} of {chosen} chosen action-reasons are true · {show.calls} · {seconds:.1f} s")
+    print("The pictures, the options and the table of hand-written answers:", CASSETTE.parent)
+    print(_NEXT, end="")
+    sys.stdout.flush()

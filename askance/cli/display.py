@@ -1,4 +1,4 @@
-"""What a run prints while it goes on: for each picture a card, plain text or a line of JSON; and a progress bar."""
+"""What `run` and `demo` print for each picture: a panel on a terminal, plain text, or a line of JSON."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ WIDTH = 100
 _INDENT = 14
 
 _LAST = frozenset({"statement", "answers", "reply"})
-"""Links that come last, with what is true beside them."""
+"""Links that are printed last, marked as true or false if that is known."""
 
 
 class ReadingDisplay:
-    """Prints each reading in its form as it comes, and says how far the run is.
+    """Prints each reading when it is done, and shows the progress of the run.
 
     Args:
         total: how many pictures there are.
@@ -83,11 +83,11 @@ class ReadingDisplay:
         return str(self._tally)
 
     def close(self) -> None:
-        """Says no more of the progress."""
+        """Ends the progress."""
         self._progress.close()
 
     def summary(self, counts: Mapping[str, Counters]) -> None:
-        """Says on stderr what came out, and lists the pictures without an answer.
+        """Prints the outcomes on stderr, and lists the pictures without an answer.
 
         Args:
             counts: what models on this machine computed, by name.
@@ -167,7 +167,7 @@ def card_text(line: Mapping[str, Any], options: Sequence[str] | None, truth: Map
 
 
 def card_panel(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None) -> Any:
-    """The card as a panel of rich; nothing in it is taken as markup."""
+    """The card as a panel of rich; its text is never read as markup."""
     from rich.panel import Panel
     from rich.table import Table
     from rich.text import Text

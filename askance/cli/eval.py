@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from askance.cli.exits import HELP
-from askance.cli.options import AsJson, Batch, Llm, ModelCalls, Vlm, spelled_out
-from askance.cli.process import Process
+from askance.cli.grid import grid
+from askance.cli.options import AsJson, Batch, Calls, ConventionOption, Llm, ModelCalls, TaskPlace, Vlm, spelled_out
+from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from askance.chains import Plan
+    from askance.cli.progress import EvaluationProgress
+    from askance.cli.workspace import CommandWorkspace
+    from askance.evals import Evaluation, Figure, Run
+    from askance.evals.analysis.rescore import RescoreResult
+    from askance.evals.predictions import Turn
+    from askance.evals.task import Task
+    from askance.models import Engine
+    from askance.workspace import Workspace
 
 app = typer.Typer(
     help="Evaluations: tasks over data, their runs, and tables of runs.", no_args_is_help=True, rich_markup_mode=None
 )
-
-
-class ConventionName(StrEnum):
-    """What becomes of samples without an answer."""
-
-    wrong = "wrong"
-    answered = "answered"
 
 
 class ControlName(StrEnum):
@@ -31,22 +40,13 @@ class ControlName(StrEnum):
     swapped_image = "swapped-image"
 
 
-class FormatName(StrEnum):
+class TableFormat(StrEnum):
     """Forms of a table."""
 
     markdown = "markdown"
     csv = "csv"
     latex = "latex"
     json = "json"
-
-
-TaskPlace = Annotated[
-    str | None, typer.Option("--task", help="Where the task is, if not where the run says: a name or a file.")
-]
-ConventionOption = Annotated[
-    ConventionName | None,
-    typer.Option(help="Samples without an answer count as wrong (the default), or are left out: answered."),
-]
 
 
 def _leave_langchain_out(context: typer.Context, task: str | None) -> None:
@@ -67,12 +67,66 @@ def list_tasks(
 ) -> None:
     """List the tasks that are installed, or the options of one."""
     _leave_langchain_out(context_, task)
-    from askance.cli.figures import print_options, print_tasks
-
     if task is None:
-        print_tasks(as_json=as_json)
+        _print_tasks(as_json=as_json)
     else:
-        print_options(task, as_json=as_json)
+        _print_options(task, as_json=as_json)
+
+
+def _print_tasks(*, as_json: bool) -> None:
+    """Prints the packaged tasks, with what each takes."""
+    from askance.evals.catalog import packaged
+
+    tasks = packaged()
+    if as_json:
+        forms = [{"name": each.name, "summary": each.summary(), "takes": [*each.takes()]} for each in tasks.values()]
+        print(json.dumps(forms))
+        return
+    width = max((len(name) for name in tasks), default=0)
+    for name, task in tasks.items():
+        print(f"{name:<{width}}  {task.summary()}")
+        print(f"{'':<{width}}  takes {', '.join(task.takes())}")
+    print("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.")
+
+
+def _print_options(name: str, *, as_json: bool) -> None:
+    """Prints what a task takes: each option with its type, its default and what it means.
+
+    Raises:
+        UsageError: there is no such task.
+    """
+    from askance.evals.catalog import find_task
+    from askance.evals.task import type_in_words
+    from askance.terminal import printable
+
+    task = find_task(name)
+    if as_json:
+        options = [
+            {
+                "name": option,
+                "takes": type_in_words(each),
+                "needed": each.is_required(),
+                "default": None if each.is_required() else each.default,
+                "meaning": _meaning(each),
+            }
+            for option, each in task.takes().items()
+        ]
+        print(json.dumps({"name": task.name, "summary": task.summary(), "options": options}, default=str))
+        return
+    print(printable(f"{task.name}  {task.summary()}\n"))
+    for option, each in task.takes().items():
+        default = "" if each.default is None else f", default {_default_text(each.default)}"
+        kind = f"{type_in_words(each)}{', needed' if each.is_required() else default}"
+        print(printable(f"  {option}  ({kind})\n      {_meaning(each)}"))
+    print("\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own.")
+
+
+def _meaning(option: FieldInfo) -> str:
+    return " ".join((option.description or "").split())
+
+
+def _default_text(default: Any) -> str:
+    return default if isinstance(default, str) else json.dumps(default, default=str)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,9 +173,211 @@ class EvaluationOptions:
 def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) -> None:
     """Run a task and score it; the same command goes on with a run that was interrupted."""
     _leave_langchain_out(context_, asked.task)
-    from askance.cli.evaluation import evaluate_by
+    import asyncio
 
-    raise typer.Exit(evaluate_by(asked, calls))
+    from askance.evals.catalog import find_task
+
+    _check(asked, calls)
+    with calls.open() as work:
+        _ = work.config  # an error in the settings is said before one in the task
+        task = _task(asked, find_task(asked.task), work)
+        code = asyncio.run(_plan(asked, task, work.engine)) if calls.plan else _EvaluationRun(asked, task, work).run()
+    raise typer.Exit(code)
+
+
+def _check(asked: EvaluationOptions, calls: Calls) -> None:
+    """Refuses options that go with no others."""
+    from askance.errors import UsageError
+
+    if asked.batch and calls.record_mode != "auto":
+        raise UsageError(
+            "`--batch` reads its answers from the records, so it goes with no other mode.",
+            hint="Leave one of them out.",
+        )
+    if calls.record_mode == "live":
+        raise UsageError(
+            "`--mode live` leaves answers on record as they are, so no run could keep what was answered.",
+            hint="Use `--mode refresh`, which records the new answers.",
+        )
+
+
+_GENERAL = ("limit", "ids", "control")
+"""Options that every task can be given: those that it does not take itself are applied to its samples."""
+
+
+def _task(asked: EvaluationOptions, task: type[Task], work: Workspace) -> Evaluation:
+    """The task with the samples that are asked for; a task that takes `ids` or `limit` itself selects them itself."""
+    from askance.evals.controls import controlled
+    from askance.evals.suite.selection import read_names
+    from askance.prompts import overlay_prompts
+
+    options, rest = _task_options(asked, task, work)
+    with overlay_prompts(*work.library.overlays):
+        found = task(**options).evaluation()
+    if asked.label is not None:
+        found = replace(found, label=asked.label)
+    if "ids" in rest:
+        found = found.with_ids(read_names(rest["ids"]))
+    if "limit" in rest:
+        found = found.limited(rest["limit"])
+    if "control" in rest:
+        found = controlled(found, rest["control"], seed=asked.seed or 0)
+    return found
+
+
+def _turns(asked: EvaluationOptions, task: Evaluation) -> list[Turn]:
+    from askance.evals.predictions import Turn
+
+    return [Turn(sample=sample, epoch=epoch) for epoch in range(asked.epochs) for sample in task.samples]
+
+
+async def _plan(asked: EvaluationOptions, task: Evaluation, engine: Engine) -> int:
+    """Prints what the run would ask and cost; returns the exit code."""
+    from askance.cli.output import print_plan
+    from askance.evals.plan import plan_run
+
+    found = await plan_run(task, _turns(asked, task), engine)
+    print_plan(found, engine, as_json=asked.as_json)
+    return OK
+
+
+def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options that the task takes, and those that are applied to its samples.
+
+    Raises:
+        UsageError: an option is given that the task does not take, or one that cannot be read.
+    """
+    from askance.evals.task import ROLES, WORKSPACE
+    from askance.workspace import Role
+
+    takes = task.takes()
+    options = asked.for_task
+    options |= _given_options(asked, takes)
+    general = {name: value for name in _GENERAL if (value := getattr(asked, name)) is not None}
+    options |= {name: value for name, value in general.items() if name in takes}
+    if asked.seed is not None and "seed" in takes:
+        options["seed"] = asked.seed
+    for role in get_args(Role):
+        if (
+            role not in options
+            and role in takes
+            and _uses_configured(takes[role], asked)
+            and (name := work.named(role))
+        ):
+            options[role] = name
+    options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
+    shared = dict(zip(WORKSPACE, (work.engine, work.library), strict=True))
+    options |= {name: value for name, value in shared.items() if name in task.model_fields}
+    return options, {name: value for name, value in general.items() if name not in takes}
+
+
+def _uses_configured(option: FieldInfo, asked: EvaluationOptions) -> bool:
+    """Whether the settings file's model is used: if the task needs one, or if no model is named at all."""
+    from askance.evals.task import ROLES
+
+    named = any(role in asked.for_task for role in ROLES)
+    return option.is_required() or not named
+
+
+def _given_options(asked: EvaluationOptions, takes: Mapping[str, FieldInfo]) -> Mapping[str, Any]:
+    """The options of the task that `-T` names."""
+    from askance.errors import UsageError
+    from askance.evals.task import kinds_of
+
+    found: dict[str, Any] = {}
+    for text in asked.option or ():
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise UsageError(f"{text!r} is no option of a task.", hint="Write `-T name=value`.")
+        found[name] = _value(value, kinds_of(takes[name]) if name in takes else ())
+    return found
+
+
+def _value(text: str, kinds: Collection[Any]) -> Any:
+    """The value of a text for an option that takes one of `kinds`: read as JSON, or else the text itself."""
+    if Path in kinds or (str in kinds and not {int, float, bool} & {*kinds}):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+class _EvaluationRun:
+    """A run under way, and what is printed about it."""
+
+    def __init__(self, asked: EvaluationOptions, task: Evaluation, work: CommandWorkspace) -> None:
+        from askance.evals.evaluation import LEDGER, configuration_of, place_of
+
+        self._asked = asked
+        self._task = task
+        self._engine = work.engine
+        self._tally = work.tally
+        self._place = asked.out or place_of(configuration_of(task, epochs=asked.epochs))
+        work.keep_budget(self._place / LEDGER)  # nothing is written there before the run has its folder
+
+    def run(self) -> int:
+        """Runs it; returns the exit code."""
+        import asyncio
+
+        from askance.cli.output import say_budget
+        from askance.cli.progress import EvaluationProgress
+
+        progress = EvaluationProgress(self._tally, self._engine)
+        try:
+            run = asyncio.run(self._evaluated(progress))
+        except KeyboardInterrupt:
+            progress.close()
+            self._interrupted(progress)
+            return INTERRUPTED
+        finally:
+            progress.close()
+        self._say(run, progress)
+        if self._engine.budget is not None:
+            asyncio.run(say_budget(self._engine.budget, self._left(run) if run.left else None))
+        return OK if run.totals["outcomes"].keys() <= {"answered"} and not run.left else SOME
+
+    async def _evaluated(self, progress: EvaluationProgress) -> Run:
+        from askance.cli.progress import BatchStatus
+        from askance.evals.evaluation import aevaluate
+        from askance.evals.predictions import BatchOptions
+
+        asked = self._asked
+        batches = BatchOptions(on_progress=BatchStatus()) if asked.batch else None
+        return await aevaluate(
+            self._task,
+            out=self._place,
+            engine=self._engine,
+            epochs=asked.epochs,
+            convention=asked.convention.value if asked.convention else "wrong",
+            seed=asked.seed or 0,
+            batches=batches,
+            on_progress=progress,
+        )
+
+    def _say(self, run: Run, progress: EvaluationProgress) -> None:
+        if self._asked.as_json:
+            print(json.dumps(_run_form(run)))
+        else:
+            print(_figures_text(run))
+        progress.say_unanswered(run)
+        print(f"{self._tally}\nThe run is in {self._place}.", file=sys.stderr)
+
+    async def _left(self, run: Run) -> Plan:
+        """The plan of the samples that the budget had nothing left for."""
+        from askance.evals.plan import plan_run
+
+        there = {(answer.sample.id, answer.epoch) for answer in run.answers}
+        turns = [turn for turn in _turns(self._asked, self._task) if (turn.sample.id, turn.epoch) not in there]
+        return await plan_run(self._task, turns, self._engine)
+
+    def _interrupted(self, progress: EvaluationProgress) -> None:
+        print(
+            f"{progress}\n{self._tally}\nInterrupted. The same command goes on where this one stopped; what is on "
+            f"record is not asked again. The run is in {self._place}.",
+            file=sys.stderr,
+        )
 
 
 @app.command()
@@ -140,13 +396,44 @@ def score(
 
     form = described(folder)
     _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"]["task"])
-    from askance.cli.figures import score_again
+    import asyncio
 
-    raise typer.Exit(
-        score_again(
-            folder, reread=reread, task=task, convention=convention.value if convention else None, as_json=as_json
+    from askance.evals.analysis.rescore import rescore
+    from askance.evals.catalog import task_of
+    from askance.evals.run import Run
+
+    run = Run.open(folder)
+    policy = convention.value if convention else None
+    found = asyncio.run(rescore(run, task_of(run, task), reread=reread, convention=policy))
+    if as_json:
+        form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
+        print(json.dumps(form))
+    else:
+        print("\n".join([_figures_text(found.run), *_reread(found)]))
+
+
+_SHOWN = 3
+"""Names of samples that are printed as examples, at most."""
+
+
+def _reread(found: RescoreResult) -> Iterator[str]:
+    from askance.amounts import many
+
+    if found.reread:
+        changed = f"{len(found.changed):,} are answered otherwise now{_examples(found.changed)}"
+        yield f"{many(found.reread, 'sample')} read again: {changed}."
+    if found.kept:
+        yield (
+            f"{len(found.kept):,} keep what they had, since a call of theirs is not among the run's records"
+            f"{_examples(found.kept)}."
         )
-    )
+
+
+def _examples(names: tuple[str, ...]) -> str:
+    from askance.terminal import printable
+
+    shown = ", ".join(repr(printable(name)) for name in names[:_SHOWN])
+    return f", such as {shown}" if shown else ""
 
 
 @app.command()
@@ -155,10 +442,76 @@ def table(
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="A column; may be repeated. By default all.")
     ] = None,
-    form: Annotated[FormatName, typer.Option("--format", help="How the table is written.")] = FormatName.markdown,
+    form: Annotated[TableFormat, typer.Option("--format", help="How the table is written.")] = TableFormat.markdown,
 ) -> None:
     """Print a table of runs: one row each, a column a metric, with intervals."""
     from askance.evals.run import Run
     from askance.evals.tables import rendered, table_of_runs
 
     print(rendered(table_of_runs([Run.open(folder) for folder in folders], metrics=metric), form.value), end="")
+
+
+app.command()(grid)
+
+
+# --- figures of a run ---
+
+
+def _figures_text(run: Run) -> str:
+    """The figures of a run as a table, its outcomes, and what a reader has to know."""
+    from askance.amounts import many
+    from askance.evals.tables import conventions_of
+    from askance.models import Counters
+    from askance.terminal import printable
+
+    lines = [*_figures_table(run), ""] if run.figures else []
+    outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())
+    left = f"; {run.left:,} left" if run.left else ""
+    lines.append(f"{many(run.totals.get('samples', 0), 'sample')}: {outcomes or 'none'}{left}.")
+    lines += [f"Convention: {words}." for words in conventions_of(run.figures)]
+    lines += [f"· {note}" for note in run.notes]
+    lines += [f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items()]
+    return printable("\n".join(lines))
+
+
+def _figures_table(run: Run) -> Iterator[str]:
+    head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
+    rows = [head, *(_row(figure) for figure in run.figures if figure.samples)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
+    for row in rows:
+        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    from askance.evals.tables import NONE, shown_value
+
+    def shown(value: float | None) -> str:
+        return shown_value(value, percent=figure.percent)
+
+    interval = figure.interval
+    return (
+        figure.metric,
+        shown(figure.value),
+        NONE if interval is None else f"{shown(interval.low)} – {shown(interval.high)}",
+        f"{figure.samples:,}",
+        f"{figure.answered:,}",
+        shown(figure.if_wrong),
+        shown(figure.if_right),
+    )
+
+
+def _run_form(run: Run) -> dict[str, Any]:
+    """A run as one JSON object."""
+    return {
+        "run": run.path.as_posix(),
+        "task": run.task,
+        "name": run.name,
+        "finished": run.finished,
+        "samples": run.totals.get("samples", 0),
+        "left": run.left,
+        "outcomes": dict(run.totals.get("outcomes", {})),
+        "figures": [figure.form() for figure in run.figures],
+        "notes": list(run.notes),
+        **({"counters": dict(run.counters)} if run.counters else {}),
+    }

@@ -12,7 +12,7 @@ from askance.amounts import many
 from askance.cli.process import Process
 
 
-class FormName(StrEnum):
+class ExportFormat(StrEnum):
     """What a run can be written as."""
 
     csv = "csv"
@@ -27,7 +27,7 @@ def export(
     context_: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     to: Annotated[
-        FormName,
+        ExportFormat,
         typer.Option(
             help="csv, jsonl; parquet (extra `arrow`); inspect: a log for Inspect; mlflow: a file store (extra "
             "`mlflow`); hf: a folder for `datasets` (extra `hf`)."

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
-from askance.cli.eval import ConventionOption, app
-from askance.cli.options import Calls, spelled_out
+from askance.cli.options import Calls, ConventionOption, spelled_out
 
 if TYPE_CHECKING:
     from askance.cli.tally import Tally
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from askance.models import Engine
 
 
-@app.command()
 @spelled_out
 def grid(
     context: typer.Context,
@@ -45,8 +43,7 @@ def grid(
     import asyncio
     import sys
 
-    from askance.cli.exits import INTERRUPTED, OK, SOME
-    from askance.cli.process import Process
+    from askance.cli.process import INTERRUPTED, OK, SOME, Process
     from askance.evals.analysis.grid import GridRunner, grid_file, read_grid, write_tables
     from askance.evals.catalog import find_task
     from askance.evals.tables import rendered
@@ -113,13 +110,13 @@ def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> 
 
 
 class _GridProgress:
-    """Says which run is under way; on a terminal, where it stands."""
+    """Says which run of the grid is under way, and how far it is."""
 
     def __init__(self, tally: Tally, engine: Engine) -> None:
-        from askance.cli.evaluation import Watching
+        from askance.cli.progress import EvaluationProgress
 
-        self._make = lambda: Watching(tally, engine)
-        self._watching = self._make()
+        self._make = lambda: EvaluationProgress(tally, engine)
+        self._run = self._make()
         self._number = 0
 
     def __call__(self, place: GridPosition, progress: RunProgress) -> None:
@@ -129,11 +126,11 @@ class _GridProgress:
 
         if place.number != self._number:
             self.close()
-            self._number, self._watching = place.number, self._make()
+            self._number, self._run = place.number, self._make()
             cell = place.cell
             print(printable(f"{place.number}/{place.runs}  {cell.task}  {cell.label}"), file=sys.stderr)
-        self._watching(progress)
+        self._run(progress)
 
     def close(self) -> None:
-        """Takes what is drawn away."""
-        self._watching.close()
+        """Ends the progress of the last run."""
+        self._run.close()

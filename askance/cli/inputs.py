@@ -18,7 +18,7 @@ def find_pictures(named: Sequence[str]) -> list[Path]:
     """The pictures that files, folders and patterns name: folders and patterns sorted by name, each picture once.
 
     Raises:
-        UsageError: a name that is nothing, a folder or pattern without pictures, or no name at all.
+        UsageError: a name leads to no file, a folder or pattern to no picture, or no name is given.
     """
     if not named:
         raise UsageError("No image is named.", hint="Give files, folders or patterns: askance run verbalize ads/*.jpg")
@@ -102,7 +102,7 @@ def _of_picture(options: Mapping[str, Any], picture: Path, path: Path) -> Any:
 
 
 def _checked(options: Any, path: Path, picture: Path | None = None) -> Options:
-    """The options, or the complaint about them with the place where they stand."""
+    """The options, checked; an error names the file and the picture."""
     from askance.agents import check_options
 
     place = f"{str(path)!r}, {picture.name!r}" if picture is not None else repr(str(path))

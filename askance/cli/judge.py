@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.cli.exits import HELP, INTERRUPTED, OK, SOME, CannotStart
 from askance.cli.options import JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import Process
+from askance.cli.process import HELP, INTERRUPTED, OK, SOME, CannotStart, Process
 
 if TYPE_CHECKING:
     from askance.agents import Judge
@@ -102,10 +101,10 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
 
 
 def _check_judge(judge: Sequence[str], *, local: bool) -> None:
-    """Refuses a card of nobody, and `--local` beside a judge that is named.
+    """Refuses a command without a judge, and `--local` beside a judge that is named.
 
     Raises:
-        UsageError: nobody judges, or both kinds of judges are named.
+        UsageError: no judge is named, or both kinds are.
     """
     from askance.errors import UsageError
 

@@ -1,4 +1,4 @@
-"""The commands, and what ends them: one message and an exit code, never a traceback."""
+"""The command line: its commands, and how each ends: with an exit code, and with one message for an error."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from typing import Annotated, Any
 import typer
 
 from askance import __version__
-from askance.cli.exits import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, code_of, complain
-from askance.cli.process import Process
+from askance.cli.process import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, Process, code_of, complain
 from askance.errors import AskanceError
 
 _COMMANDS: Mapping[str, str] = {
     "run": "run:run",
     "demo": "demo:demo",
-    "eval": "grid:app",  # the commands of `eval`, and with them `grid`
+    "eval": "eval:app",
     "compare": "compare:compare",
     "blame": "blame:blame",
     "watch": "watch:watch",
     "report": "report:report",
     "export": "export:export",
-    "pack": "packs:pack",
-    "replay": "packs:replay",
+    "pack": "pack:pack",
+    "replay": "pack:replay",
     "models": "models:app",
     "trust": "trust:trust",
     "prompts": "prompts:app",
@@ -54,18 +53,18 @@ def common(
 
 
 def command_line(words: Sequence[str]) -> Callable[..., Any]:
-    """The command line, with all commands, or with none but the one that `words` begin with, which loads sooner."""
-    return _made(tuple(words[:1]) if words and words[0] in _COMMANDS else tuple(_COMMANDS))
+    """The command line with all commands; if `words` begin with a command, with that one alone, which loads faster."""
+    return _command_line(tuple(words[:1]) if words and words[0] in _COMMANDS else tuple(_COMMANDS))
 
 
 @cache
-def _made(names: tuple[str, ...]) -> Callable[..., Any]:
-    """The command line with these commands; a process that runs several of them makes it once."""
+def _command_line(names: tuple[str, ...]) -> Callable[..., Any]:
+    """The command line with these commands."""
     app = typer.Typer(
         name="askance",
         help="What is odd about an image, and what it argues for: agents that reason over verbalized images.",
         epilog=HELP,
-        add_completion=len(names) > 1,  # these two are no words of a command
+        add_completion=len(names) > 1,  # a single command is only run: it needs neither of these two
         add_help_option=len(names) > 1,
         no_args_is_help=True,
         rich_markup_mode=None,
@@ -86,20 +85,20 @@ def _made(names: tuple[str, ...]) -> Callable[..., Any]:
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: runs the command and ends the process with its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks is escaped; nobody's data ends a command
+        if isinstance(stream, io.TextIOWrapper):  # escapes what its encoding lacks
             stream.reconfigure(errors="backslashreplace")
     process = Process(own=arguments is None)
     process.begin()
     try:
-        code = _ended(arguments, process)
+        code = _run_command(arguments, process)
         sys.stdout.flush()
     except BrokenPipeError:
-        code = _reader_went_away()
+        code = _end_of_pipe()
     sys.exit(TERMINATED if process.terminated else code)
 
 
-def _ended(arguments: list[str] | None, process: Process) -> int:
-    """Runs the command; the exit code, once all is said."""
+def _run_command(arguments: list[str] | None, process: Process) -> int:
+    """Runs the command and prints its errors; returns the exit code."""
     try:
         command = command_line(sys.argv[1:] if arguments is None else arguments)
         code = command(args=arguments, prog_name="askance", standalone_mode=False, obj=process)
@@ -115,7 +114,7 @@ def _ended(arguments: list[str] | None, process: Process) -> int:
         complain(error)
         return code_of(error)
     except OSError as error:
-        complain(_trouble(error))
+        complain(_system_error(error))
         return CANNOT_START
     except Exception as error:  # noqa: BLE001  # errors of the command line are shown, any other passes through
         return _usage(error)
@@ -123,7 +122,7 @@ def _ended(arguments: list[str] | None, process: Process) -> int:
 
 
 def _usage(error: Exception) -> int:
-    """The exit code of an error of the command line itself, which shows itself; any other is a bug and is raised."""
+    """Prints an error in the use of the command line and returns its exit code; raises any other error, a bug."""
     show = getattr(error, "show", None)
     if show is None:
         raise error
@@ -133,14 +132,14 @@ def _usage(error: Exception) -> int:
     return getattr(error, "exit_code", USAGE)
 
 
-def _trouble(error: OSError) -> AskanceError:
-    """What the system refused: a full disk, a folder that may not be written."""
+def _system_error(error: OSError) -> AskanceError:
+    """The error as a message: a full disk, a folder that may not be written."""
     place = f"{str(error.filename)!r}: " if error.filename else ""
     return AskanceError(f"{place}{error.strerror or error}.", hint="Check the disk and the rights to the folder.")
 
 
-def _reader_went_away() -> int:
-    """Nobody listens any more, as behind `head`: nothing is left to say, at exit neither."""
+def _end_of_pipe() -> int:
+    """The reader of a pipe has ended, as `head` does: nothing more is printed, at exit neither."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

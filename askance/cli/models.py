@@ -70,7 +70,7 @@ async def _asked(model: Model) -> Capabilities:
     Raises:
         CannotStart: it cannot be asked.
     """
-    from askance.cli.exits import CannotStart
+    from askance.cli.process import CannotStart
     from askance.errors import CallError
 
     try:

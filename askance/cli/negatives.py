@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.cli.exits import HELP, INTERRUPTED, OK, SOME
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import Process
+from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
 
 if TYPE_CHECKING:
     from askance.agents.negatives import Domain

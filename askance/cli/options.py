@@ -1,4 +1,4 @@
-"""Options that several commands have, each said once; and groups of options, which commands take as one value.
+"""Options that several commands share, and groups of options that a command takes as one value.
 
 A command may take a dataclass whose fields are options:
 
@@ -31,7 +31,7 @@ Given = TypeVar("Given")
 
 
 def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` as typer takes it: for each parameter that is a dataclass, an option a field in its place."""
+    """`command` for typer: each parameter that is a dataclass becomes one option for each of its fields."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
 
@@ -87,6 +87,13 @@ class JudgePrompt(StrEnum):
     short = "short"
 
 
+class ConventionName(StrEnum):
+    """What becomes of samples without an answer."""
+
+    wrong = "wrong"
+    answered = "answered"
+
+
 # Which models.
 Vlm = Annotated[
     str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
@@ -127,6 +134,15 @@ Prompts = Annotated[Path | None, typer.Option(help="Folder with prompts of your 
 InProtocol = Annotated[Protocol, typer.Option("--protocol", help="paper asks in the text form of the paper.")]
 Records = Annotated[
     Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
+]
+
+# Of evaluations.
+TaskPlace = Annotated[
+    str | None, typer.Option("--task", help="Where the task is, if not where the run says: a name or a file.")
+]
+ConventionOption = Annotated[
+    ConventionName | None,
+    typer.Option(help="Samples without an answer count as wrong (the default), or are left out: answered."),
 ]
 
 # What is printed.

@@ -1,4 +1,4 @@
-"""What commands print: plans, what has no answer and the ways out, batches under way, lines of JSON."""
+"""What commands print: plans, budgets, and a table of what has no answer with the ways out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from askance.chains import LinkPlan, Plan
     from askance.chat import JsonObject
     from askance.models import Engine
-    from askance.models.batch.batches import BatchProgress
     from askance.models.budget import BudgetGuard
     from askance.models.estimate import Range
 
@@ -57,7 +56,7 @@ def plan_form(plan: Plan, engine: Engine) -> JsonObject:
 
 
 def left_text(plan: Plan) -> str:
-    """What is left to do, and what that would cost."""
+    """The work that is left, and what it would cost."""
     parts = [many(plan.images, plan.unit), many(plan.calls, "call")]
     if plan.calls and plan.dollars is not None:
         parts.append(f"about {_dollars(plan.dollars)}")
@@ -177,7 +176,7 @@ WAYS_OUT = {
     "BadImage": "Mend the files that cannot be used, or leave them out.",
     "ReplayMiss": "Without `--replay` the same command asks for what is not on record.",
 }
-"""By the outcome of what went wrong, or the error's name where that says more."""
+"""What a user can do, by the outcome of the failed link or by the name of its error."""
 
 
 def table_of(lines: Sequence[Mapping[str, Any]]) -> str:
@@ -205,7 +204,7 @@ def _rows(lines: Sequence[Mapping[str, Any]], *, names: int, width: int) -> Iter
 
 
 def culprit(line: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The first link that went wrong, with its name; what depends on it was skipped."""
+    """Name and form of the first link that failed; links that depend on it were skipped."""
     links: Mapping[str, Mapping[str, Any]] = line["links"]
     wrong = [(link, form) for link, form in links.items() if form["outcome"] not in {"answered", "skipped"}]
     return next(iter(wrong), ("", {"outcome": line["outcome"], "reason": line["reason"]}))
@@ -225,7 +224,7 @@ def _way_out(line: Mapping[str, Any]) -> str:
 
 
 def _first_difference(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What a replay missed, shown for one picture: the others mostly missed the same."""
+    """What differs from the nearest record, for the first picture that a replay missed."""
     for line in lines:
         _, newline, difference = _reason(line).partition("\n")
         if newline:
@@ -236,35 +235,3 @@ def _first_difference(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _filled(text: str, *, width: int, indent: int) -> str:
     return textwrap.fill(text, width=width, subsequent_indent=" " * indent, break_on_hyphens=False)
-
-
-MAY_BE_CLOSED = (
-    "This terminal may be closed: the same command goes on where this one stopped, and pays for nothing twice."
-)
-
-
-class Status:
-    """Says on stderr what is new about a run's batches, and nothing twice."""
-
-    def __init__(self) -> None:
-        self._said = ""
-        self._closing = True
-
-    def __call__(self, news: BatchProgress) -> None:
-        if news.phase == "trouble":
-            self._say(f"Waiting: {printable(news.words)}")
-        elif news.phase in {"sent", "waiting", "settled"} and news.queued:
-            batches = ", ".join(map(printable, news.batches[:3])) + (" …" if len(news.batches) > 3 else "")
-            where = f" ({batches})" if batches else ""
-            self._say(
-                f"Round {news.round}: {many(news.queued, 'call')} queued, {news.sent:,} sent in batches, "
-                f"{news.done:,} done{where}."
-            )
-            if self._closing and news.sent:
-                self._closing = False
-                self._say(MAY_BE_CLOSED)
-
-    def _say(self, words: str) -> None:
-        if words != self._said:
-            self._said = words
-            print(words, file=sys.stderr, flush=True)

@@ -1,13 +1,71 @@
-"""Whether the process is the command's alone, so that it can be set up for one job and nothing else."""
+"""The process of a command: its exit codes, its signals, and how it prints an error."""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
+import sys
 from dataclasses import dataclass
 
 import typer
+
+from askance.errors import AskanceError
+
+OK = 0
+"""Every picture has an answer; or the command succeeded."""
+SOME = 1
+"""Some pictures have no answer, or a check found something."""
+USAGE = 2
+"""The command line, a file or a setting cannot be used as it stands."""
+CANNOT_START = 3
+"""The model cannot be reached, knows no such key or name, or the store cannot be opened."""
+INTERRUPTED = 130
+"""Ctrl-C."""
+TERMINATED = 143
+"""SIGTERM, as a scheduler sends it before it kills."""
+
+HELP = (
+    "Exit codes: 0 all answered · 1 some have no answer · 2 the command, a file or a setting is wrong · "
+    "3 cannot start · 130 interrupted · 143 terminated."
+)
+
+
+class CannotStart(AskanceError):
+    """No call to a model can succeed; the message is that of the call."""
+
+
+def code_of(error: AskanceError) -> int:
+    """The exit code for an error that ends a command."""
+    from askance.errors import CassetteError, UsageError
+
+    return USAGE if isinstance(error, (UsageError, CassetteError)) else CANNOT_START
+
+
+def complain(error: AskanceError) -> None:
+    """Prints an error with its hint and diff on stderr, wrapped at the width of the terminal."""
+    from askance.terminal import printable
+
+    print(_fitted(f"askance: {printable(error.message)}", indent=2), file=sys.stderr)
+    if error.hint:
+        print(_fitted(f"  → {printable(error.hint)}", indent=4), file=sys.stderr)
+    diff = getattr(error, "diff", "")
+    if diff:
+        print(printable(diff), file=sys.stderr)
+
+
+def _fitted(text: str, *, indent: int) -> str:
+    if not sys.stderr.isatty():
+        return text
+    from shutil import get_terminal_size
+    from textwrap import fill
+
+    width = max(40, get_terminal_size().columns)
+    lines = text.split("\n")
+    return "\n".join(
+        fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False, break_long_words=False)
+        for line in lines
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,21 +73,20 @@ class Process:
     """The process that a command runs in; what commands find as the context's object."""
 
     own: bool
-    """Whether the command began it, rather than a program that calls `main` with arguments of its own."""
+    """Whether the process was started for the command; else a program called `main` with its own arguments."""
     terminated: bool = False
     """Whether it was asked to stop by SIGTERM."""
 
     @classmethod
     def of(cls, context: typer.Context) -> Process:
-        """The process of a command that is being run."""
+        """The process of the running command."""
         found = context.find_object(Process)
         return found if found is not None else cls(own=False)
 
     def begin(self) -> None:
-        """Has the garbage collector look less often: what a command loads is not garbage, and a command ends soon.
+        """Runs the garbage collector less often, since a command ends soon; and handles SIGTERM.
 
-        SIGTERM becomes Ctrl-C with a word before it, so that a command that a scheduler stops ends as well as one that
-        a person stops.
+        SIGTERM prints a message and then acts as Ctrl-C, so that a command that a scheduler stops ends in order.
         """
         if self.own:
             gc.set_threshold(50_000, 20, 20)
@@ -41,13 +98,13 @@ class Process:
         signal.raise_signal(signal.SIGINT)
 
     def without_langchain(self) -> None:
-        """Leaves LangChain out of a command that composes nothing: loading it takes longer than most replays."""
+        """Keeps LangChain from being loaded, which takes longer than most replays; commands do not compose with it."""
         if self.own:
             from askance.nodes.runnable import leave_langchain_out
 
             leave_langchain_out()
 
     def settled(self) -> None:
-        """All is loaded: the garbage collector need not look through it again and again."""
+        """Tells the garbage collector that everything is loaded, so that it does not scan that again."""
         if self.own:
             gc.freeze()

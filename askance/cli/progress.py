@@ -1,11 +1,13 @@
-"""How far a command is: a bar where a terminal watches, and a line every half minute elsewhere."""
+"""How far a command is: a bar on a terminal, and a line every half minute elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
+from askance.amounts import many
 from askance.terminal import printable
 
 if TYPE_CHECKING:
@@ -15,10 +17,13 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from askance.cli.tally import Tally
+    from askance.evals import Run
+    from askance.evals.evaluation import RunProgress
     from askance.models import Engine
+    from askance.models.batch.batches import BatchProgress
 
 EVERY = 30.0
-"""Seconds between two lines where no terminal watches: of a log, one sees that the command lives and where it is."""
+"""Seconds between two lines of a log; a terminal shows a bar instead."""
 
 
 class Progress:
@@ -28,7 +33,7 @@ class Progress:
         what: what is counted: `images`.
         total: how many there are; None is not known yet.
         state: words that stand beside the count, as they are at the time.
-        console: of the terminal on which other things are printed meanwhile; None has none of it.
+        console: on which the command prints other things meanwhile, if there is one.
     """
 
     def __init__(
@@ -43,18 +48,18 @@ class Progress:
         self._state = state
         self._done, self._total = 0, total
         self._closed = threading.Event()
-        self._bar = self._drawn(console) if sys.stderr.isatty() else None
+        self._bar = self._new_bar(console) if sys.stderr.isatty() else None
         if self._bar is None:
             threading.Thread(target=self._say, name="askance-progress", daemon=True).start()
 
     def update(self, done: int, total: int | None = None) -> None:
-        """So many are done."""
+        """Sets how many are done."""
         self._done, self._total = done, self._total if total is None else total
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, total=self._total)
 
     def close(self) -> None:
-        """Takes the bar away, or ends the lines; again is harmless."""
+        """Removes the bar, or ends the lines; it may be called again."""
         self._closed.set()
         if self._bar is not None:
             self._bar.stop()
@@ -73,7 +78,7 @@ class Progress:
         while not self._closed.wait(EVERY):
             print(f"askance: {self}", file=sys.stderr, flush=True)
 
-    def _drawn(self, console: Console | None) -> Bar:
+    def _new_bar(self, console: Console | None) -> Bar:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -117,3 +122,110 @@ def calls_state(tally: Tally, engine: Engine | None = None) -> Callable[[], str]
         return f"{doing} · {tally.short}" if doing else tally.short
 
     return state
+
+
+_SCORE_EVERY = 20
+"""The running score is computed again after this many times the seconds that it took."""
+
+
+class EvaluationProgress:
+    """Says how far an evaluation is, beside its running score.
+
+    Args:
+        tally: the counts of calls.
+        engine: of the run, whose models on this machine say what they do.
+    """
+
+    def __init__(self, tally: Tally, engine: Engine) -> None:
+        self._calls = calls_state(tally, engine)
+        self._done: RunProgress | None = None
+        self._score = ""
+        self._next = 0.0
+        self._progress = Progress("samples", state=lambda: self.line)
+
+    def __call__(self, done: RunProgress) -> None:
+        self._done = done
+        self._score_anew(done)
+        self._progress.update(done.done, done.total)
+
+    def __str__(self) -> str:
+        if self._done is None:
+            return "No sample is done."
+        outcomes = _outcomes(self._done)
+        return f"{self._done.done:,} of {self._done.total:,} samples: {outcomes or 'none'}"
+
+    @property
+    def line(self) -> str:
+        """Running score, samples without an answer, calls and cost, as a bar has room for."""
+        unanswered = "" if self._done is None else _outcomes(self._done, without="answered")
+        return " · ".join(part for part in (self._score, unanswered, self._calls()) if part)
+
+    def close(self) -> None:
+        """Says no more of the progress."""
+        self._progress.close()
+
+    def say_unanswered(self, run: Run) -> None:
+        """Lists on stderr the samples without an answer, and the ways out."""
+        from askance.cli.output import table_of
+
+        outcomes = run.totals.get("outcomes", {})
+        lines = [_unanswered(answer) for answer in run.unanswered()] if outcomes.keys() - {"answered"} else []
+        if lines:
+            print(f"\n{table_of(lines)}\n", file=sys.stderr)
+
+    def _score_anew(self, progress: RunProgress) -> None:
+        start = time.monotonic()
+        if start < self._next:
+            return
+        from askance.evals.tables import shown_figure
+
+        figure = progress.running()
+        self._score = "" if figure is None else f"{progress.metric} {shown_figure(figure)}"
+        end = time.monotonic()
+        self._next = end + max(0.5, _SCORE_EVERY * (end - start))
+
+
+def _outcomes(progress: RunProgress, *, without: str = "") -> str:
+    counts = sorted(progress.outcomes.items())
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in counts if outcome != without)
+
+
+def _unanswered(answer: Any) -> dict[str, Any]:
+    """The line of a sample without an answer, as `table_of` takes it."""
+    prediction = answer.prediction
+    name = answer.sample.id if not answer.epoch else f"{answer.sample.id} (epoch {answer.epoch})"
+    # A solver's own link repeats the prediction, whose reason is the better one.
+    links = {name: form for name, form in prediction.links.items() if name != "solver"}
+    return {"image": name, "outcome": prediction.outcome, "reason": prediction.reason, "links": links}
+
+
+_MAY_BE_CLOSED = (
+    "This terminal may be closed: the same command goes on where this one stopped, and pays for nothing twice."
+)
+
+
+class BatchStatus:
+    """Says on stderr what is new about a run's batches, and nothing twice."""
+
+    def __init__(self) -> None:
+        self._said = ""
+        self._closing = True
+
+    def __call__(self, news: BatchProgress) -> None:
+        if news.phase == "trouble":
+            self._say(f"Waiting: {printable(news.words)}")
+        elif news.phase in {"sent", "waiting", "settled"} and news.queued:
+            batches = ", ".join(map(printable, news.batches[:3])) + (" …" if len(news.batches) > 3 else "")
+            where = f" ({batches})" if batches else ""
+            self._say(
+                f"Round {news.round}: {many(news.queued, 'call')} queued, {news.sent:,} sent in batches, "
+                f"{news.done:,} done{where}."
+            )
+            if self._closing and news.sent:
+                self._closing = False
+                self._say(_MAY_BE_CLOSED)
+
+    def _say(self, words: str) -> None:
+        if words != self._said:
+            self._said = words
+            print(words, file=sys.stderr, flush=True)

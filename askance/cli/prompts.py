@@ -19,14 +19,14 @@ Folder = Annotated[
 Family = Annotated[str | None, typer.Option(help="Wording for a model family, such as vicuna.")]
 
 
-class FormName(StrEnum):
+class AnswerForm(StrEnum):
     """The form of the answer that a prompt asks for."""
 
     json = "json"
     text = "text"
 
 
-Form = Annotated[FormName, typer.Option(help="json: structured answers; text: the protocol of the paper.")]
+Form = Annotated[AnswerForm, typer.Option(help="json: structured answers; text: the protocol of the paper.")]
 
 
 def _library(folder: Path | None) -> Any:
@@ -51,7 +51,7 @@ def _from_here(path: Path) -> Path:
 
 
 @app.command()
-def show(name: str, form: Form = FormName.json, family: Family = None, prompts: Folder = None) -> None:
+def show(name: str, form: Form = AnswerForm.json, family: Family = None, prompts: Folder = None) -> None:
     """Print a prompt's file as it is."""
     from askance.terminal import printable
 
@@ -63,7 +63,7 @@ def show(name: str, form: Form = FormName.json, family: Family = None, prompts: 
 def render(
     name: str,
     values: Annotated[list[str] | None, typer.Option("--set", help="A variable: name=value; a list as JSON.")] = None,
-    form: Form = FormName.json,
+    form: Form = AnswerForm.json,
     family: Family = None,
     prompts: Folder = None,
 ) -> None:
@@ -90,7 +90,7 @@ def _pair(text: str) -> tuple[str, str]:
 @app.command()
 def check(prompts: Folder = None) -> None:
     """Check every prompt file; exit code 1 where one is broken."""
-    from askance.cli.exits import SOME
+    from askance.cli.process import SOME
     from askance.terminal import printable
 
     library = _library(prompts)
@@ -106,7 +106,7 @@ def check(prompts: Folder = None) -> None:
 @app.command()
 def eject(
     name: str,
-    form: Form = FormName.json,
+    form: Form = AnswerForm.json,
     family: Family = None,
     to: Annotated[
         Path | None, typer.Option(help="Folder to copy into; by default the configured one or ./prompts.")

@@ -62,11 +62,11 @@ def report(
         lambda files: report_page(found, pictures=pictures, files=files),
         beside=pictures.jpegs if beside and pictures is not None else None,
     )
-    tell(out, size, pictures)
+    print_page(out, size, pictures)
 
 
 def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabytes: float) -> Thumbnails | None:
-    """The pictures that runs speak of, as thumbnails; None where nobody says where they are.
+    """Thumbnails of the runs' pictures; None if no place is named where the pictures are.
 
     Raises:
         UsageError: a place is not there.
@@ -82,8 +82,8 @@ def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabyte
     return Thumbnails.of(parts, places, megabytes=megabytes)
 
 
-def tell(out: Path, size: int, pictures: Thumbnails | None) -> None:
-    """Says where the page is, and what became of its pictures."""
+def print_page(out: Path, size: int, pictures: Thumbnails | None) -> None:
+    """Prints where the page is, and how its pictures were scaled or left out."""
     from askance.terminal import printable
 
     print(printable(f"The page is in {out} ({size / 1e6:.1f} MB)."))
@@ -93,7 +93,7 @@ def tell(out: Path, size: int, pictures: Thumbnails | None) -> None:
 
 
 def warn_of_many(parts: Sequence[RunPart]) -> None:
-    """Says so where so many samples make a large page."""
+    """Warns on stderr if the samples make a large page."""
     count = sum(len(part.rows) for part in parts)
     if count > MANY:
         less = "; one run at a time makes smaller ones" if len(parts) > 1 else ""

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.cli.options import Batch, Llm, PromptCalls, Vlm, spelled_out
-from askance.cli.process import Process
+from askance.cli.options import Batch, Calls, Llm, PromptCalls, Vlm, spelled_out
+from askance.cli.process import INTERRUPTED, OK, SOME, Process, complain
+from askance.errors import AskanceError, ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from askance.chains import Chain
+    from askance.chat import JsonObject
+    from askance.cli.display import ReadingDisplay
+    from askance.evals import RunFolder
+    from askance.evals.picture_run import PictureOptions
+    from askance.models import Model
+    from askance.prompts import PromptLibrary
+    from askance.replay import Records, Store
+    from askance.workspace import Workspace
 
 
 class ChainName(StrEnum):
@@ -83,11 +97,320 @@ class RunOptions:
     ] = None
 
 
+DEFAULT_COUNT = 3
+"""Options that `multi` asks for."""
+
+_TAKES: Mapping[str, frozenset[str]] = {
+    "verbalize": frozenset({"context"}),
+    "atypicality": frozenset(),
+    "action-reason": frozenset({"context", "statement", "choose", "count", "options"}),
+    "end-to-end": frozenset({"context", "statement", "choose", "count", "options", "step_by_step"}),
+    "explain": frozenset({"context"}),
+    "identify": frozenset({"context"}),
+}
+"""Options by chain, of those that do not go for all."""
+_FLAGS = {"statement": "--statement or --no-statement", "step_by_step": "--step-by-step"}
+
+
 @spelled_out
 def run(context_: typer.Context, asked: RunOptions, calls: PromptCalls) -> None:
     """Read images: what is in them, what they say, what is odd, and which of the options they argue for."""
     process = Process.of(context_)
     process.without_langchain()
-    from askance.cli.job import run_job
+    _check(asked, calls)
+    raise typer.Exit(_run(asked, calls, ready=process.settled))
 
-    raise typer.Exit(run_job(asked, calls, ready=process.settled))
+
+def _check(asked: RunOptions, calls: Calls) -> None:
+    """Refuses options that would change nothing, rather than let someone believe that they did."""
+    for name in ("context", "statement", "choose", "count", "options", "step_by_step"):
+        if getattr(asked, name) is not None and name not in _TAKES[asked.chain]:
+            flag = _FLAGS.get(name, f"--{name}")
+            raise UsageError(
+                f"`askance run {asked.chain}` takes no {flag}.", hint=f"Leave it out, or {_instead(name)}."
+            )
+    if "options" in _TAKES[asked.chain] and asked.options is None:
+        raise UsageError(
+            f"`askance run {asked.chain}` chooses among options, and none are given.",
+            hint="Give --options FILE: one option a line, a JSON list, or a JSON map by image name.",
+        )
+    if asked.choose == "single" and asked.count is not None:
+        raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
+    if asked.batch and calls.record_mode != "auto":
+        raise UsageError(
+            "`--batch` reads its answers from the records, so it goes with no other mode.",
+            hint="Leave one of them out.",
+        )
+    if calls.record_mode == "live" and asked.out is not None:
+        raise UsageError(
+            "`--mode live` leaves answers on record as they are, so `--out` could not keep what was answered.",
+            hint="Use `--mode refresh`, which records the new answers.",
+        )
+    if asked.html is not None:
+        _check_page(asked.html, calls)
+
+
+def _instead(name: str) -> str:
+    takers = [f"`{chain}`" for chain, names in _TAKES.items() if name in names]
+    return f"run {' or '.join(takers)}"
+
+
+def _check_page(out: Path, calls: Calls) -> None:
+    """Refuses a page that could not be written, before anything is asked."""
+    if calls.plan:
+        raise UsageError("`--plan` reads no image, so there is nothing for `--html` to show.", hint="Leave one out.")
+    if calls.record_mode == "live":
+        raise UsageError(
+            "`--mode live` leaves answers on record as they are, so `--html` could not show what was answered.",
+            hint="Use `--mode refresh`, which records the new answers.",
+        )
+    if out.is_dir():
+        raise UsageError(f"{str(out)!r} is a folder, and the page is one file.", hint="Name a file: --html page.html")
+
+
+def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
+    """Reads the pictures, or plans that; returns the exit code.
+
+    Args:
+        asked: what to do.
+        calls: how models are asked.
+        ready: called when everything that reading takes is made and loaded.
+
+    Raises:
+        UsageError: an option names something that does not exist.
+        StoreError: the records or the run folder cannot be opened.
+        CallError: no call can succeed.
+    """
+    import asyncio
+
+    from askance.chains import plan
+    from askance.cli.display import ReadingDisplay
+    from askance.cli.inputs import find_pictures, read_options
+    from askance.cli.output import print_plan, say_budget
+    from askance.cli.progress import BatchStatus
+    from askance.evals.picture_run import PictureRun, inputs_of, open_folder
+    from askance.evals.predictions import BatchOptions
+
+    with calls.open(image_policy=asked.image_policy) as work:
+        _ = work.config  # an error in the settings is said before one in the pictures
+        pictures = find_pictures(asked.images)
+        options = [*read_options(asked.options, pictures)] if asked.options is not None else [None] * len(pictures)
+        chain = _build(asked, work)
+        samples: PictureOptions = dict(zip(pictures, options, strict=True))
+        if calls.plan:
+            print_plan(asyncio.run(plan(chain, inputs_of(samples))), work.engine, as_json=asked.as_json)
+            return OK
+        configuration = _configuration(asked, chain, samples)
+        folder = open_folder(asked.out, configuration) if asked.out else None
+        work.keep_budget(_ledger(folder, work.records, configuration))
+        show = ReadingDisplay(
+            len(pictures), as_json=asked.as_json, tally=work.tally, engine=work.engine, keep=asked.html is not None
+        )
+        batches = (
+            BatchOptions(folder=_batches(folder, work.records, configuration), on_progress=BatchStatus())
+            if asked.batch
+            else None
+        )
+        run = PictureRun(
+            chain, folder=folder, batches=batches, on_line=lambda path, line: show.reading(line, samples[path])
+        )
+        ready()
+        try:
+            asyncio.run(run.read(samples))
+        except KeyboardInterrupt:
+            show.summary(run.counters)
+            print(
+                "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
+                file=sys.stderr,
+            )
+            _write_page(asked, chain, work.records, show=show, folder=folder, interrupted=True)
+            return INTERRUPTED
+        finally:
+            show.close()
+            if folder is not None:
+                folder.close()
+        show.summary(run.counters)
+        if folder is not None:
+            print(f"The run is in {folder.path}.", file=sys.stderr)
+        if work.engine.budget is not None:
+            left = plan(chain, inputs_of(run.left)) if run.left else None
+            asyncio.run(say_budget(work.engine.budget, left))
+        _write_page(asked, chain, work.records, show=show, folder=folder)
+        return SOME if show.unanswered or run.left else OK
+
+
+def _write_page(
+    asked: RunOptions,
+    chain: Chain,
+    records: Records,
+    *,
+    show: ReadingDisplay,
+    folder: RunFolder | None,
+    interrupted: bool = False,
+) -> None:
+    """Writes the page of `--html` in place of one that is there, and says on stderr where it is.
+
+    If nothing was read there is no page, which is said too.
+
+    Args:
+        asked: names the file and the chain.
+        chain: that read the pictures.
+        records: where the answers are.
+        show: has kept the readings.
+        folder: the run's folder, which may have answers of its own.
+        interrupted: whether pictures are left because of Ctrl-C, and not because of the budget. The command then ends
+            as interrupted even if the page cannot be written.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    if asked.html is None:
+        return
+    try:
+        _write_readings(asked, asked.html, chain, records, show=show, folder=folder, interrupted=interrupted)
+    except AskanceError as error:
+        if not interrupted:
+            raise
+        complain(error)
+    except Exception as error:
+        if not interrupted:
+            raise
+        complain(
+            AskanceError(
+                f"The page {str(asked.html)!r} cannot be made: {type(error).__name__}: {error}.",
+                hint="The same command with --replay makes it of what is on record.",
+            )
+        )
+
+
+def _write_readings(
+    asked: RunOptions,
+    out: Path,
+    chain: Chain,
+    records: Records,
+    *,
+    show: ReadingDisplay,
+    folder: RunFolder | None,
+    interrupted: bool,
+) -> None:
+    from askance.evals.report.readings import PictureReading, write_readings
+    from askance.evals.storage import records_of
+    from askance.terminal import printable
+
+    read = [PictureReading(line=line, options=tuple(options)) for line, options in show.kept or ()]
+    if not read:
+        print(printable(f"No picture was read, so no page is written to {out}."), file=sys.stderr)
+        return
+    left = show.total - len(read)
+    size = write_readings(
+        out,
+        read,
+        chain,
+        name=asked.chain.value,
+        records=[*(() if folder is None else (records_of(folder.path),)), records],
+        notes=[_left(left, interrupted=interrupted)] if left else (),
+    )
+    some = f" of {len(read):,} of {show.total:,} pictures" if left else ""
+    print(printable(f"The page{some} is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
+
+
+def _left(count: int, *, interrupted: bool) -> str:
+    pictures, were = ("picture", "was") if count == 1 else ("pictures", "were")
+    if interrupted:
+        return f"{count:,} more {pictures} {were} not read when the run was interrupted."
+    return f"{count:,} more {pictures} had no budget left."
+
+
+def _ledger(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
+    """Where the run's budget is kept: in its folder, else with the records."""
+    from askance.chat import key_of
+    from askance.evals.layout import LEDGER
+
+    if folder is not None:
+        return folder.path / LEDGER
+    return records.folder / "budgets" / f"{key_of('run', configuration)[:16]}.db"
+
+
+def _batches(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
+    """Where the run's batches are kept while they are under way: in its folder, else with the records."""
+    from askance.chat import key_of
+    from askance.evals.layout import BATCHES
+
+    if folder is not None:
+        return folder.path / BATCHES
+    return records.folder / "batches" / key_of("run", configuration)[:16]
+
+
+def _build(asked: RunOptions, work: Workspace) -> Chain:
+    """The chain that the command line names.
+
+    Raises:
+        ConfigError: no model is named, or none has the name.
+    """
+    vlm_name = asked.vlm or work.named("vlm")
+    if vlm_name is None:
+        raise ConfigError(
+            "No model is named for --vlm.",
+            hint="On this machine: --local. "
+            "A local server: --vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1. "
+            "An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). Or set `vlm` in askance.toml.",
+        )
+    vlm = work.model(vlm_name)
+    llm_name = asked.llm or work.named("llm")
+    llm = vlm if llm_name is None else work.model(llm_name)
+    return _chain(asked, vlm, llm, work.library)
+
+
+def _chain(asked: RunOptions, vlm: Model, llm: Model, prompts: PromptLibrary) -> Chain:
+    from askance import chains
+
+    context: Any = asked.context
+    mode: Any = asked.choose or "multi"
+    count = DEFAULT_COUNT if asked.count is None else asked.count
+    match asked.chain:
+        case "verbalize":
+            return chains.verbalize(vlm, llm, context=context or "T_V", prompts=prompts)
+        case "atypicality":
+            return chains.atypicality(vlm, llm, prompts=prompts)
+        case "explain" | "identify":
+            make = chains.explain if asked.chain == "explain" else chains.identify
+            return make(vlm, llm, context=context or "I", prompts=prompts)
+        case "action-reason":
+            return chains.action_reason(
+                vlm,
+                llm,
+                context=context or "T_V",
+                statement=asked.statement is not False,
+                mode=mode,
+                count=count,
+                prompts=prompts,
+            )
+        case _:
+            return chains.end_to_end(
+                vlm,
+                llm,
+                context=context,
+                statement=bool(asked.statement),
+                mode=mode,
+                count=count,
+                step_by_step=bool(asked.step_by_step),
+                prompts=prompts,
+            )
+
+
+def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions) -> JsonObject:
+    """Everything that decides the lines of a run folder."""
+    from askance.evals.picture_run import samples_form
+
+    models = dict.fromkeys(node.model for node in chain.nodes)
+    return {
+        "chain": asked.chain.value,
+        "context": asked.context,
+        "statement": asked.statement,
+        "choose": None if asked.choose is None else asked.choose.value,
+        "count": asked.count,
+        "step_by_step": asked.step_by_step,
+        "models": [model.form() for model in models],
+        "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
+        "samples": samples_form(samples),
+    }

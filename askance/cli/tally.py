@@ -1,4 +1,4 @@
-"""Counting the calls of a run, and saying the counts in words."""
+"""The counts of a run's calls, and the counts in words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FAULTS: tuple[tuple[type[ModelError], str], ...] = (
     (MalformedReply, "unreadable"),
     (RateLimited, "asked to slow down"),
 )
-"""What a failed try is called where no status says it."""
+"""Names of failures that have no HTTP status."""
 
 
 class Tally:
@@ -31,11 +31,11 @@ class Tally:
         self.made = self.replayed = self.shared = self.failed = self.probes = self.tokens = self.unrecorded = 0
         self.cost = 0.0
         self.tries: Counter[str] = Counter()
-        """Tries that failed beyond those that `failed` counts as calls, by what was wrong."""
+        """Failed tries by what was wrong, without the last try of each call that `failed` counts."""
         self.unpriced: set[str] = set()
         """Models that were asked and have no price."""
         self.by_hand = False
-        """Whether an answer is the demo's, which a person wrote."""
+        """Whether an answer comes from the demo, whose answers are hand-written."""
         self._last: dict[str, str] = {}
         """What was wrong with the last try of each call that is under way, by key."""
         self._lock = threading.Lock()
@@ -84,7 +84,7 @@ class Tally:
 
     @property
     def short(self) -> str:
-        """The counts as a progress bar has room for."""
+        """The counts in short, for a progress bar."""
         parts = [f"{self.made} made", f"{self.replayed} replayed"]
         if self.shared:
             parts.append(f"{self.shared} shared")

@@ -20,7 +20,7 @@ def trust(
 ) -> None:
     """Show what this project's settings would run, or send a key to, and agree to it; a terminal asks first."""
     from askance import trust as known
-    from askance.cli.exits import OK, SOME
+    from askance.cli.process import OK, SOME
     from askance.errors import UsageError
     from askance.models import Config
     from askance.terminal import printable
@@ -50,7 +50,7 @@ def _names(config: Config) -> list[str]:
 
 
 def _shown(consent: Consent) -> bool:
-    """Shows it, and whether the user agrees."""
+    """Prints what needs consent and asks for it; returns whether the user agrees."""
     from askance.terminal import confirm, has_terminal
     from askance.trust import agree
 

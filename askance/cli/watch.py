@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
-from askance.cli.eval import TaskPlace
-from askance.cli.exits import SOME
-from askance.cli.options import AsJson
-from askance.cli.process import Process
+from askance.cli.options import AsJson, TaskPlace
+from askance.cli.process import SOME, Process
 
 if TYPE_CHECKING:
     from askance.evals.analysis.watch import RunStatus, Watcher
@@ -49,7 +47,7 @@ def watch(
 
 
 def _wait_for(folder: Path, *, every: float) -> None:
-    """Waits for a run that begins later: where nothing is, or a folder with nothing in it."""
+    """Waits for a run that begins later, if the folder is empty or not there."""
     import time
 
     if (folder / "run.json").exists() or any(each.name != ".lock" for each in _inside(folder)):
@@ -64,7 +62,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _follow(watcher: Watcher, *, every: float) -> RunStatus:
-    """Looks until the run is finished, or until nobody wants to see more; in a pipe, until nobody writes any more."""
+    """Shows the run until it is finished or Ctrl-C is pressed; in a pipe, until no process writes it any more."""
     import time
 
     status = watcher.status()

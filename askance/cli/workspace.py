@@ -1,14 +1,18 @@
-"""The workspace of a command, made from the options that say how models are asked."""
+"""The workspace of a command, made from the options that say how models are asked; warnings; the model of `--local`."""
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from askance.cli.exits import hear_warnings
 from askance.cli.options import ModelCalls, PromptCalls, Protocol
 from askance.cli.tally import Tally
+from askance.errors import ConfigError, UsageError
+from askance.terminal import printable
 from askance.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -16,6 +20,11 @@ if TYPE_CHECKING:
 
     from askance.cli.options import Calls
     from askance.models import Config
+    from askance.models.local.hub import Machine, OpenModel
+
+
+LOG_VARIABLE = "ASKANCE_LOG"
+"""Environment variable; with the value `debug`, each failed try and each pause is printed."""
 
 
 @dataclass(kw_only=True)
@@ -30,7 +39,7 @@ class CommandWorkspace(Workspace):
 
 def open_workspace(calls: Calls, *, name: str, ledger: Path | None, image_policy: str | None) -> CommandWorkspace:
     """The workspace that the options ask for; see `Calls.open`."""
-    hear_warnings()
+    print_warnings()
     return CommandWorkspace(
         mode=calls.record_mode,
         plan=calls.plan,
@@ -45,11 +54,90 @@ def open_workspace(calls: Calls, *, name: str, ledger: Path | None, image_policy
         image_policy=image_policy,
         store=calls.store,
         prompts=calls.prompts,
-        local=partial(_local, yes=calls.yes) if isinstance(calls, ModelCalls) and calls.local else None,
+        local=partial(_local_model, yes=calls.yes) if isinstance(calls, ModelCalls) and calls.local else None,
     )
 
 
-def _local(config: Config, *, yes: bool) -> str:
-    from askance.cli.default_local import local_model
+class StderrHandler(logging.Handler):
+    """Prints a warning on what `sys.stderr` is at the time: a progress bar may have taken its place."""
 
-    return local_model(config, yes=yes)
+    def emit(self, record: logging.LogRecord) -> None:
+        """Prints one warning."""
+        print(f"askance: {printable(record.getMessage())}", file=sys.stderr)
+
+
+def print_warnings() -> None:
+    """Prints the warnings of askance's log on stderr from now on, in the form of errors; `LOG_VARIABLE` adds more.
+
+    Raises:
+        UsageError: the variable holds something else than `debug`.
+    """
+    asked = os.environ.get(LOG_VARIABLE, "")
+    if asked not in {"", "debug"}:
+        raise UsageError(f"{LOG_VARIABLE} is {asked!r}.", hint="Set it to `debug`, or to nothing.")
+
+    log = logging.getLogger("askance")
+    level = logging.DEBUG if asked else logging.WARNING
+    log.handlers[:] = [StderrHandler(level)]
+    if asked:
+        log.setLevel(level)
+    log.propagate = False
+
+
+def _local_model(config: Config, *, yes: bool) -> str:
+    """The spec of the model that `--local` stands for; it is downloaded if the user agrees.
+
+    Args:
+        config: may name a folder, or a name on the hub, by `local`. If it `asks` nothing, as for a replay or a plan,
+            nothing is downloaded.
+        yes: whether the user agrees beforehand.
+
+    Raises:
+        UsageError: it is not here and nobody agreed to a download.
+        ConfigError: it cannot be downloaded.
+        MissingExtra: what runs it is not installed.
+    """
+    from askance.models.local.hub import Machine, download_model, is_downloaded, open_model_for
+    from askance.models.local.runtime import packages
+
+    if config.local is not None:
+        return f"hf:{config.local}"
+    machine = Machine.here()
+    found = open_model_for(machine)
+    if is_downloaded(found.name):
+        print(f"askance: {found}, on this machine.", file=sys.stderr)
+        return f"hf:{found.name}"
+    if not config.asks:
+        raise ConfigError(
+            f"The model {found.name!r}, which `--local` stands for on a machine with {machine}, is not here.",
+            hint="A run without `--replay` and `--plan` downloads it.",
+        )
+    packages(f"hf:{found.name}")  # nobody downloads what could not be run
+    _ask_before_download(found, machine, yes=yes)
+    print(f"askance: The model is in {printable(str(download_model(found.name)))}.", file=sys.stderr)
+    return f"hf:{found.name}"
+
+
+def _ask_before_download(found: OpenModel, machine: Machine, *, yes: bool) -> None:
+    """Says what would be downloaded, and asks the user.
+
+    Raises:
+        UsageError: nobody said yes.
+    """
+    from askance.models.local.folder import hub_cache
+    from askance.models.local.hub import how_to_bring
+    from askance.terminal import confirm, has_terminal
+
+    print(
+        f"askance: For a machine with {machine}: {found}. It is not here yet; {found.size} will be downloaded into "
+        f"{printable(str(hub_cache()))}, once.",
+        file=sys.stderr,
+    )
+    if yes:
+        return
+    if not has_terminal():
+        raise UsageError(
+            f"Nobody agreed to the download of {found.name!r}.", hint=f"Add `--yes`. {how_to_bring(found.name)}"
+        )
+    if not confirm("Download it?"):
+        raise UsageError(f"{found.name!r} is not downloaded.", hint=how_to_bring(found.name))

@@ -28,8 +28,8 @@ from askance.chains import (
 )
 from askance.chains.batch import read_in_batches
 from askance.chains.line import line_of, said_in
+from askance.cli.blame import blame_text
 from askance.cli.display import card_text
-from askance.cli.trials import blame_text
 from askance.errors import BadData, UsageError
 from askance.evals import Run, aevaluate, compare, find_task, rescore
 from askance.evals.analysis.blame import ablame

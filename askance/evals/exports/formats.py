@@ -1,4 +1,4 @@
-"""Writing a run in any of the forms."""
+"""The formats that a run can be exported to."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _WRITE: Mapping[str, tuple[Callable[[Run, Path], None], str]] = {
     "mlflow": (write_mlflow, "mlruns"),
     "hf": (write_data_set, "{}-hf"),
 }
-"""What writes a form, and the name of what it writes where none is given."""
+"""By format, the function that writes it and the default name of what it writes."""
 
 
 def export(run: Run, to: str, path: str | Path | None = None) -> Path:
-    """Writes `run` for another tool; gives the file or folder.
+    """Writes `run` for another tool; returns the file or folder.
 
     Args:
         run: finished or not.

@@ -58,7 +58,7 @@ def write_data_set(run: Run, path: Path) -> None:
 
 
 def library(name: str, extra: str) -> Any:
-    """A library that is not needed otherwise.
+    """An optional library.
 
     Raises:
         MissingExtra: it is not installed; the hint names the extra that brings it.

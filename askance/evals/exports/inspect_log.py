@@ -1,4 +1,4 @@
-"""Runs as logs of Inspect, which its own reader and viewer open: version 2 of their form."""
+"""Runs as logs of Inspect, version 2 of their format; Inspect's reader and viewer open them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SUMMED = ("id", "epoch", "input", "choices", "target", "scores", "model_usage",
 def write_inspect(run: Run, path: Path) -> None:
     """Writes a log that `inspect_ai.log.read_eval_log` reads; its messages are those of the recorded calls.
 
-    A path that ends in `.json` gets plain JSON, any other the zip file that `.eval` stands for, which viewers find.
+    A path that ends in `.json` gets plain JSON; any other gets the zip format of `.eval` files.
     """
     part, log = path.with_name(f"{path.name}.part"), finite(log_of(run))
     if path.suffix == ".json":
@@ -169,8 +169,8 @@ def _sample(run: Run, answer: SampleResult) -> JsonObject:
 def _input(answer: SampleResult) -> str:
     sample = answer.sample
     lines = [] if sample.image is None else [f"[image {sample.image.name}, sha256 {sample.image.sha256}]"]
-    told = [f"{name}: {_text(value)}" for name, value in sample.inputs.items() if name != "options"]
-    return "\n".join([*lines, *told]) or sample.id
+    texts = [f"{name}: {_text(value)}" for name, value in sample.inputs.items() if name != "options"]
+    return "\n".join([*lines, *texts]) or sample.id
 
 
 def _target(target: Json) -> str | list[str]:
@@ -184,7 +184,7 @@ def _text(value: Json) -> str:
 
 
 def _messages(run: Run, answer: SampleResult) -> Iterator[JsonObject]:
-    """What was asked and said for each link, as far as it is on record."""
+    """The messages and the reply of each link's calls that are on record."""
     keys = dict.fromkeys(str(key) for link in answer.prediction.links.values() for key in link["calls"])
     for key in keys:
         record = run.records.get(key)

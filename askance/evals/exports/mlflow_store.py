@@ -23,7 +23,7 @@ def write_mlflow(run: Run, path: Path) -> None:
     Raises:
         MissingExtra: mlflow is not installed.
     """
-    os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # newer versions want to be asked for it
+    os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # newer versions need this for a file store
     client: Any = library("mlflow.tracking", "mlflow").MlflowClient(tracking_uri=path.resolve().as_uri())
     known = client.get_experiment_by_name(run.task)
     experiment = known.experiment_id if known is not None else client.create_experiment(run.task)
@@ -41,7 +41,7 @@ def write_mlflow(run: Run, path: Path) -> None:
 
 
 def parameters_of(run: Run) -> Iterator[tuple[str, str]]:
-    """The configuration, flat; a name has letters, digits and `_-. /` alone."""
+    """The configuration, flat; names have only letters, digits and `_-. /`."""
     for place, value in _flat({"options": run.configuration["options"], "models": run.configuration["models"]}, ""):
         yield _name(place), value if isinstance(value, str) else text_of(value)
 

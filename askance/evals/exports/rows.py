@@ -1,4 +1,4 @@
-"""A run as rows: one a sample and epoch, with columns that are the same for every row."""
+"""A run as rows, one for each sample and epoch; all rows have the same columns."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def _meta(meta: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
 
 
 def columns_of(run: Run) -> dict[str, list[Cell]]:
-    """The rows by column, each of one type: texts, whole numbers, numbers or truth values; all else as JSON texts.
+    """The rows by column. A column has one type: str, int, float or bool; other values are JSON texts.
 
-    What a row lacks is None.
+    A value that a row lacks is None.
     """
     rows = [*rows_of(run)]
     names = dict.fromkeys(name for row in rows for name in row)
@@ -78,7 +78,7 @@ def _of_one_type(values: Sequence[Json]) -> list[Cell]:
 
 
 def whole(text: str) -> str:
-    """`text` with half surrogate pairs, which a file's name may hold, as escapes."""
+    """`text` with lone surrogates, which a file's name may hold, as escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -88,7 +88,7 @@ def text_of(value: Json) -> str:
 
 
 def finite(value: Any) -> Any:
-    """`value` as any reader of JSON takes it: null for numbers that there are none of, and texts whole."""
+    """`value` as strict JSON: null for NaN and infinite numbers, and texts without lone surrogates."""
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -104,14 +104,14 @@ def write_csv(run: Run, path: Path) -> None:
     """Writes the rows as CSV, UTF-8; a text that a spreadsheet would run gets an apostrophe before it."""
     columns = columns_of(run)
     with _replacing(path) as file:
-        lines = csv.writer(file)  # its ends of lines are those of the standard, so that a lone \r is quoted as well
+        lines = csv.writer(file)  # lines end in \r\n, the standard, so that a lone \r is quoted too
         lines.writerow([spreadsheet_cell(name) for name in columns])
         lines.writerows([spreadsheet_cell(each) for each in row] for row in zip(*columns.values(), strict=True))
     _part(path).replace(path)
 
 
 def write_jsonl(run: Run, path: Path) -> None:
-    """Writes a line an answer: the sample, what was answered and how that came about, and its score."""
+    """Writes a line for each answer: the sample, the prediction with its links, and the score."""
     with _replacing(path) as file:
         for answer in run.answers:
             score = None if answer.score is None else answer.score.form()
@@ -122,7 +122,7 @@ def write_jsonl(run: Run, path: Path) -> None:
 
 
 def _replacing(path: Path) -> IO[str]:
-    """The file that will stand at `path`; half a surrogate pair is written as its escape."""
+    """The file that will stand at `path`; a lone surrogate is written as its escape."""
     return _part(path).open("w", encoding="utf-8", errors="backslashreplace", newline="")
 
 

@@ -1,4 +1,4 @@
-"""A judge's card: how often it is right beside people's labels, and how steady it is."""
+"""A judge's card: how often it agrees with people's labels, and how consistent it is."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _SCHEMA = Path(__file__).with_name("card.schema.json")
 VERDICTS = ("true", "false", "unclear", "unscored")
 
 DRAWS = 3
-"""How often a judge is asked about a pair, to know whether it says the same again."""
+"""How often a judge is asked about each pair, for its self-consistency."""
 REASON = 200
 """Characters of a reason that are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeCard:
-    """What is known of a judge from labelled pairs."""
+    """The figures of a judge over labelled pairs."""
 
     judge: str
     """Its name, for a person."""
@@ -72,12 +72,12 @@ class JudgeCard:
         seed: int = 0,
         counters: Mapping[str, Any] | None = None,
     ) -> JudgeCard:
-        """The card of what `judge` says of `labels`.
+        """The card of `judge` from its verdicts on `labels`.
 
         Args:
             judge: whose card it is.
             labels: that it was asked about.
-            pairs: what was said of each, from `ask_about`.
+            pairs: each label with the verdicts on it, from `ask_about`.
             seed: of the bootstraps.
             counters: what backends computed, by model.
         """
@@ -93,7 +93,7 @@ class JudgeCard:
 
     @property
     def digest(self) -> str:
-        """What tells the judge from others, 16 hex digits."""
+        """Identifies the judge, 16 hex digits."""
         return digest_of_judge(self.canonical)
 
     @cached_property
@@ -121,7 +121,7 @@ class JudgeCard:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What the accuracy would be if every unscored pair had been judged wrongly, and if rightly."""
+        """The accuracy if every unscored pair were judged wrongly, and if every one were judged rightly."""
         return _bounds(self.labelled)
 
     def figure(self, name: str) -> CardFigure:
@@ -133,7 +133,7 @@ class JudgeCard:
         return {figure.name: figure for figure in self.figures}[name]
 
     def summary(self) -> JsonObject:
-        """What a score that the judge gave carries of its card."""
+        """The part of the card that is kept with each score of the judge."""
         shown = [self.figure(name) for name in ("accuracy", "base rate", "sensitivity", "specificity", "cohen kappa")]
         intervals = {each.name: each.interval for each in shown if each.interval is not None}
         return {
@@ -165,7 +165,7 @@ class JudgeCard:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> JudgeCard:
-        """The card that `form` stands for; its figures are worked out anew.
+        """The card of a JSON form; its figures are computed again.
 
         Raises:
             BadData: it is none, or one of another version.
@@ -196,24 +196,24 @@ def read_card(path: str | Path) -> JudgeCard:
 
 
 def digest_of_judge(canonical: Mapping[str, Any]) -> str:
-    """What tells a judge from others, 16 hex digits."""
+    """Identifies a judge, 16 hex digits."""
     return key_of("judge", dict(canonical))[:16]
 
 
 def calls_of(judge: Judge) -> Mapping[Node[Any, Any], int]:
-    """The nodes that a judge asks, and in how many draws each for one verdict; of panels those of their members.
+    """The nodes that a judge asks for one verdict, each with its number of draws; for a panel, those of its members.
 
     A judge that is neither a node nor a panel has none.
     """
-    return Counter(node for node, _ in dict.fromkeys(_drawn(judge)))
+    return Counter(node for node, _ in dict.fromkeys(_nodes_and_draws(judge)))
 
 
-def _drawn(judge: Judge, draw: int = 0) -> Iterator[tuple[Node[Any, Any], int]]:
-    """Who is asked in which draw, as a panel has it."""
+def _nodes_and_draws(judge: Judge, draw: int = 0) -> Iterator[tuple[Node[Any, Any], int]]:
+    """Each node with each draw in which it is asked."""
     if isinstance(judge, Panel):
         for each in range(draw * judge.draws, (draw + 1) * judge.draws):
             for member in judge.judges:
-                yield from _drawn(member, each)
+                yield from _nodes_and_draws(member, each)
     elif isinstance(judge, Node):
         yield cast("Node[Any, Any]", judge), draw
 
@@ -269,7 +269,7 @@ async def judge_card(
         question: where a pair has none of its own.
         seed: of the bootstraps.
         room: how many pairs may be under way at the moment.
-        on_progress: hears after each pair how many are done, and of how many.
+        on_progress: called after each pair with the number of pairs that are done, and of all pairs.
 
     Raises:
         BadData: the label file cannot be used.
@@ -328,7 +328,7 @@ async def ask_about(
     room: Callable[[], int] = lambda: 64,
     on_progress: Callable[[], None] = lambda: None,
 ) -> list[JudgedPair]:
-    """What `judge` says of each of `labels`, in their order.
+    """The verdicts of `judge` on each of `labels`, in their order.
 
     Args:
         judge: what is asked.
@@ -337,7 +337,7 @@ async def ask_about(
         swaps: whether each is asked once more with its texts in each other's place.
         question: where a pair has none of its own.
         room: how many pairs may be under way at the moment.
-        on_progress: hears of every pair that is done.
+        on_progress: called after every pair that is done.
     """
 
     async def one(label: Label) -> JudgedPair:
@@ -378,7 +378,7 @@ async def _ask(judge: Judge, label: Label, *, draws: int, swaps: bool, question:
 
 
 async def _first(judge: Judge, label: Label, question: str) -> tuple[Verdict, tuple[VerdictValue | None, ...]]:
-    """The verdict that counts, and what each member of a panel says."""
+    """The verdict that counts, and the verdict of each member of a panel."""
     if not isinstance(judge, Panel):
         return await judge.judge(label.reference, label.candidate, question=question), ()
     said = await judge.vote(label.reference, label.candidate, question=question)

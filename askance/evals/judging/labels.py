@@ -1,4 +1,4 @@
-"""What people say of pairs of texts: a file of references, candidates, and verdicts or votes."""
+"""Labels by people for pairs of texts: a file of references, candidates, and verdicts or votes."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _BETWEEN = re.compile(r"[;|,]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """One pair, and what people say of it."""
+    """One pair, and its label by people."""
 
     reference: str
     candidate: str
     verdict: bool | None
-    """Whether both mean the same: as the file says, else by the votes' majority; None where these tie."""
+    """Whether both mean the same: the verdict of the file, else the majority of the votes; None for a tie."""
     votes: tuple[bool | None, ...] = ()
-    """One for each person, None where one said nothing; people stand in the same places throughout."""
+    """One for each person, in the same order for every pair; None where a person said nothing."""
     question: str | None = None
     group: str
-    """Pairs of one group are no independent evidence. By default these share an id or, without ids, the reference."""
+    """Pairs of one group are resampled together. By default a group shares an id or, without ids, the reference."""
     id: str = ""
     """The sample of a run that the candidate answers."""
 
@@ -49,7 +49,7 @@ class Labels:
     """sha256 of the file's bytes, hex."""
     rows: tuple[Label, ...]
     notes: tuple[str, ...] = ()
-    """What there is to say of the file, such as columns that are not read."""
+    """Remarks on the file, such as columns that are not read."""
 
 
 def read_labels(path: str | Path) -> Labels:
@@ -135,7 +135,7 @@ def _label(row: Mapping[str, Any], where: str) -> Label:
 
 
 def group_of(reference: str) -> str:
-    """The group of pairs that share a reference, where the file names no group: by digest, without its words."""
+    """The group of pairs that share a reference, if the file names no group: a digest of the reference."""
     return f"reference {sha256(reference.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
@@ -148,7 +148,7 @@ def _text(value: object, name: str, where: str) -> str:
 
 
 def _verdict(value: object, where: str) -> bool | None:
-    """A verdict as files have it; None where there is none."""
+    """The verdict of a cell; None for an empty one."""
     word = str(value).strip().lower()
     if value is None or not word:
         return None

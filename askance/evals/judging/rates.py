@@ -1,4 +1,4 @@
-"""Rates that judges have measured: the rate of a run but for its judge's errors, and shares of preferences."""
+"""Rates by judges: the rate of a run, corrected for the errors of its judge, and shares of preferences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedRate:
-    """The rate of a run as its judge measured it, and corrected in two ways."""
+    """The rate of a run by its judge, as measured and corrected in two ways."""
 
     measured: Estimate
     rogan_gladen: Estimate
@@ -38,7 +38,7 @@ class CorrectedRate:
 
     @property
     def ways(self) -> Mapping[str, Estimate]:
-        """The rate by how it was come by, in words."""
+        """The rates, by the name of the method."""
         return {
             "as judged": self.measured,
             "Rogan–Gladen": self.rogan_gladen,
@@ -142,7 +142,7 @@ def _notes_on(scored: Sequence[SampleResult], corrected: Estimate) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreferenceFigures:
-    """Shares of the pairs that have a preference, and the share of all pairs that has none."""
+    """Shares of wins, ties and flips among pairs with a preference, and the share of pairs without one."""
 
     a: Estimate
     """How often a wins."""

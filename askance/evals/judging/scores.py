@@ -1,4 +1,4 @@
-"""Scores that a judge gives: each carries what is known of the judge, or says that nothing is."""
+"""Scores by a judge: each has a note of who judged, with a summary of the judge's card if there is one."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ PER_REFERENCE = "judged_per_reference"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeNote:
-    """Who judged, and what is known of it."""
+    """Who judged, and the summary of its card."""
 
     judge: str
     digest: str
-    """What tells the judge from others."""
+    """Identifies the judge."""
     card: Mapping[str, Any] | None = None
-    """What its card says in short; None where it has none."""
+    """The summary of its card; None without a card."""
 
     @classmethod
     def of(cls, judge: Judge, card: JudgeCard | None = None) -> JudgeNote:
@@ -56,7 +56,7 @@ class JudgeNote:
 
     @property
     def sentence(self) -> str:
-        """For whoever reads the figures."""
+        """The note as a sentence for readers of the figures."""
         if self.card is None:
             return f"Judged by {self.judge}, which has no card: how often it is wrong is not known."
         accuracy, base, kappa = (_shown(self.card[name]) for name in ("accuracy", "base rate", "cohen kappa"))

@@ -1,4 +1,4 @@
-"""Labelled pairs that a judge has judged: what it says of each, and its figures over all of them."""
+"""Labelled pairs with the verdicts of a judge, and the judge's figures over all of them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedPair:
-    """What people and a judge say of one pair; the texts themselves are left out."""
+    """The label and the verdicts of one pair, without its texts."""
 
     group: str
-    """What the pair belongs to: pairs of one group are no independent evidence."""
+    """Pairs of one group are resampled together."""
     id: str
     """The sample of a run that the candidate answers; empty where the labels do not say."""
     candidate: str
-    """sha256 of the candidate, hex, by which an answer of a run is known again."""
+    """sha256 of the candidate, hex; it finds the same answer in a run."""
     truth: bool | None
     """Whether people say that both texts mean the same; None where their votes tie."""
     votes: tuple[bool | None, ...] = ()
@@ -39,7 +39,7 @@ class JudgedPair:
     outcome: str = "answered"
     """Of the first draw."""
     reason: str = ""
-    """Of the first draw, why it is unscored, cut."""
+    """Why the first draw is unscored, cut."""
 
     @property
     def verdict(self) -> VerdictValue | None:
@@ -48,7 +48,7 @@ class JudgedPair:
 
     @property
     def says(self) -> bool | None:
-        """Whether the judge says that both mean the same: `unclear` does not; None where it is unscored."""
+        """Whether the judge says that both mean the same; `unclear` counts as no, and None is unscored."""
         return None if self.verdict is None else self.verdict == "true"
 
     def form(self) -> JsonObject:
@@ -83,7 +83,7 @@ class CardFigure:
     pairs: int
     """How many it is computed from."""
     share: bool
-    """Whether it is a share; else it is a measure of agreement, 0 by chance alone and 1 at most."""
+    """Whether it is a share; else it is a measure of agreement: 0 is chance, 1 the most."""
 
 
 def figures_of_pairs(pairs: Sequence[JudgedPair], *, seed: int = 0) -> tuple[CardFigure, ...]:
@@ -99,14 +99,14 @@ def figures_of_pairs(pairs: Sequence[JudgedPair], *, seed: int = 0) -> tuple[Car
     """
     labelled = [pair for pair in pairs if pair.truth is not None]
     return (
-        *_rightness(labelled, seed),
-        *_agreement(labelled, seed),
-        *_steadiness(labelled, seed),
-        *_people(pairs, seed),
+        *_accuracy_figures(labelled, seed),
+        *_agreement_figures(labelled, seed),
+        *_consistency_figures(labelled, seed),
+        *_rater_figures(pairs, seed),
     )
 
 
-def _rightness(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
+def _accuracy_figures(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
     scored = [pair for pair in labelled if pair.says is not None]
     more = 2 * sum(bool(pair.truth) for pair in scored) >= len(scored)
     yield _share("accuracy", [(pair.says == pair.truth, pair) for pair in scored], seed)
@@ -116,38 +116,38 @@ def _rightness(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure
     yield _share("unscored", [(pair.says is None, pair) for pair in labelled], seed)
 
 
-def _agreement(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
+def _agreement_figures(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
     resampling = Resampling(seed=seed, clusters=[pair.group for pair in labelled])
     truth, said = [pair.truth for pair in labelled], [pair.says for pair in labelled]
     both = list(zip(truth, said, strict=True))
-    yield _measured("cohen kappa", statistics.cohen_kappa(truth, said, resampling=resampling))
-    yield _measured("gwet ac1", statistics.gwet_ac1(both, resampling=resampling))
-    yield _measured("krippendorff alpha", statistics.krippendorff_alpha(both, resampling=resampling))
+    yield _coefficient("cohen kappa", statistics.cohen_kappa(truth, said, resampling=resampling))
+    yield _coefficient("gwet ac1", statistics.gwet_ac1(both, resampling=resampling))
+    yield _coefficient("krippendorff alpha", statistics.krippendorff_alpha(both, resampling=resampling))
 
 
-def _steadiness(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
+def _consistency_figures(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
     resampling = Resampling(seed=seed, clusters=[pair.group for pair in labelled])
     both = [pair for pair in labelled if pair.verdict is not None and pair.swapped is not None]
     if any(pair.swapped is not None for pair in labelled):
         yield _share("flip rate", [(pair.verdict != pair.swapped, pair) for pair in both], seed)
     if any(len(pair.verdicts) > 1 for pair in labelled):
         draws = [pair.verdicts for pair in labelled]
-        yield _measured("self-consistency", statistics.pairwise_agreement(draws, resampling=resampling))
+        yield _coefficient("self-consistency", statistics.pairwise_agreement(draws, resampling=resampling))
     if any(len(pair.members) > 1 for pair in labelled):
         members = [pair.members for pair in labelled]
-        yield _measured("members, alpha", statistics.krippendorff_alpha(members, resampling=resampling))
-        yield _measured("members, pairs", statistics.pairwise_agreement(members, resampling=resampling))
+        yield _coefficient("members, alpha", statistics.krippendorff_alpha(members, resampling=resampling))
+        yield _coefficient("members, pairs", statistics.pairwise_agreement(members, resampling=resampling))
 
 
-def _people(pairs: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
+def _rater_figures(pairs: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
     voted = [pair for pair in pairs if sum(vote is not None for vote in pair.votes) > 1]
     if not voted:
         return
     votes = [pair.votes for pair in voted]
     resampling = Resampling(seed=seed, clusters=[pair.group for pair in voted])
-    yield _measured("people, pairs", statistics.pairwise_agreement(votes, resampling=resampling))
-    yield _measured("people, ac1", statistics.gwet_ac1(votes, resampling=resampling))
-    yield _measured("people, alpha", statistics.krippendorff_alpha(votes, resampling=resampling))
+    yield _coefficient("people, pairs", statistics.pairwise_agreement(votes, resampling=resampling))
+    yield _coefficient("people, ac1", statistics.gwet_ac1(votes, resampling=resampling))
+    yield _coefficient("people, alpha", statistics.krippendorff_alpha(votes, resampling=resampling))
 
 
 def _share(name: str, rows: Sequence[tuple[bool, JudgedPair]], seed: int) -> CardFigure:
@@ -157,7 +157,7 @@ def _share(name: str, rows: Sequence[tuple[bool, JudgedPair]], seed: int) -> Car
     return CardFigure(name=name, value=estimate.value, interval=interval, pairs=len(rows), share=True)
 
 
-def _measured(name: str, found: Agreement) -> CardFigure:
+def _coefficient(name: str, found: Agreement) -> CardFigure:
     share = found.measure == "pairwise agreement"
     return CardFigure(name=name, value=found.value, interval=found.interval, pairs=found.items, share=share)
 
@@ -165,12 +165,12 @@ def _measured(name: str, found: Agreement) -> CardFigure:
 # --- votes beside labels ---
 
 VotesBy: TypeAlias = Literal["draws", "members"]
-"""What votes: several draws of one judge, or the members of a panel."""
+"""Whose votes they are: several draws of one judge, or the members of a panel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reliability:
-    """A point of the curve: pairs on which the same share of the votes says true."""
+    """A point of the reliability curve: pairs on which the same share of the votes says true."""
 
     said: float
     """That share; `unclear` does not say true, and votes that cannot be read are left out."""
@@ -186,14 +186,14 @@ class Reliability:
 
 
 def votes_of(pairs: Sequence[JudgedPair]) -> VotesBy | None:
-    """What votes on `pairs`; None where there is one vote each."""
+    """Whose votes `pairs` have; None if each has one vote."""
     if any(len(pair.members) > 1 for pair in pairs):
         return "members"
     return "draws" if any(len(pair.verdicts) > 1 for pair in pairs) else None
 
 
 def reliability_of(pairs: Sequence[JudgedPair], *, seed: int = 0) -> tuple[Reliability, ...]:
-    """Whether a judge that wavers wavers rightly: the share of pairs that are true, by the share of votes that say so.
+    """The reliability curve: the share of pairs that people call true, by the share of votes that say true.
 
     Empty where there is one vote each.
 
@@ -217,7 +217,7 @@ def _point(said: float, pairs: Sequence[JudgedPair], seed: int) -> Reliability:
 
 
 def reliability_summary(pairs: Sequence[JudgedPair], *, seed: int) -> Mapping[str, JsonObject]:
-    """The curve for the summary of a card: what votes, and its points; empty where there is one vote each."""
+    """The reliability curve for the summary of a card; empty if each pair has one vote."""
     by = votes_of(pairs)
     if by is None:
         return {}

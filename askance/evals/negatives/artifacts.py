@@ -43,11 +43,11 @@ FEATURE_SETS: tuple[FeatureSet, ...] = ("words", "form", "all")
 FOLDS, FOLDS_SHARED = 5, 20
 """Folds of the cross-validation; more where images share texts, since a fold then leaves fewer to learn from."""
 LEAST = 10
-"""Images that training takes at least."""
+"""Fewest images that a classifier is trained on."""
 CHANCE = 0.5
 """Balanced accuracy of a guess: the mean of the shares of true and of wrong statements that are classified rightly."""
 SHOWN = 8
-"""Words that are named for each class."""
+"""How many words are named for each class."""
 ORDERS = 4
 """Orders in which each image's options are shown."""
 
@@ -78,7 +78,7 @@ class TextOnlyAccuracy:
 
     @property
     def above_chance(self) -> bool:
-        """Whether the whole interval is."""
+        """Whether the whole interval is above chance."""
         return self.interval is not None and self.interval.low > CHANCE
 
     def form(self) -> JsonObject:
@@ -96,7 +96,7 @@ class Artifacts:
     accuracies: tuple[TextOnlyAccuracy, ...] = ()
     """Of all negatives by each set of features, then of each kind by all features; empty where nothing was trained."""
     wrong_words: tuple[str, ...] = ()
-    """Words that speak most for a negative, the strongest first."""
+    """Words with the largest weight for a negative, the largest first."""
     true_words: tuple[str, ...] = ()
     probability: Mapping[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
     """Probability that a statement is a negative, by image and text."""
@@ -212,7 +212,7 @@ def _folds(statements: Sequence[LabelledStatement], *, seed: int) -> Iterator[tu
 
 
 def _both(wrong: Iterable[bool]) -> bool:
-    """Whether there are true statements and negatives."""
+    """Whether there are both true statements and negatives."""
     return len({*wrong}) == 2
 
 
@@ -283,7 +283,7 @@ def _balanced(sums: NDArray[float64]) -> NDArray[float64]:
 
 
 def _strongest_words(statements: Sequence[LabelledStatement], *, seed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words that speak most for a negative, and those that speak most for a true statement."""
+    """The words with the largest weight for a negative, and those with the largest weight for a true statement."""
     seen = [features_of(each.text, "words") for each in statements]
     weights = _Classifier(seen, [each.wrong for each in statements], seed=seed).weights()
     names = [name.removeprefix("word ") for _, name in weights]
@@ -302,7 +302,7 @@ class Lengths:
     difference: Estimate
     """By how many words the negatives of an image are longer than its true statements, in the mean over images."""
     longest_true: Estimate
-    """How often the longest option of an image is true; ties count in parts."""
+    """How often the longest option of an image is true; of several longest, the share that is true counts."""
     chance: float
     """How often an option drawn at random is true."""
 
@@ -372,7 +372,7 @@ class Blind:
 
     @property
     def above_chance(self) -> bool:
-        """Whether the whole interval is."""
+        """Whether the whole interval is above chance."""
         interval = self.precision.interval
         return interval is not None and interval.low > self.chance
 
@@ -403,7 +403,7 @@ async def ask_blind(
 
     Args:
         sets: the options.
-        llm: a model, which is told nothing of the images.
+        llm: a model; it gets only the options, nothing about the images.
         orders: how often each image is asked about.
         seed: of the orders and of the bootstrap.
         engine: where `llm` is no model yet.
@@ -445,7 +445,7 @@ async def ask_blind(
 def blind_choosers(
     sets: Sequence[OptionSet], model: Model, *, prompts: PromptLibrary | None = None
 ) -> dict[int, BlindChooser]:
-    """What asks about the options of images, by how many of them are true."""
+    """The node that asks about the options of an image, by the number of true ones among them."""
     return {count: BlindChooser(model, count=count, prompts=prompts) for count in {len(each.true) for each in sets}}
 
 

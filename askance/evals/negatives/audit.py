@@ -1,4 +1,4 @@
-"""The audit of hard negatives: what may be wrong with each, what becomes of it by the rules, and what that leaves.
+"""The audit of hard negatives: what may be wrong with each, and whether the rules keep, flag or drop it.
 
 `audit_text` shows an audit to people, `Audit.form` gives it as JSON, and `apply` writes the file without what it drops.
 """
@@ -48,7 +48,7 @@ Equivalence: TypeAlias = Literal["true", "false", "unclear", "unscored"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """One negative, and what was found of it."""
+    """One negative, and what the audit found about it."""
 
     negative: HardNegative
     same: Sameness
@@ -61,11 +61,11 @@ class AuditRow:
     """Whether an earlier negative of the image has the same words, but for case and punctuation."""
     change: StatementChange
     verdicts: tuple[Verdict, ...] = ()
-    """Of the judge, one for each true statement of the image; empty where no judge was options."""
+    """Of the judge, one for each true statement of the image; empty without a judge."""
     similarity: float | None = None
     """Cosine with the statement that it was made from; None without an embedder."""
     chosen: float | None = None
-    """How often a blind model chose it, as a share of its answers; None where no such model was options."""
+    """How often a blind model chose it, as a share of its answers; None without a blind model."""
     solved: bool | None = None
     """Whether a blind model chose its image's true options, and no others, in every order."""
     telling: float | None = None
@@ -75,7 +75,7 @@ class AuditRow:
 
     @property
     def equivalent(self) -> Equivalence | None:
-        """Whether it means the same as any true statement; None where no judge was options."""
+        """Whether it means the same as any true statement; None without a judge."""
         if not self.verdicts:
             return None
         said = {str(verdict) for verdict in self.verdicts}
@@ -116,7 +116,7 @@ class Audit:
     artifacts: Artifacts
     blind: Blind | None = None
     judge: str | None = None
-    """Name of the judge, where one was options."""
+    """Name of the judge, if there was one."""
     embedder: str | None = None
     decisions: Counter[Decision] = field(init=False)
     broken: Counter[Rule] = field(init=False)
@@ -135,7 +135,7 @@ class Audit:
         return {key: frozenset(found) for key, found in texts.items()}
 
     def form(self) -> JsonObject:
-        """The audit as JSON: every negative with its columns, the figures over all, and the rules it went by."""
+        """The audit as JSON: every negative with its columns, the figures over all, and the rules of the audit."""
         return {
             "decisions": dict(sorted(self.decisions.items())),
             "broken": dict(sorted(self.broken.items())),
@@ -161,7 +161,7 @@ class Embeds(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """What an audit looks at beside the texts themselves; without a model, its column is left out."""
+    """What an audit looks at beside the texts; the column of a model that is not given is left out."""
 
     judge: Judge | None = None
     question: str = QUESTION
@@ -182,7 +182,7 @@ async def aaudit(
     Args:
         sets: options by image, as `read_negatives` gives them.
         options: judge, embedder and blind model; by default none, and only texts are looked at.
-        rules: what becomes of what is found; by default `DEFAULTS`.
+        rules: which findings drop or flag a negative; by default `DEFAULTS`.
         seed: of orders, folds and bootstraps.
 
     Raises:
@@ -267,7 +267,7 @@ def _name(seam: object) -> str:
 
 
 def _text_columns(each: OptionSet, rules: Rules) -> list[AuditRow]:
-    """The columns that take nothing but the texts."""
+    """The columns that need only the texts."""
     limits = rules.thresholds
     rows: list[AuditRow] = []
     seen: set[str] = set()
@@ -331,7 +331,7 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _decided(row: AuditRow, rules: Rules, *, artifacts: Artifacts, blind: Blind | None) -> AuditRow:
-    """The row with what is known of its wording and its image, the rules that it breaks, and what becomes of it."""
+    """The row with the results for its wording and its image, the rules that it breaks, and the decision."""
     negative, image = row.negative, None if blind is None else blind.images[row.negative.key]
     row = replace(
         row,
@@ -357,7 +357,7 @@ def _decided(row: AuditRow, rules: Rules, *, artifacts: Artifacts, blind: Blind 
     return replace(row, broken=broken, decision=rules.decision(broken))
 
 
-# --- what is said of it ---
+# --- the audit as text, and the file without what it drops ---
 
 _FEATURES = {"words": "words", "form": "length, capitals, marks", "all": "both"}
 
@@ -440,7 +440,7 @@ def _between(interval: Interval | None, *, percent: bool = True) -> str:
 def apply(sets: Sequence[OptionSet], audit: Audit, out: Path) -> Mapping[str, int]:
     """Writes the options without the dropped negatives, in their order, and a sidecar of the others.
 
-    An image without any negative left is left out.
+    An image is left out if it keeps no negative.
 
     Returns:
         How many negatives stay (`kept`) or do not (`dropped`), and how many images (`images`, `gone`).

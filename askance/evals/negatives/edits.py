@@ -1,4 +1,4 @@
-"""Edits from a true statement to its negative: which words differ, what that changes, and how alike two texts are."""
+"""Edits from a true statement to its negative: which words and parts differ, and how similar two texts are."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Sameness: TypeAlias = Literal["exact", "near", "none"]
 """`exact`: the same words in the same order; `near`: the same but for order, articles or spelling."""
 
 CAUSAL_PREFIX = 0.3
-"""Share of an explanation's words that stand before what `causal` changes: its first half, give or take."""
+"""Share of an explanation's words that stand before a `causal` change, at least: about its first half."""
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _FRAME = frozenset({"i", "you", "we", "should", "must"})
-"""How what one should do begins."""
+"""Words with which an action begins: "I should"."""
 
 _LONG: Mapping[str, str] = {
     **{f"{word}'s": f"{word} is" for word in ("it", "that", "there", "he", "she", "what", "who", "here")},
@@ -37,8 +37,8 @@ _LONG: Mapping[str, str] = {
     "cant": "can not",
 }
 _SHORT: Mapping[str, str] = {"n't$": " not", "'re$": " are", "'ll$": " will", "'ve$": " have", "'m$": " am"}
-_IDLE = _ARTICLES | {"so", "that"}
-"""Words whose coming or going changes no meaning."""
+_FILLERS = _ARTICLES | {"so", "that"}
+"""Words that can be added or left out without a change of meaning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class EditLimits:
     """How much a negative of a kind may change."""
 
     spelling: float = 0.85
-    """From this similarity on, from 0 to 1, two words that begin alike are spellings of one."""
+    """Similarity, from 0 to 1, from which on two words with the same beginning count as spellings of one word."""
     most_places: int = 2
     """Places that may be changed where one word or thing is exchanged."""
     most_words: int = 4
@@ -73,7 +73,7 @@ class StatementChange:
     parts: tuple[str, ...]
     """Which parts of an action-reason changed: `action`, `reason` or both; empty where a text has no "because"."""
     only: bool | None
-    """Whether nothing was changed but what its kind changes; None where the kind does not say, or is not known."""
+    """Whether only what its kind changes was changed; None if the kind names no part, or is not known."""
 
     @property
     def places(self) -> int:
@@ -107,7 +107,7 @@ def change(true: str, negative: str, kind: NegativeKind | None, *, limits: EditL
     """
     limits = limits or EditLimits()
     before = _plain(true)
-    after = _respelt(_plain(negative), before, limits.spelling)
+    after = _in_spelling_of(_plain(negative), before, limits.spelling)
     halves = _halves(before, after)
     parts = tuple(part for part, (one, other) in halves.items() if part != "all" and one != other)
     found, places = edits(true, negative), _places(before, after)
@@ -115,10 +115,10 @@ def change(true: str, negative: str, kind: NegativeKind | None, *, limits: EditL
         case "action" | "reason":
             only = None if "all" in halves else parts == (kind,)
             if only and kind == "reason":
-                only = _kept(*halves["reason"]) >= limits.least_kept
+                only = _share_kept(*halves["reason"]) >= limits.least_kept
         case "adjective" | "object" | "verb":
             short = all(max(len(one), len(other)) <= limits.most_words for one, other in places)
-            kept = all(_kept(one, other) >= limits.least_kept for one, other in halves.values())
+            kept = all(_share_kept(one, other) >= limits.least_kept for one, other in halves.values())
             only = 0 < len(places) <= limits.most_places and short and kept
         case "causal":
             only = bool(found) and found[0].start >= CAUSAL_PREFIX * len(words(true))
@@ -139,10 +139,10 @@ def _written_out(word: str) -> str:
     return word.replace("'", "")
 
 
-def _respelt(some: Sequence[str], others: Sequence[str], near: float) -> list[str]:
-    """`some`, in the spelling of `others` where they have another one."""
+def _in_spelling_of(some: Sequence[str], others: Sequence[str], near: float) -> list[str]:
+    """The words of `some`, each in the spelling that `others` have for it."""
     return [
-        next((other for other in (word, *others) if other in others and _spelt(word, other, near)), word)
+        next((other for other in (word, *others) if other in others and _is_spelling(word, other, near)), word)
         for word in some
     ]
 
@@ -158,7 +158,7 @@ def _halves(before: Sequence[str], after: Sequence[str]) -> Mapping[str, tuple[S
 
 
 def _places(before: Sequence[str], after: Sequence[str]) -> set[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """What was replaced by what, each once; two places with one word between them are one."""
+    """Each replaced text with its replacement, once; two places with one word between them count as one."""
     ends: list[list[int]] = []
     for how, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if how != "equal":
@@ -169,7 +169,7 @@ def _places(before: Sequence[str], after: Sequence[str]) -> set[tuple[tuple[str,
     return {(tuple(before[i:j]), tuple(after[k:m])) for i, j, k, m in ends}
 
 
-def _kept(before: Sequence[str], after: Sequence[str]) -> float:
+def _share_kept(before: Sequence[str], after: Sequence[str]) -> float:
     """The share of words that stayed, without those of the frame ("I should"); 1 where there are none."""
     one, other = ([word for word in said if word not in _FRAME] for said in (before, after))
     same = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
@@ -177,7 +177,7 @@ def _kept(before: Sequence[str], after: Sequence[str]) -> float:
 
 
 def similarity(one: str, other: str) -> float:
-    """How alike two texts are in their words and letters, from 0 to 1: the ratio of Ratcliff and Obershelp."""
+    """How similar two texts are in their words and letters, from 0 to 1: the ratio of Ratcliff and Obershelp."""
     return SequenceMatcher(None, normal(one), normal(other), autojunk=False).ratio()
 
 
@@ -194,19 +194,19 @@ def sameness(one: str, other: str, *, near: float) -> Sameness:
     """
     if normal(one) == normal(other):
         return "exact"
-    left, right = _weighty(one), _weighty(other)
+    left, right = _content_words(one), _content_words(other)
     if sorted(left) == sorted(right):
         return "near"
-    respelt = len(left) == len(right) and all(_spelt(*pair, near) for pair in zip(left, right, strict=True))
+    respelt = len(left) == len(right) and all(_is_spelling(*pair, near) for pair in zip(left, right, strict=True))
     return "near" if respelt else "none"
 
 
-def _weighty(text: str) -> list[str]:
-    return [word for word in words(text) if word not in _IDLE]
+def _content_words(text: str) -> list[str]:
+    return [word for word in words(text) if word not in _FILLERS]
 
 
-def _spelt(one: str, other: str, near: float) -> bool:
-    """Whether two words are one in two spellings; words that begin otherwise are not ("un-", "dis-")."""
+def _is_spelling(one: str, other: str, near: float) -> bool:
+    """Whether two words are spellings of one word; words with different beginnings are not ("un-", "dis-")."""
     if one == other:
         return True
     alike = SequenceMatcher(None, one, other, autojunk=False).ratio()
@@ -214,7 +214,7 @@ def _spelt(one: str, other: str, near: float) -> bool:
 
 
 def nearest(text: str, others: Sequence[str]) -> tuple[int, float]:
-    """The place of the most similar of `others`, which are at least one, and how similar it is."""
+    """The place of the most similar of `others` (at least one), and its similarity."""
     alike = [similarity(text, other) for other in others]
     place = max(range(len(alike)), key=lambda each: (alike[each], -each))
     return place, alike[place]

@@ -1,7 +1,7 @@
-"""Writing hard negatives for a data set: one call for each true statement and kind, and files in the authors' shape.
+"""Writes hard negatives for a data set: one call for each true statement and kind, and files in the authors' shape.
 
-The folder is a run's (`run.json`, `samples.jsonl`, `calls.jsonl`): the same call opens it again and finishes it. What
-has no answer is asked again then, and is in no file of negatives until it has one.
+The folder is that of a run (`run.json`, `samples.jsonl`, `calls.jsonl`). The same call opens it again and finishes it:
+calls without an answer are made again. A negative is in the files once its call has an answer.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ ALL = "large_combined"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What negatives are written; all of it decides the answers or their order."""
+    """Which negatives are written; every field decides the answers or their order."""
 
     domain: Domain = "ads"
     kinds: tuple[NegativeKind, ...] = ()
-    """Empty is all of the domain."""
+    """Empty stands for all kinds of the domain."""
     most: int = MOST
     """True statements of an image that negatives are made from, the first in order; no other one is a negative."""
     count: int = 1
@@ -63,7 +63,7 @@ class Recipe:
     seed: int = 0
     """Of the order of the options, and of what is drawn for the kind `random`."""
     draw: int = 0
-    """Another number asks all anew, for other answers of the same model."""
+    """Another number makes all calls anew, for other answers of the same model."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", kinds_of(self.domain, self.kinds or None))
@@ -86,7 +86,7 @@ class NegativeCall:
 
     @property
     def name(self) -> str:
-        """What tells it from the other calls of a run."""
+        """Unique among the calls of a run."""
         return f"{self.statements.key}\n{self.kind}\n{self.place}"
 
     @property
@@ -112,7 +112,7 @@ def calls_of(sources: Iterable[TrueStatements], recipe: Recipe) -> Iterator[Nega
 def random_negatives(sources: Sequence[TrueStatements], recipe: Recipe) -> Mapping[str, tuple[str, ...]]:
     """For each call of the kind `random`, by its name: explanations of other images, drawn with the recipe's seed.
 
-    An image gets no text twice, and none that is true of it. A call for which too few are left gets none.
+    No image gets a text twice, or one that is true of it. A call gets none if too few texts are left for it.
     """
     if "random" not in recipe.kinds:
         return {}
@@ -143,7 +143,7 @@ def _next_texts(fresh: Iterator[tuple[str, str]], count: int, *, apart: str, tak
 
 @dataclass(kw_only=True)
 class NegativesRun:
-    """A run that writes negatives: how far it is, and what came of it."""
+    """A run that writes negatives: how far it is, and what it has written."""
 
     folder: Path
     total: int = 0
@@ -185,7 +185,7 @@ async def agenerate(
         recipe: what is written; by default one negative of every kind for ads.
         prompts: where prompts are looked up.
         engine: whose records and budget are used, where `llm` is no model yet.
-        on_progress: hears of every call that is done.
+        on_progress: called after every call that is done.
 
     Raises:
         UsageError: there is nothing to write for, a model is needed and none is given, or the folder holds something
@@ -197,7 +197,7 @@ async def agenerate(
     model, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
     folder = RunFolder(out, _configuration(sources, recipe, writers, model=model), name=lambda line: str(line["id"]))
     try:
-        work = _Work(sources, recipe, writers, model=model, folder=folder, on_progress=on_progress)
+        work = _OpenCalls(sources, recipe, writers, model=model, folder=folder, on_progress=on_progress)
         await work.ask()
         run = work.run
         run.negatives, run.files = write_files(out, sources, recipe, lines=folder.lines())
@@ -296,7 +296,7 @@ def _configuration(
     }
 
 
-class _Work:
+class _OpenCalls:
     """The calls of a run that have no answer yet."""
 
     def __init__(
@@ -314,7 +314,7 @@ class _Work:
         self._writers = writers
         self._model = model
         self._folder = folder
-        self._told = on_progress
+        self._on_progress = on_progress
         self._random = random_negatives(sources, recipe)
         self.run = NegativesRun(folder=folder.path, total=len(self._calls))
 
@@ -341,8 +341,8 @@ class _Work:
         self._folder.add(line)
         self.run.done += 1
         self.run.outcomes[str(line["outcome"])] += 1
-        if self._told is not None:
-            self._told(self.run)
+        if self._on_progress is not None:
+            self._on_progress(self.run)
 
     async def _line(self, call: NegativeCall) -> JsonObject | None:
         """The line of one call; None where the budget had nothing left for it."""
@@ -372,7 +372,7 @@ def _line(
     raw: str | None = None,
     keys: Sequence[str] = (),
 ) -> JsonObject:
-    """The line of one call: what was wanted, what came of it, and the keys of the records that it rests on."""
+    """The line of one call: what was asked, its outcome and negatives, and the keys of its records."""
     return {
         "id": call.name,
         "image": call.statements.key,

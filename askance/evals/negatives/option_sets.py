@@ -59,7 +59,7 @@ class HardNegative:
     kind: NegativeKind | None = None
     """None where it is not known."""
     source: str
-    """The true statement that it was made from; where that is not known, the one that is nearest in wording."""
+    """The true statement that it was made from; if that is not known, the true statement nearest in wording."""
     place: int = 0
     """Of the source among the true statements of its image, from 0."""
     text: str

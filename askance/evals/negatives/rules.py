@@ -1,7 +1,7 @@
 """The rules of audits: which negatives are dropped, and which are flagged for a person to look at.
 
-By default a negative is dropped where it makes its options wrong, since it is true or said twice. What makes options
-easy is flagged.
+By default a negative is dropped if it makes its options wrong: because it is true, or says the same as another one. A
+negative that makes its options too easy is flagged.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RULES: Mapping[Rule, str] = {
     "solvable": "belongs to an image whose true options are found without it, in every order",
     "telling": "is known for a negative by its wording, where wording gives negatives away",
 }
-"""What each rule says of a negative that breaks it."""
+"""What is wrong with a negative that breaks a rule, in words."""
 
 DEFAULTS: Mapping[Rule, Action] = {
     "duplicate": "drop",
@@ -66,7 +66,7 @@ _SCHEMA = Path(__file__).with_name("rules.schema.json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds(EditLimits):
-    """Where rules begin to be broken."""
+    """The values from which on a negative breaks a rule."""
 
     least_similar: float = 0.3
     """Lowest cosine similarity to the statement that the negative was made from."""
@@ -94,7 +94,7 @@ class Rules:
 
 
 def read_rules(path: Path) -> Rules:
-    """The rules in a JSON file; what it leaves out is as by default.
+    """The rules in a JSON file; what the file leaves out has its default.
 
     Raises:
         BadData: there is no such file, or it has a rule, an action or a threshold that does not exist.

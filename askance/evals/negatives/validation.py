@@ -1,7 +1,7 @@
-"""Validation by people: a sheet of options to call right or wrong, and what raters make of it.
+"""Validation by people: a sheet of options that raters call right or wrong, and the figures of their answers.
 
 After section 7.2 of *Benchmarking VLMs' Reasoning About Persuasive Atypical Images*: raters see the image and every
-option, true statements and negatives alike, in an order that says nothing. What is true stands in a file of its own.
+option, true statements and negatives alike, in a random order. What is true is kept in a file of its own.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class SheetItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What is put before raters, image by image."""
+    """The statements that raters see, image by image."""
 
     id: str
-    """Digest of the statements in their order, which answers are held against."""
+    """Digest of the statements in their order; filled sheets name it."""
     items: tuple[SheetItem, ...]
     seed: int = 0
 
@@ -216,7 +216,7 @@ def read_key(path: Path) -> Sheet:
     return Sheet(id=content["sheet"], items=items, seed=content["seed"])
 
 
-# --- what raters make of it ---
+# --- the raters' answers ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +230,7 @@ class Rater:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterFigures:
-    """What one rater made of the negatives."""
+    """The figures of one rater."""
 
     name: str
     answered: int
@@ -243,14 +243,14 @@ class RaterFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """What all raters made of a sheet, by the majority of those who called an item right or wrong."""
+    """The figures of all raters, by the majority of those who called an item right or wrong."""
 
     items: int
     negatives: int
     unanswered: int
     """Negatives that nobody answered; in none of the figures."""
     undecided: int
-    """Negatives without a majority: neither called wrong nor right, and so no true negatives."""
+    """Negatives without a majority; they do not count as true negatives."""
     true_negatives: Estimate
     """Of the answered negatives, the share that the majority calls wrong."""
     if_decided: float | None
@@ -316,7 +316,7 @@ def _rater(path: Path, sheet: Sheet, *, name: str) -> Rater:
 
 
 def validate(sheet: Sheet, raters: Sequence[Rater], *, seed: int = 0) -> Validation:
-    """What the answers come to; intervals by a bootstrap over whole images.
+    """The figures of the answers; intervals by a bootstrap over whole images.
 
     Args:
         sheet: what was asked.
@@ -351,7 +351,7 @@ def validate(sheet: Sheet, raters: Sequence[Rater], *, seed: int = 0) -> Validat
 
 
 def _majority(answers: Sequence[RaterAnswer | None]) -> RaterAnswer | None:
-    """What more of those who decided say; None for a tie, and where nobody decided."""
+    """The answer of the majority of those who decided; None for a tie, and if nobody decided."""
     counts = Counter(answer for answer in answers if answer in {"right", "wrong"})
     if counts["right"] == counts["wrong"]:
         return None

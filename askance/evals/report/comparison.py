@@ -52,7 +52,7 @@ class ChangeRow:
     answers: tuple[int, ...]
     """A number for each run; runs with the same answer have the same one."""
     asked: tuple[int, ...]
-    """A number for each run; runs that asked the very same have the same one."""
+    """A number for each run; runs with the same inputs, options and target have the same one."""
 
     def change(self, a: int, b: int) -> SampleChange:
         """How run `a` differs from run `b` on the sample; `better` means that `a` is better."""
@@ -74,7 +74,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonReport:
-    """Runs on the same samples, held against each other."""
+    """Runs on the same samples, side by side."""
 
     comparison: RunsComparison
     parts: tuple[RunPart, ...]
@@ -93,13 +93,13 @@ class ComparisonReport:
 
 
 def build_comparison(comparison: RunsComparison) -> ComparisonReport:
-    """Holds runs of one task against each other, sample by sample.
+    """Compares runs of one task, sample by sample.
 
     Args:
         comparison: what `askance.evals.compare` found.
 
     Raises:
-        UsageError: a folder holds lines that are none.
+        UsageError: a folder has lines that cannot be read.
     """
     parts = tuple(part_of(run, name=name) for run, name in zip(comparison.runs, comparison.names, strict=True))
     return ComparisonReport(comparison=comparison, parts=parts, rows=tuple(_rows(comparison, parts)))
@@ -121,7 +121,7 @@ def _said(answer: SampleResult) -> Any:
 
 
 def _numbered(values: Iterator[Any]) -> tuple[int, ...]:
-    """Equal values by one number, counted from 0 in the order in which they come."""
+    """A number for each value, counted from 0; equal values have the same number."""
     numbers: dict[str, int] = {}
     return tuple(numbers.setdefault(json.dumps(value, sort_keys=True), len(numbers)) for value in values)
 
@@ -148,7 +148,7 @@ def comparison_page(
     """The page of runs that were compared; equal runs give equal pages.
 
     Args:
-        report: what they say of each other.
+        report: of the runs.
         pictures: thumbnails; None is none.
         files: addresses of the thumbnails where they lie beside the page, in their order.
     """
@@ -156,7 +156,7 @@ def comparison_page(
     browser.add(report.parts, report.comparison.matching.rows)
     first, *others = report.names
     comparison = report.comparison
-    headlines = _by_first(comparison)
+    headlines = _by_main_figure(comparison)
     two = len(report.parts) == 2
     return document(
         "comparison.html",
@@ -239,8 +239,8 @@ def _value(value: Any) -> str:
 # --- verdicts ---
 
 
-def _by_first(comparison: RunsComparison) -> list[MetricComparison]:
-    """By the figure that stands for the task, every pair of runs that is compared."""
+def _by_main_figure(comparison: RunsComparison) -> list[MetricComparison]:
+    """The comparisons by the task's main figure, one for each pair of runs."""
     return [each for each in comparison if each.metric == comparison.metrics[0].metric]
 
 
@@ -268,7 +268,7 @@ def _comparisons(metrics: Sequence[MetricComparison]) -> Sortable:
 
 
 def _cells(each: MetricComparison) -> list[Field]:
-    """The line of one comparison; numbers sort by what they are."""
+    """The line of one comparison; numbers sort by their values."""
     found = each.comparison
     low = None if found.interval is None else found.interval.low
     counts = each.by_sample or (None, None, None)

@@ -1,4 +1,4 @@
-"""Links that wrong answers are blamed on, as the folders of a run hold it; nothing is asked and nothing scored anew."""
+"""Links that wrong answers are blamed on, read from the folders of a run; no call is made, nothing is scored again."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Culprits:
     worth: float
     """What the answer is worth as it was."""
     tried: Mapping[str, float | None]
-    """By link, what the answer became worth with another value in its place; None where it had none then."""
+    """By link, what the answer was worth with another value in the link's place; None if there was no answer then."""
     flips: tuple[str, ...]
     guilty: tuple[str, ...]
     unmoved: bool = False
-    """Whether all links had already what would have been put in their places."""
+    """Whether every link already had the value that would have replaced it."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,11 +45,11 @@ class Culprits:
 
 @dataclass(frozen=True, kw_only=True)
 class BlamePart:
-    """One blame of a run: what was put in the links' places, and what that came to."""
+    """One blame of a run: what replaced the links, and the figures of the trials."""
 
     how: str
     words: str
-    """What was done to a link, for a sentence: `dropped`."""
+    """What was done to a link, as in `dropped`."""
     metric: str
     samples: int
     unanswered: int
@@ -83,18 +83,18 @@ class BlamePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunBlames:
-    """What is known of who is to blame in one run."""
+    """The blames of one run."""
 
     parts: tuple[BlamePart, ...] = ()
     notes: tuple[str, ...] = ()
-    """Why what lies there is not shown."""
+    """Why some blames are not shown."""
 
     def filter(self, part: BlamePart, name: str) -> str:
-        """What samples are filtered by whose errors `part` lays at a link: its name, and what was done to links."""
+        """The filter for samples that `part` blames on a link: the link's name, with what was done to links."""
         return name if len(self.parts) == 1 else f"{part.words}: {name}"
 
     def filters(self) -> dict[Place, list[str]]:
-        """By sample, what it can be filtered by."""
+        """The filters of each sample."""
         found: dict[Place, list[str]] = {}
         for part in self.parts:
             for place, culprits in part.answers.items():
@@ -103,12 +103,12 @@ class RunBlames:
 
 
 def short(link: str) -> str:
-    """What the paper calls a link; `none` and what is no link as it is."""
+    """The paper's name of a link; `none` and other words stay as they are."""
     return link_named(link).short
 
 
 def called(link: str) -> str:
-    """How a link is called on the page."""
+    """The name of a link on the page."""
     return UNEXPLAINED if link == UNBLAMED else link_named(link).title
 
 
@@ -117,7 +117,7 @@ def blames_of(run: Run, folders: Sequence[Path] = ()) -> RunBlames:
 
     Args:
         run: whose blames they are.
-        folders: where `askance blame --out` has put others; what is there of other runs is passed over.
+        folders: where `askance blame --out` has put others; blames of other runs there are skipped.
     """
     parts: dict[str, BlamePart] = {}
     notes: list[str] = []
@@ -180,7 +180,7 @@ def _parts(kept: StoredBlames, lines: _Lines, run: Run, *, own: bool) -> tuple[l
 
 
 _Lines = dict[str, dict[Place, dict[str, "JsonObject"]]]
-"""Lines of trials by what was put in the place, by sample, by link."""
+"""Lines of trials by replacement, by sample, by link."""
 
 
 def _lines(folder: Path) -> _Lines:

@@ -41,7 +41,7 @@ _POLICY = (
 _RISKY = re.compile(
     "[<>&\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
-"""What is escaped in a block of JSON: what could end it, what cannot be written, and what reorders a file's text."""
+"""Characters that are escaped in a block of JSON: those that could end it, cannot be written, or reorder text."""
 
 
 # --- templates ---
@@ -80,7 +80,7 @@ def _value(value: float | None, percent: bool) -> str:  # noqa: FBT001  # a filt
 
 
 def address(parts: Mapping[str, str | int]) -> str:
-    """Where the page leads to what is seen, as its own script writes it: `sample`, `epoch`, `run`, `blame`."""
+    """The address of a place on the page, as its script writes it: `sample`, `epoch`, `run`, `blame`."""
     usual = {"epoch": 0, "run": 0}
     there = {name: value for name, value in parts.items() if usual.get(name) != value}
     return f"#{urlencode(there, quote_via=quote, errors='replace')}"
@@ -130,11 +130,11 @@ class _Marked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataBlock:
-    """Data that the script reads when it needs it."""
+    """A block of data for the page's script."""
 
     id: str
     text: str
-    """In which nothing has a meaning for HTML."""
+    """Without characters that have a meaning in HTML."""
     type: str = "application/json"
 
 
@@ -210,7 +210,7 @@ def _hash(content: str) -> str:
 
 
 def jpeg_uri(data: bytes) -> str:
-    """A JPEG file as an address that holds all of it."""
+    """A JPEG file as a data URI."""
     return f"data:image/jpeg;base64,{b64encode(data).decode('ascii')}"
 
 
@@ -220,16 +220,16 @@ def _file(folder: str, name: str) -> str:
 
 
 def safe_json(value: Any) -> str:
-    """JSON text in which nothing has a meaning for HTML, and that UTF-8 can write."""
+    """JSON text without characters that have a meaning in HTML, or that UTF-8 cannot write."""
     try:
         written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except ValueError:  # a scoring gave something that is no number
+    except ValueError:  # a score is NaN or infinite
         written = json.dumps(_of_numbers(value), ensure_ascii=False, separators=(",", ":"))
     return _RISKY.sub(lambda match: f"\\u{ord(match.group()):04x}", written)
 
 
 def _of_numbers(value: Any) -> Any:
-    """`value` with null where JSON has no number for what there is."""
+    """`value` with null for NaN and infinite numbers."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -240,11 +240,11 @@ def _of_numbers(value: Any) -> Any:
 # --- the file ---
 
 Make = Callable[[Sequence[str] | None], str]
-"""From the addresses of the pictures beside the page, None where there are none, to the page."""
+"""Makes the page from the addresses of the pictures beside it; None if there are none."""
 
 
 def write_page(out: Path, make: Make, *, beside: Mapping[str, bytes] | None = None) -> int:
-    """Writes a page, in place of one that is there.
+    """Writes a page; an existing one is replaced.
 
     Args:
         out: the file.

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from askance.statistics import Interval
 
 MOST_FIGURES = 10
-"""Figures of a run that are drawn unless some are named."""
+"""How many figures of a run are drawn by default."""
 NO_SCORES = ("error", "ceiling", "place", "same answer", "difference")
-"""How the names of figures begin that do not say how right answers are."""
+"""Prefixes of figures that are no measure of how right the answers are."""
 
 
 # --- tables ---
@@ -37,9 +37,9 @@ class PageLink:
 
     text: str
     to: Mapping[str, str | int]
-    """Names of the address and their values, as `document.address` takes them."""
+    """The parts of the address, as `document.address` takes them."""
     note: str = ""
-    """Stands behind the text, in a softer colour."""
+    """Text behind it, in a softer colour."""
 
 
 Field: TypeAlias = "str | PageLink | tuple[float | None, str]"
@@ -48,7 +48,7 @@ Field: TypeAlias = "str | PageLink | tuple[float | None, str]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sortable:
-    """A table whose columns the script lets be sorted."""
+    """A table that the reader can sort by its columns."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[Field]]
@@ -221,7 +221,7 @@ class Scatter(Plot):
 
 
 def score_dots(figures: Sequence[Figure]) -> list[Dot]:
-    """The figures that say how right answers are, as lines of a plot."""
+    """The figures that measure how right the answers are, as lines of a plot."""
     return [dot_of(each.metric, each) for each in figures if each.percent and not each.metric.startswith(NO_SCORES)]
 
 
@@ -245,7 +245,7 @@ class Drawing:
 
     @property
     def svg(self) -> str:
-        """The drawing: an SVG element that needs nothing from outside."""
+        """The drawing as an SVG element that loads no other file."""
         return render("drawing.svg", drawing=self)
 
     @property
@@ -259,7 +259,7 @@ class Drawing:
         return "; ".join(lines)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the drawing as an SVG file, in place of one that is there.
+        """Writes the drawing as an SVG file; an existing one is replaced.
 
         Raises:
             UsageError: the name is none of an SVG file.

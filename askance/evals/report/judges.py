@@ -1,4 +1,4 @@
-"""What is known of a judge, as values: its errors beside people's labels, how its votes stand to them, and its page.
+"""Judges on pages: their errors beside people's labels, the reliability of their votes, and the page of a card.
 
 Notes of judges come from folders that anybody may have written: one that does not fit its schema is not drawn.
 """
@@ -96,7 +96,7 @@ class JudgeView:
 
     name: str
     plots: Sequence[Plot] | None
-    """None where it has no card: how often it is wrong is not known."""
+    """None without a card."""
 
 
 def judge_views(notes: Sequence[Mapping[str, Any]]) -> list[JudgeView]:

@@ -1,4 +1,4 @@
-"""Published figures that a run stands beside, where it asks what a published table asks.
+"""Published figures for the setting of a run, from the tables of papers.
 
 The packaged grid of a suite says which task and metric are behind each column of a table, and how each row is asked.
 Who answered is for the reader to see: a published row stands beside a run of any model.

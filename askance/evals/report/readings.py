@@ -1,4 +1,4 @@
-"""Single pictures as a page of their own, with the look of a report: what a chain has read, picture by picture."""
+"""A page of pictures that a chain has read, one by one, in the style of a report."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PictureReading:
     line: Mapping[str, Any]
     """As `askance.chains.line.line_of` gives it."""
     options: tuple[str, ...] = ()
-    """What could be chosen from."""
+    """The options to choose from."""
 
 
 def part_of_readings(
@@ -97,7 +97,7 @@ def _answer(read: PictureReading, *, epoch: int) -> SampleResult:
 
 
 def _value(line: Mapping[str, Any]) -> Any:
-    """What the chain was after: the last of its links that says something."""
+    """The result of the chain: the value of its last link that has one."""
     said = said_in(line)
     last = next(reversed(said), None)
     return line["statement"].get("text") if last == "statement" else said.get(last or "")
@@ -163,7 +163,7 @@ def write_readings(
     records: Sequence[Records],
     notes: Sequence[str] = (),
 ) -> int:
-    """Writes the page of pictures that a chain has read, in place of one that is there.
+    """Writes the page of pictures that a chain has read; an existing one is replaced.
 
     Args:
         out: the file.

@@ -1,4 +1,4 @@
-"""One run as pages show it, counted from its folder alone: its answers at a glance, and what they come to."""
+"""One run of a page, read from its folder alone: a row for each answer, counts, costs and breakdowns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FACTS = ("hash", "askance", "started", "finished")
 _MOST_MARKS = 40
-"""Most values of a tag that samples are filtered by; a tag with more values rather names single samples."""
+"""Most values that a tag may have to filter samples by; a tag with more values names single samples."""
 _ALIKE = 1e-6
 """Means that differ by less are taken as equal."""
 
@@ -66,14 +66,14 @@ class Spent:
     seconds: float = 0.0
     """Of all calls together, although many run at the same time."""
     cost: float = 0.0
-    """Dollars, as far as they are known."""
+    """US dollars, of the samples whose cost is known."""
     unpriced: int = 0
     """Samples of which the cost is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRow:
-    """One answer at a glance."""
+    """The row of one answer."""
 
     id: str
     epoch: int
@@ -112,7 +112,7 @@ class SampleRow:
 def row_of(
     answer: SampleResult, column: str | None = None, *, share: bool = False, common: frozenset[str] = frozenset()
 ) -> SampleRow:
-    """One answer at a glance.
+    """The row of one answer.
 
     Args:
         answer: what is shown.
@@ -293,7 +293,7 @@ class Breakdown:
     name: str
     shares: tuple[Share, ...]
     note: str
-    """What is averaged, and what becomes of non-answers."""
+    """What is averaged, and how non-answers count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,7 +314,7 @@ class RunPart:
     judges: tuple[Mapping[str, Any], ...] = ()
     beside: tuple[PublishedTable, ...] = ()
     blames: RunBlames | None = None
-    """Which links of its chain are to blame; None where nobody asked."""
+    """Which links of its chain are to blame; None without a blame."""
 
     @cached_property
     def spent(self) -> Spent:

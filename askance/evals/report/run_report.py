@@ -1,4 +1,4 @@
-"""The report of runs: what their folders hold as a value, and as one HTML file that opens from a disk."""
+"""The report of runs: a value made from their folders, and one HTML file made from it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from askance.evals.tables import Table
 
 UNFOLDED = 12
-"""Most wrong answers that are listed openly; a longer list unfolds."""
+"""Longest list of wrong answers that is open; a longer one has to be unfolded."""
 MOST_ANSWERS = 1000
 """Most wrong answers that are listed; the browser of samples has the others."""
 

@@ -1,4 +1,4 @@
-"""Samples as the script of a page reads them: rows at once, and everything else packed until somebody looks.
+"""Samples for the script of a page: rows that it reads at once, and details that it unpacks when they are opened.
 
 Prompts hold what earlier calls have said, and the calls of one sample in several runs are much alike. A block keeps
 what belongs to a sample together and is compressed, to about an eighth; the script unpacks it when somebody looks.
@@ -36,7 +36,7 @@ CALLS_MB = 200.0
 run's folder."""
 
 TITLES: Mapping[str, str] = {**{link.name: link.title for link in LINKS}, "solver": "Solver"}
-"""How the page calls links; others are called by their names."""
+"""Names of links on the page; other links have their own names."""
 
 _LONGEST = 4000
 """Characters of a text that stood in a link's place, or that followed from it."""
@@ -46,7 +46,7 @@ WITHOUT = "Left out of this page, which holds the calls of the first samples onl
 
 @dataclass(kw_only=True)
 class CallRoom:
-    """The room that is left for calls in a page."""
+    """How much room is left for calls in a page."""
 
     left: float = CALLS_MB * 1e6
     refused: int = 0
@@ -162,7 +162,7 @@ _SHOWN_TRACE = frozenset({"verbalization", "statement", "statement_reason", "ans
 
 
 def detail_of(answer: SampleResult) -> JsonObject:
-    """One answer: what was asked of it, what is true, what was said on the way, what it is worth."""
+    """One answer: its inputs, its target, the values of its links, and its score."""
     sample, prediction = answer.sample, answer.prediction
     options = options_of(sample)
     true, chosen = true_places(sample, options), places_in(prediction.value, options)
@@ -199,7 +199,7 @@ def _link(name: str, link: JsonObject, meta: Mapping[str, Any]) -> JsonObject:
 
 
 def _verbalization(prediction: Prediction) -> JsonObject:
-    """What the links say that have no place of their own on the page."""
+    """The values of the links that have no place of their own on the page."""
     there = {"verbalization": prediction.trace.get("verbalization"), "links": prediction.links}
     return {name: value for name, value in said_in(there).items() if name != "statement"}
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """A digest, of which the page shows the beginning."""
+    """A digest; the page shows its beginning."""
 
     digest: str
 
@@ -148,7 +148,7 @@ def _facts(part: RunPart) -> Iterator[Fact]:
 
 
 def facts_of_pictures(part: RunPart) -> Iterator[Fact]:
-    """What single pictures were asked with, and what that took.
+    """The models and prompts that read single pictures, and the calls, cost and time.
 
     Args:
         part: the pictures, as a run that nobody scores.
@@ -240,14 +240,14 @@ _SIDE_BY_SIDE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureTables:
-    """The figures of runs of one task, and what a reader has to know of them."""
+    """The figures of runs of one task, and notes on them."""
 
     tables: Sequence[Sortable]
     notes: Sequence[str] = ()
 
 
 def tables_of_runs(parts: Sequence[RunPart]) -> FigureTables:
-    """The figures of runs of one task: some have a column each, many a row each."""
+    """The figures of runs of one task: a column for each run, or a row for each if there are many."""
     runs = [part.run for part in parts]
     if len(parts) > _SIDE_BY_SIDE:
         table = table_of_runs(runs)
@@ -295,7 +295,7 @@ def _unfolding(heads: Sequence[str], rows: Sequence[Sequence[Field]], first: int
 
 
 def published_table(table: PublishedTable, parts: Sequence[RunPart]) -> Sortable:
-    """Our figures, and in columns of their own those that others published."""
+    """Our figures, and published ones in columns of their own."""
     figures = _by_metric(parts)
     ours = ["ours"] if len(parts) == 1 else [part.name for part in parts]
     rows: list[list[Field]] = []

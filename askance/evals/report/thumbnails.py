@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from askance.evals.report.run_part import RunPart
 
 MEGABYTES = 24
-"""Of thumbnails in a page, unless told otherwise."""
+"""Most megabytes of thumbnails in a page, by default."""
 SIDES = (512, 384, 288, 224, 160, 112)
-"""Pixels of the longer side, the largest that fits is taken."""
+"""Pixels of the longer side; the largest that fits is used."""
 
 _TRIED = 12
-"""Pictures by which the size of all is judged."""
+"""How many pictures the size of all is estimated from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Thumbnails:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know of them."""
+        """Notes for readers: pictures that are missing."""
         notes: list[str] = []
         if self.missing:
             notes.append(f"pictures not found, or not readable: {self.missing:,}")
@@ -75,7 +75,7 @@ class Thumbnails:
         return tuple(notes)
 
     def uri(self, digest: str) -> str:
-        """The thumbnail as an address that holds all of it."""
+        """The thumbnail as a data URI."""
         return jpeg_uri(self.jpegs[digest])
 
 
@@ -105,7 +105,7 @@ def _files(place: Path) -> Iterator[Path]:
 
 
 def _side(images: Sequence[Image], room: int) -> int:
-    """The largest side at which all are likely to fit, by some that stand evenly among them."""
+    """The largest side at which all are likely to fit, estimated from an even sample of them."""
     step = max(len(images) // _TRIED, 1)
     some = images[::step][:_TRIED]
     for side in SIDES:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from askance.agents import judge_equivalence
-from askance.cli.trials import blame_text
+from askance.cli.blame import blame_text
 from askance.errors import StoreError, UsageError
 from askance.evals import Run, Task, evaluate, rescore
 from askance.evals.analysis.blame import Blame, StoredBlames, ablame, make_blame, plan_blame

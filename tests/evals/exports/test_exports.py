@@ -229,9 +229,9 @@ def test_a_run_without_samples_has_nothing_to_export(run: Run, tmp_path: Path) -
 
 
 def test_the_forms_are_those_that_the_command_names() -> None:
-    from askance.cli.export import FormName
+    from askance.cli.export import ExportFormat
 
-    assert tuple(form.value for form in FormName) == FORMS
+    assert tuple(form.value for form in ExportFormat) == FORMS
 
 
 def test_rows_name_their_columns_once(run: Run) -> None:

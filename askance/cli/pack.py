@@ -1,4 +1,4 @@
-"""`askance pack` and `askance replay`: runs as one file, and what becomes of it on another machine."""
+"""`askance pack` and `askance replay`: runs in one file, and checking that file on another machine."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def replay(
     """
     import asyncio
 
-    from askance.cli.exits import OK, SOME
+    from askance.cli.process import OK, SOME
     from askance.evals.analysis.check import check_pack
     from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.catalog import find_task
@@ -132,7 +132,7 @@ def _text(report: PackCheck, signature: Signature) -> Iterator[str]:
 
 
 BEYOND = "that a model wrote the replies, that no sample was left out, or that what counts as true is what the data say"
-"""What nobody can tell from a pack alone."""
+"""What a pack alone cannot show."""
 
 
 def _verdict(report: PackCheck) -> str:
