@@ -6,7 +6,6 @@ from .artifacts import TextOnlyAccuracy as TextOnlyAccuracy
 from .audit import Audit as Audit
 from .audit import AuditOptions as AuditOptions
 from .audit import AuditRow as AuditRow
-from .audit import Embeds as Embeds
 from .audit import aaudit as aaudit
 from .audit import apply as apply
 from .audit import audit_text as audit_text

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import hypot
 from operator import mul
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.agents.judge import EquivalenceJudge
 from askance.agents.negatives import normal
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from askance.chains import Plan
     from askance.chat import JsonObject
     from askance.evals.negatives.artifacts import Artifacts, Blind
-    from askance.models import Engine, ModelLike
+    from askance.models import Embedder, Engine, ModelLike
     from askance.statistics import Interval
 
 QUESTION = "What should I do according to the image, and why?"
@@ -151,21 +151,13 @@ class Audit:
 # --- the audit ---
 
 
-class Embeds(Protocol):
-    """Turns texts into vectors, one each."""
-
-    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """The vectors, in the order of the texts."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
     """What an audit looks at beside the texts; the column of a model that is not given is left out."""
 
     judge: Judge | None = None
     question: str = QUESTION
-    embedder: Embeds | None = None
+    embedder: Embedder | None = None
     blind: ModelLike | None = None
     orders: int = ORDERS
     engine: Engine | None = None
@@ -315,7 +307,7 @@ def _room(engine: Engine | None) -> Callable[[], int]:
     return lambda: 16 if engine is None else engine.places
 
 
-async def _similarities(rows: Sequence[AuditRow], embedder: Embeds) -> Mapping[int, float]:
+async def _similarities(rows: Sequence[AuditRow], embedder: Embedder) -> Mapping[int, float]:
     """The cosine of each row with the statement that it was made from."""
     texts = [*dict.fromkeys(text for row in rows for text in (row.negative.source, row.negative.text))]
     vectors: dict[str, Sequence[float]] = {}

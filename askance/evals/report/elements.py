@@ -59,7 +59,7 @@ class Sortable:
     """Whether it is unfolded when the page opens."""
 
     def numeric(self, place: int) -> bool:
-        """Whether a column is one of numbers."""
+        """Whether a column has numbers."""
         return not self.rows or any(isinstance(row[place], tuple) for row in self.rows)
 
 
@@ -92,7 +92,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Turns numbers into places on a drawing."""
+    """Maps numbers to places on a drawing."""
 
     low: float
     high: float
@@ -102,7 +102,7 @@ class Scale:
     start: float = 2.0
     """Place of `low` in percent of the drawing, by default a little inside a strip."""
     length: float = 96.0
-    """From there to the place of `high`; below 0 upward."""
+    """Distance from there to the place of `high`; below 0 it goes upward."""
 
     def at(self, value: float) -> str:
         """The place of `value`, in percent of the drawing."""

@@ -1,7 +1,7 @@
 """Published figures for the setting of a run, from the tables of papers.
 
-The packaged grid of a suite says which task and metric are behind each column of a table, and how each row is asked.
-Who answered is for the reader to see: a published row stands beside a run of any model.
+The packaged grid of a suite has the task and metric of each column of a table, and the options of each row. The models
+of a published row are not compared: it is shown beside a run of any model.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from askance.evals.reference import Reference, ReferenceTable
     from askance.evals.run import Run
 
-_TELLING = ("context", "small", "step_by_step", "which", "qa", "negatives", "true", "statement", "control")
-"""Options that make two runs of a task answers to different questions; the others are seeds and sizes."""
-_USUAL: Mapping[str, Any] = {
+_SETTING = ("context", "small", "step_by_step", "which", "qa", "negatives", "true", "statement", "control")
+"""Options of a task that decide its setting; the others are seeds and sizes."""
+_DEFAULTS: Mapping[str, Any] = {
     "small": False,
     "step_by_step": False,
     "which": "usable",
@@ -33,7 +33,7 @@ _USUAL: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedTable:
-    """Published figures that a run stands beside: a row a metric, a column a published row."""
+    """Published figures for the setting of a run: a row for each metric, a column for each published row."""
 
     title: str
     source: str
@@ -43,7 +43,7 @@ class PublishedTable:
 
 
 def published_beside(run: Run) -> Iterator[PublishedTable]:
-    """The published tables that `run` stands beside."""
+    """The published tables with the setting of `run`."""
     suite: Suite | None = next((each for each in get_args(Suite) if each == run.task.partition("/")[0]), None)
     grid = _grid_of(suite)
     if suite is None or grid is None:
@@ -58,7 +58,7 @@ def published_beside(run: Run) -> Iterator[PublishedTable]:
 
 @cache
 def _grid_of(suite: Suite | None) -> Grid | None:
-    """The packaged grid of a suite, read once: every run of a report asks for it."""
+    """The packaged grid of a suite; it is read once."""
     file = Path(__file__).parents[1] / f"{suite}" / "grid.yaml"
     return read_grid(file) if file.is_file() else None
 
@@ -92,11 +92,11 @@ def _asks_the_same(run: Run, cell: CellSpec) -> bool:
         return False
     own: Mapping[str, Any] = run.configuration.get("options", {})
     asked = {name: value for name, value in cell.options.items() if name not in NAMED}
-    return all(_shown(own, name) == _shown(asked, name) for name in _TELLING) and all(
-        own.get(name) == value for name, value in asked.items() if name not in _TELLING
+    return all(_shown(own, name) == _shown(asked, name) for name in _SETTING) and all(
+        own.get(name) == value for name, value in asked.items() if name not in _SETTING
     )
 
 
 def _shown(options: Mapping[str, Any], name: str) -> Any:
-    value = options.get(name, _USUAL.get(name))
+    value = options.get(name, _DEFAULTS.get(name))
     return Path(value).name if name == "qa" and isinstance(value, str) else value

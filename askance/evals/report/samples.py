@@ -1,7 +1,7 @@
 """Samples for the script of a page: rows that it reads at once, and details that it unpacks when they are opened.
 
-Prompts hold what earlier calls have said, and the calls of one sample in several runs are much alike. A block keeps
-what belongs to a sample together and is compressed, to about an eighth; the script unpacks it when somebody looks.
+Prompts repeat the replies of earlier calls, and the calls of one sample in several runs are alike. So a block keeps the
+data of a sample together and is compressed, to about an eighth. The script unpacks it when the sample is opened.
 """
 
 from __future__ import annotations
