@@ -49,7 +49,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "filelock": ("askance.evals.storage", "askance.models.batch.job", "askance.models.encoders.vectors"),
     "huggingface_hub": ("askance.models.local.hub",),
     "httpx2": ("askance.models.*openai*",),
-    "jinja2": ("askance.evals.report.document", "askance.prompts*"),
+    "jinja2": ("askance.evals.report.html", "askance.prompts*"),
     "langchain": ("askance.models.*langchain*",),
     "langchain_core": (
         "askance.models.*langchain*",

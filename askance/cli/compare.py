@@ -73,7 +73,7 @@ def _write_page(
 ) -> None:
     """The page of runs that were compared."""
     from askance.evals.report import build_comparison, comparison_page
-    from askance.evals.report.document import write_page
+    from askance.evals.report.html import write_page
 
     difference = build_comparison(found)
     warn_of_many(difference.parts)

@@ -392,7 +392,7 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Score a run again, without asking any model: after a change of the scoring, or of a parser."""
-    from askance.evals.layout import described
+    from askance.evals.run_files import described
 
     form = described(folder)
     _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"]["task"])

@@ -134,8 +134,8 @@ def _check_page(html: Path | None, *, plan: bool) -> None:
 
 
 def _write_page(out: Path, card: JudgeCard, rate: CorrectedRate | None) -> None:
-    from askance.evals.report.document import write_page
-    from askance.evals.report.judges import card_page
+    from askance.evals.report.card_page import card_page
+    from askance.evals.report.html import write_page
     from askance.terminal import printable
 
     size = write_page(out, lambda _: card_page(card, rate=rate))

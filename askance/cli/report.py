@@ -48,7 +48,7 @@ def report(
 ) -> None:
     """Make one HTML page of runs: figures, plots, blame, and every sample with all that was asked and said."""
     from askance.evals.report import build_report, report_page
-    from askance.evals.report.document import write_page
+    from askance.evals.report.html import write_page
     from askance.evals.run import Run
 
     found = build_report([Run.open(folder) for folder in folders], title=title, blames=blames or ())

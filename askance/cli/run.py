@@ -324,7 +324,7 @@ def _left(count: int, *, interrupted: bool) -> str:
 def _ledger(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
     """Where the run's budget is kept: in its folder, else with the records."""
     from askance.chat import key_of
-    from askance.evals.layout import LEDGER
+    from askance.evals.run_files import LEDGER
 
     if folder is not None:
         return folder.path / LEDGER
@@ -334,7 +334,7 @@ def _ledger(folder: RunFolder | None, records: Store, configuration: JsonObject)
 def _batches(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
     """Where the run's batches are kept while they are under way: in its folder, else with the records."""
     from askance.chat import key_of
-    from askance.evals.layout import BATCHES
+    from askance.evals.run_files import BATCHES
 
     if folder is not None:
         return folder.path / BATCHES

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import canonical_json, key_of
 from askance.errors import FATAL, OverBudget, UsageError
-from askance.evals.layout import PROMPTS, SCORES
 from askance.evals.predictions import BatchOptions, Turn, in_batches, models_of, online
 from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
+from askance.evals.run_files import PROMPTS, SCORES
 from askance.evals.scorer import Scorer, figures_of, scored, unscored_note, write_scores
 from askance.evals.solver import form_of
 from askance.evals.storage import RunFolder

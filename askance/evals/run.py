@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
-from askance.evals.layout import COUNTERS, READ_BY, SAMPLES, SCORES, SampleLine, ScoreLine, described, lines_of
 from askance.evals.metric import Figure, MissingAnswerPolicy
-from askance.evals.report.document import render
 from askance.evals.report.elements import Drawing, drawing_of, interval_text
+from askance.evals.report.html import render
+from askance.evals.run_files import COUNTERS, READ_BY, SAMPLES, SCORES, SampleLine, ScoreLine, described, lines_of
 from askance.evals.sample import Prediction, Sample, Score
 from askance.evals.storage import records_of
 from askance.evals.tables import shown_value

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
-from askance.evals.layout import (
+from askance.evals.run_files import (
     CALLS,
     COUNTERS,
     DESCRIPTION,

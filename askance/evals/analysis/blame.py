@@ -31,10 +31,10 @@ from askance.chat import key_of
 from askance.errors import OverBudget, UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
 from askance.evals.evaluation import stop_if_hopeless
-from askance.evals.layout import BLAMES, TRIALS
 from askance.evals.metric import Figure, Scored, figure, mean
 from askance.evals.plan import JudgePlan
 from askance.evals.predictions import models_of
+from askance.evals.run_files import BLAMES, TRIALS
 from askance.evals.sample import Score
 from askance.evals.solver import plain, solved
 from askance.evals.storage import amending, write_lines

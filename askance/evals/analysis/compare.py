@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.catalog import task_of
-from askance.evals.report.document import render
+from askance.evals.report.html import render
 from askance.evals.tables import NONE, names_of, shown_value
 from askance.models import Engine
 from askance.statistics import Comparison, compare_paired, compare_statistics, compare_totals, holm_adjusted

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance import __version__
 from askance.documents import Archive, UnreadableDocument, misfit, parse_json
 from askance.errors import StoreError, UsageError
-from askance.evals.layout import CALLS, DESCRIPTION, PROMPTS, SAMPLES, SCORES
 from askance.evals.run import Run
+from askance.evals.run_files import CALLS, DESCRIPTION, PROMPTS, SAMPLES, SCORES
 from askance.evals.tables import task_tables
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.catalog import task_of
-from askance.evals.layout import DESCRIPTION, LOCK, SAMPLES, PictureLine, SampleLine, described, read_line
 from askance.evals.run import Run, answer_of
+from askance.evals.run_files import DESCRIPTION, LOCK, SAMPLES, PictureLine, SampleLine, described, read_line
 from askance.evals.scorer import figures_of, scored
 from askance.models import Engine, run_sync
 from askance.replay import MemoryStore

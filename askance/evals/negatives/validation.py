@@ -21,7 +21,7 @@ from askance import statistics
 from askance.amounts import many
 from askance.documents import misfit
 from askance.errors import BadData, UsageError
-from askance.evals.report.document import jpeg_uri, self_contained_page
+from askance.evals.report.html import jpeg_uri, self_contained_page
 from askance.evals.report.thumbnails import thumbnail
 from askance.evals.storage import write_whole
 from askance.evals.suite.files import read_json, read_table

@@ -6,6 +6,9 @@ from .arr import ArrMulti as ArrMulti
 from .arr import ArrSingle as ArrSingle
 from .arr_clip import ArrClip as ArrClip
 from .asr import Asr as Asr
+from .data_check import DataReport as DataReport
+from .data_check import Dropped as Dropped
+from .data_check import check as check
 from .dataset import Ad as Ad
 from .dataset import PittAds as PittAds
 from .layout import Pictures as Pictures
@@ -17,6 +20,3 @@ from .lists import read_id_list as read_id_list
 from .lists import read_symbols as read_symbols
 from .lists import read_votes as read_votes
 from .mac import Mac as Mac
-from .report import DataReport as DataReport
-from .report import Dropped as Dropped
-from .report import check as check

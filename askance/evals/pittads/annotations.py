@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 from askance.atypicality import RELATIONS, Relation, Statement
 from askance.errors import BadData
 from askance.evals.suite.files import Problems, note, read_table
-from askance.evals.suite.keys import check_key, full_key
+from askance.evals.suite.image_keys import check_key, full_key
 
 if TYPE_CHECKING:
     from askance.chat import Json

@@ -32,8 +32,8 @@ from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import COUNT, OTHER, TRUE, UNKNOWN, kinds_in, multi_scorer, single_scorer
 from askance.evals.suite.context import chain_of, picture_question
-from askance.evals.suite.options import in_order, lot
-from askance.evals.suite.orders import Orders, sample_ids
+from askance.evals.suite.option_orders import Orders, sample_ids
+from askance.evals.suite.shuffle import in_order, lot
 from askance.evals.suite.statements import hard_kind, read_qa
 from askance.evals.suite.task import ModelTask
 

@@ -28,8 +28,8 @@ from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import TRUE, single_scorer
 from askance.evals.suite.context import chain_of, picture_question
-from askance.evals.suite.options import drawn, in_order
-from askance.evals.suite.orders import Orders, sample_ids
+from askance.evals.suite.option_orders import Orders, sample_ids
+from askance.evals.suite.shuffle import drawn, in_order
 from askance.evals.suite.task import ModelTask
 
 if TYPE_CHECKING:

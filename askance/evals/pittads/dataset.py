@@ -28,7 +28,7 @@ from askance.evals.pittads.lists import (
     read_votes,
 )
 from askance.evals.suite.files import Problems, note
-from askance.evals.suite.keys import key_order
+from askance.evals.suite.image_keys import key_order
 from askance.evals.suite.selection import SMALL_SET, checked_ids, draw_ids, read_ids
 from askance.evals.suite.statements import QaFile, hard_kind, read_qa
 

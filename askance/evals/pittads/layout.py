@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from askance.errors import BadData
-from askance.evals.suite.keys import base_name, full_key, key_order, shard_of
+from askance.evals.suite.image_keys import base_name, full_key, key_order, shard_of
 from askance.images import SUFFIXES
 
 Part: TypeAlias = Literal[

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias, TypeVar, cast
 from askance.atypicality import distinct
 from askance.errors import BadData
 from askance.evals.suite.files import Problems, note, read_map, read_table, read_text
-from askance.evals.suite.keys import check_key, full_key
+from askance.evals.suite.image_keys import check_key, full_key
 
 Value = TypeVar("Value")
 

@@ -13,8 +13,8 @@ from askance.atypicality import RELATIONS, Statement
 from askance.errors import BadData
 from askance.evals.pittads.dataset import Need, PittAds, Which
 from askance.evals.suite.context import NOTHING, TEXT_ONLY, View, tools_of
-from askance.evals.suite.options import lot
 from askance.evals.suite.selection import Subset
+from askance.evals.suite.shuffle import lot
 from askance.evals.suite.task import RoleTask, SuiteTask
 from askance.images import Image
 

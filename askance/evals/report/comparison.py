@@ -21,8 +21,8 @@ from askance.evals.analysis.compare import (
     shown_p,
     verdict_of,
 )
-from askance.evals.report.document import document
 from askance.evals.report.elements import Bars, Dot, Field, Intervals, Plot, Sortable, scale_of
+from askance.evals.report.html import document
 from askance.evals.report.run_part import part_of
 from askance.evals.report.samples import SampleBrowser
 from askance.evals.report.summary import summary_of, tables_of_runs

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import UsageError
-from askance.evals.report.document import render
+from askance.evals.report.html import render
 from askance.evals.tables import NONE, shown_value
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from askance import __version__
 from askance.amounts import many
 from askance.chains.line import said_in
-from askance.evals.report.document import document, write_page
 from askance.evals.report.elements import Field, PageLink, Sortable
+from askance.evals.report.html import document, write_page
 from askance.evals.report.run_part import RunPart, SampleRow, row_of
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import PromptText, digests_of_prompts, facts_of_pictures, outcomes_of

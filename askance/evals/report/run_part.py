@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from askance.evals.layout import DESCRIPTION
 from askance.evals.report.literature import published_beside
+from askance.evals.run_files import DESCRIPTION
 from askance.statistics import mean_estimate
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.report.culprits import RunBlames
+    from askance.evals.report.blame_part import RunBlames
     from askance.evals.report.literature import PublishedTable
     from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Sample

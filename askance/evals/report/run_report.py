@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
 from askance.evals.analysis.blame import NONE as UNBLAMED
-from askance.evals.report.culprits import UNEXPLAINED, blames_of, called, check_blames, short
-from askance.evals.report.document import document
+from askance.evals.report.blame_part import UNEXPLAINED, blames_of, called, check_blames, short
+from askance.evals.report.card_page import judge_views, judges_table
 from askance.evals.report.elements import (
     MOST_FIGURES,
     SHARES,
@@ -30,7 +30,7 @@ from askance.evals.report.elements import (
     scale_of,
     score_dots,
 )
-from askance.evals.report.judges import judge_views, judges_table
+from askance.evals.report.html import document
 from askance.evals.report.run_part import part_of
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import FigureTables, published_table, summary_of, tables_of_runs
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from askance.evals.analysis.blame import LinkBlame
     from askance.evals.analysis.trial import Place
     from askance.evals.metric import Figure
-    from askance.evals.report.culprits import BlamePart, Culprits, RunBlames
+    from askance.evals.report.blame_part import BlamePart, Culprits, RunBlames
     from askance.evals.report.literature import PublishedTable
     from askance.evals.report.run_part import Breakdown, RunPart
     from askance.evals.run import Run

@@ -16,12 +16,12 @@ from askance.atypicality import Statement
 from askance.chains import LINKS
 from askance.chains.line import said_in
 from askance.errors import UsageError
-from askance.evals.report.document import DataBlock, block, packed_block
+from askance.evals.report.html import DataBlock, block, packed_block
 from askance.evals.report.run_part import RESULTS, kinds_of_options, options_of, places_in, plain, true_places
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.report.culprits import BlamePart
+    from askance.evals.report.blame_part import BlamePart
     from askance.evals.report.run_part import RunPart
     from askance.evals.report.thumbnails import Thumbnails
     from askance.evals.run import SampleResult

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.amounts import many
-from askance.evals.layout import PROMPTS
 from askance.evals.metric import Figure
 from askance.evals.report.elements import Field, Sortable, interval_field, interval_text
 from askance.evals.report.run_part import RESULTS
+from askance.evals.run_files import PROMPTS
 from askance.evals.tables import NONE, notes_of, shown_figure, shown_value, table_of_runs
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askance.errors import BadImage
-from askance.evals.report.document import jpeg_uri
+from askance.evals.report.html import jpeg_uri
 from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:

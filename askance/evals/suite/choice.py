@@ -21,7 +21,7 @@ from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.suite.orders import ANY, PLACE, PLACES, order_metrics, order_values
+from askance.evals.suite.option_orders import ANY, PLACE, PLACES, order_metrics, order_values
 
 if TYPE_CHECKING:
     from askance.chat import Json

@@ -18,8 +18,8 @@ from typing import Any, Generic, TypeVar, cast
 from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.suite.files import read_json, read_table, read_text
-from askance.evals.suite.keys import check_key, full_key
-from askance.evals.suite.options import lot
+from askance.evals.suite.image_keys import check_key, full_key
+from askance.evals.suite.shuffle import lot
 
 Item = TypeVar("Item")
 

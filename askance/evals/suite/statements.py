@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias, cast
 
 from askance.errors import BadData
 from askance.evals.suite.files import Problems, note, read_map
-from askance.evals.suite.keys import check_key, full_key
+from askance.evals.suite.image_keys import check_key, full_key
 
 Shape: TypeAlias = Literal["true", "train", "test", "question"]
 

@@ -1,4 +1,7 @@
 from .captioning import Captioning as Captioning
+from .data_check import Counted as Counted
+from .data_check import WhoopsReport as WhoopsReport
+from .data_check import check as check
 from .dataset import IMAGES as IMAGES
 from .dataset import QUESTIONS as QUESTIONS
 from .dataset import Whoops as Whoops
@@ -10,7 +13,4 @@ from .layout import has_rows as has_rows
 from .matching import CaptionMatching as CaptionMatching
 from .pairs import Pair as Pair
 from .pairs import read_pairs as read_pairs
-from .report import Counted as Counted
-from .report import WhoopsReport as WhoopsReport
-from .report import check as check
 from .vqa import Vqa as Vqa

@@ -24,8 +24,8 @@ from askance.evals.negatives import TrueStatements, read_negatives
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, single_scorer
 from askance.evals.suite.context import picture_question
-from askance.evals.suite.options import drawn, in_order, lot
-from askance.evals.suite.orders import Orders, sample_ids
+from askance.evals.suite.option_orders import Orders, sample_ids
+from askance.evals.suite.shuffle import drawn, in_order, lot
 from askance.evals.whoops.task import WhoopsTask, by_category
 
 if TYPE_CHECKING:

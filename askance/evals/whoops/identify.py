@@ -18,13 +18,13 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD
-from askance.evals.suite.options import small_lot
-from askance.evals.suite.orders import paired
+from askance.evals.suite.option_orders import paired
 from askance.evals.suite.selection import FOLDS, fold_of, read_names
+from askance.evals.suite.shuffle import small_lot
+from askance.evals.whoops.data_check import PAIRS
 from askance.evals.whoops.dataset import Whoops
 from askance.evals.whoops.layout import has_rows
 from askance.evals.whoops.pairs import PAPER, Pair, read_pairs
-from askance.evals.whoops.report import PAIRS
 from askance.evals.whoops.task import WeirdTask, by_category
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD, PICTURE, picture_question
-from askance.evals.suite.options import in_order, small_lot
-from askance.evals.suite.orders import Orders, paired, sample_ids
+from askance.evals.suite.option_orders import Orders, paired, sample_ids
 from askance.evals.suite.ranker import PairRanker
+from askance.evals.suite.shuffle import in_order, small_lot
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
 from askance.models import ScorerLike
 

@@ -31,7 +31,7 @@ from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
 from askance.evals.storage import RunFolder, write_lines, write_whole
 from askance.evals.suite.context import NOTHING
-from askance.evals.suite.options import lot
+from askance.evals.suite.shuffle import lot
 from askance.models import run_sync
 from askance.models.capabilities import endpoint_key
 from askance.models.scope import Pending

@@ -6,7 +6,7 @@ import pytest
 
 from askance.errors import BadData
 from askance.evals.pittads import Pictures
-from askance.evals.suite.keys import check_key, full_key, key_order, shard_of
+from askance.evals.suite.image_keys import check_key, full_key, key_order, shard_of
 from tests.evals.pittads.files import draw
 
 SHARDS = {

@@ -14,7 +14,7 @@ from askance.chains import action_reason
 from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.evals import ChainSolver, Evaluation, Prediction, Run, Sample, Score, Scorer, evaluate, mean
 from askance.evals.pittads.dataset import Negatives
-from askance.evals.report.document import environment
+from askance.evals.report.html import environment
 from askance.images import Image
 from tests.evals.odd import write_pictures
 from tests.evals.pittads import worlds

@@ -10,7 +10,7 @@ import pytest
 
 from askance.evals import compare
 from askance.evals.report import Thumbnails, build_comparison, build_report, comparison_page, report_page
-from askance.evals.report.document import write_page
+from askance.evals.report.html import write_page
 from tests.evals.odd import write_pictures
 from tests.evals.pittads import worlds
 from tests.evals.report import test_browser_views as views

@@ -14,7 +14,7 @@ from askance.cli import main
 from askance.errors import ModelError
 from askance.evals import compare
 from askance.evals.report import Thumbnails, build_comparison, build_report, comparison_page, report_page
-from askance.evals.report.document import write_page
+from askance.evals.report.html import write_page
 from askance.images import Image
 from tests.evals.pittads import worlds
 from tests.evals.report.browser import launched, opened, showing

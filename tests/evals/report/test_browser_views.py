@@ -13,8 +13,8 @@ from askance.chains import action_reason, verbalize
 from askance.chains.line import line_of
 from askance.evals.judging import Label, Labels, judge_card
 from askance.evals.report import Thumbnails, build_report, report_page
-from askance.evals.report.document import write_page
-from askance.evals.report.judges import card_page
+from askance.evals.report.card_page import card_page
+from askance.evals.report.html import write_page
 from askance.evals.report.readings import PictureReading, part_of_readings, readings_page
 from askance.models import Engine, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore

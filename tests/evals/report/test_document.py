@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jinja2 import UndefinedError
 
-from askance.evals.report.document import address, block, packed_block, render, safe_json
 from askance.evals.report.elements import PageLink, Sortable
+from askance.evals.report.html import address, block, packed_block, render, safe_json
 from askance.terminal import printable
 from tests.evals.report.runs import HOSTILE, Parsed
 

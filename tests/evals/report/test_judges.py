@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from askance.evals.report.judges import judge_views
+from askance.evals.report.card_page import judge_views
 from tests.evals.report.runs import HOSTILE, Parsed, drawn
 
 CARD: dict[str, Any] = {

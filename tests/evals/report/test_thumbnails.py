@@ -10,7 +10,7 @@ from PIL import Image as Pillow
 
 from askance.evals import Run, evaluate
 from askance.evals.report import Thumbnails, build_report, report_page
-from askance.evals.report.document import write_page
+from askance.evals.report.html import write_page
 from tests.evals.odd import Odd, chooser, write_pictures
 from tests.evals.report.runs import Parsed
 

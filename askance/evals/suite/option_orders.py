@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
-from askance.evals.suite.options import ORDERS, small_lot
+from askance.evals.suite.shuffle import ORDERS, small_lot
 
 if TYPE_CHECKING:
     from askance.evals.metric import Matrix

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from askance.documents import misfit
-from askance.evals.report.document import block, document
 from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, interval_field
+from askance.evals.report.html import block, document
 from askance.evals.tables import NONE, shown_value
 from askance.statistics import Interval
 
