@@ -97,7 +97,7 @@ def test_each_picture_may_have_a_question_of_its_own(context: Any) -> None:
 def test_what_is_given_is_not_asked() -> None:
     names: list[str] = []
 
-    found = explain(asked_of(names), context="caption")({"description": "A cup.", "question": "Why?"})
+    found = explain(asked_of(names), context="caption")({"description": "A cup."})
 
     assert (found.outcome, names) == ("answered", ["explain_from_description"])
 
