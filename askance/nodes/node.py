@@ -1,8 +1,8 @@
 """The node: one prompt, one model, one parser, and the output modes in which it asks.
 
 A node asks in the strictest mode that its endpoint supports: a JSON Schema that the endpoint enforces, a JSON object,
-or JSON that only the prompt asks for. The caller may choose the text protocol of the paper instead. If a reply cannot be
-read, the model is asked once more and told what was wrong; then the outcome is `invalid` and the result keeps the text.
+or JSON that only the prompt asks for. The caller may choose the text protocol of the paper instead. If a reply cannot
+be read, the model is asked once more and told what was wrong; then the outcome is `invalid`, with the text.
 """
 
 from __future__ import annotations
