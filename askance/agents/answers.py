@@ -1,17 +1,18 @@
-"""Which options a reply chooses: the one grammar by which every reply that chooses among options is read.
+"""Which options a reply chooses: one grammar for every reply that chooses among options.
 
-A reply is made plain, then every word of it becomes one letter for the part that it plays: `N` a number that can be
-an option's, `T` an option's own name or text, `A` a word such as "answer", `!` a word that denies, and so on (see
-`_PARTS`). The grammar is a few patterns over these letters. They find *statements*: each names options and either
-chooses, denies or only mentions them. One rule decides:
+First Markdown is removed from the reply. Then each word becomes one letter for its role: `N` for a number that can be
+an
+option's, `T` for an option's name or text, `A` for a word such as "answer", `!` for a word that denies, and so on (see
+`_PARTS`). The grammar is a few patterns over these letters. They find *statements*: each names options and chooses,
+denies or only mentions them. These rules decide:
 
-- The last final answer counts. One that is taken back before another is given does not.
-- Different final answers, an index beside the text of another option, or an answer that is revised afterwards cannot
-  be read: a wrong reading is worse than none.
-- What is denied ("3 is wrong", "TR1: No") is no answer. "3 or 5" are two answers, so none where one is asked for.
-- In a list whose numbers count from 1 beside the texts of other options, the numbers are ranks.
+- The last final answer counts. An answer that is taken back before another is given does not.
+- A reply cannot be read if it has different final answers, an index beside the text of another option, or an answer
+  that is revised afterwards: a wrong reading is worse than none.
+- A denied option ("3 is wrong", "TR1: No") is not an answer. "3 or 5" are two answers, so none where one is asked for.
+- Numbers that count from 1 beside the texts of other options are ranks.
 
-Digits inside the options ("buy 7up"), inside reasoning and in front of what they count ("3 cups") are no answers.
+Digits are not answers inside an option ("buy 7up"), inside reasoning, and before what they count ("3 cups").
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.nodes import Unreadable
-from askance.nodes.reply import json_list, plain, spoken
+from askance.nodes.reply import final_text, json_list, plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -117,12 +118,12 @@ _SAME: Sequence[tuple[re.Pattern[str], str]] = tuple(
         (r"(?<=\bbe )([^.,\n]{1,80}), ?(?:or |and |but )?(?:it )?(?:could|may|might) (?:also )?be\b", r"\1 or"),
     )
 )
-"""Ways to say a thing for which the grammar has another one."""
+"""Phrases, and the phrase with the same meaning that the grammar knows."""
 _LETTERED = re.compile(r"\s*\(?([A-Z])[).:]\s+(?=\S)")
 
 
 def _in_one_way(text: str) -> str:
-    """`text` with one way to say what the grammar knows in one way alone."""
+    """`text` with its phrases replaced by those that the grammar knows."""
     for pattern, same in _SAME:
         text = pattern.sub(same, text)
     return text
@@ -130,17 +131,17 @@ def _in_one_way(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """What a reply may choose from, each by its names, the first place being 1.
+    """What a reply may choose from. Each alternative has one or more names; places count from 1.
 
     Args:
-        names: the names of each; a name counts in any case, with any punctuation.
-        numbered: whether their numbers choose, too; else numbers are ranks.
+        names: the names of each alternative; case and punctuation do not matter.
+        numbered: whether a number chooses the alternative at that place; otherwise numbers are ranks.
     """
 
     names: tuple[tuple[str, ...], ...]
     numbered: bool = True
     _words: dict[str, Any] = field(init=False, repr=False, compare=False)
-    """The words of all names as a tree; under an empty word stands the place of the name that ends here."""
+    """The words of all names as a tree; the empty word leads to the place of the name that ends there."""
     _letters: dict[str, int] = field(init=False, repr=False, compare=False)
     _colons: frozenset[int] = field(init=False, repr=False, compare=False)
     """The alternatives that end with a colon of their own."""
@@ -156,7 +157,7 @@ class Alternatives:
                 named = _words_of(name)
                 if not (self.numbered and len(named) == 1 and (named[0].isdecimal() or named[0] in _NUMBERS)):
                     _plant(words, named, place)  # a number alone is an index
-                    _plant(words, _words_of(_in_one_way(plain(name))), place)
+                    _plant(words, _words_of(_in_one_way(plain_text(name))), place)
         colons = frozenset(
             place for place, names in enumerate(self.names, start=1) if any(n.endswith(":") for n in names)
         )
@@ -198,17 +199,17 @@ def _plant(tree: dict[Any, Any], words: Sequence[str], place: int) -> None:
 
 
 def _words_of(text: str) -> list[str]:
-    return [token for token in _TOKEN.findall(plain(text).casefold()) if token[0].isalnum()]
+    return [token for token in _TOKEN.findall(plain_text(text).casefold()) if token[0].isalnum()]
 
 
 @lru_cache(maxsize=64)
 def _options(options: tuple[str, ...]) -> Alternatives:
-    """The options of many pictures are the same ones."""
+    """Made once: many pictures have the same options."""
     return Alternatives(tuple((option,) for option in options))
 
 
 Role = Literal["final", "marked", "stated", "listed", "denied", "mentioned"]
-"""How firmly a statement chooses: "Final answer: 3", "Answer: 3", "I choose 3", "3"; the others choose nothing."""
+"""How firmly a statement chooses: "Final answer: 3", "Answer: 3", "I choose 3", "3". The last two choose nothing."""
 
 
 @dataclass(slots=True)
@@ -219,13 +220,13 @@ class _Item:
     other: int | None
     """The alternative whose name it is, or the number that stands behind the first, as in `1. 5`."""
     score: float | None = None
-    """What is said of it: 0 no, 1 yes, or a figure between; None where nothing is."""
+    """What the reply says of it: 0 for no, 1 for yes, or a number between; None where it says nothing."""
     described: bool = False
     """Whether a remark follows it."""
     doubled: bool = False
     """Whether another name of it stands beside it."""
     others: int = 0
-    """How many of the list that it begins stand behind an "or"; 2 where something else does."""
+    """For the first item of a list: how many items stand behind an "or", or 2 where something else does."""
 
     @property
     def form(self) -> tuple[bool, bool, bool]:
@@ -234,7 +235,7 @@ class _Item:
 
 @dataclass(slots=True, eq=False)
 class _Statement:
-    """Some options, and whether they are chosen."""
+    """Options that a reply names together, and whether it chooses them."""
 
     role: Role
     items: list[_Item]
@@ -245,7 +246,7 @@ class _Statement:
 
     @property
     def contradicts(self) -> bool:
-        """Whether it would be another answer where it stands behind one."""
+        """Whether it counts as another answer where it follows an answer."""
         if self.revises:
             return self.role != "denied" and not _denied(self)
         return self.role not in {"denied", "mentioned"} and all(item.score is None for item in self.items)
@@ -254,8 +255,8 @@ class _Statement:
 def read_answer(text: str, options: Sequence[str], *, single: bool = False) -> tuple[int, ...]:
     """The numbers of the options that `text` chooses, from 1, best first, each once.
 
-    Options are named by number, by their text, or by letter where all of them begin with theirs (`A. …`). Ranges
-    (`3-5`) and words (`three`) are read.
+    A reply may name options by number, by text, or by letter where each option begins with its letter (`A. …`). Ranges
+    (`3-5`) and number words (`three`) are read.
 
     Args:
         text: the model's reply.
@@ -263,7 +264,7 @@ def read_answer(text: str, options: Sequence[str], *, single: bool = False) -> t
         single: whether exactly one number was asked for.
 
     Raises:
-        Unreadable: no answer, different ones, one beyond the options, or several where one was asked for.
+        Unreadable: no answer, different answers, a number beyond the options, or several where one was asked for.
     """
     numbers = choices(text, _options(tuple(options)), single=single)
     if not numbers:
@@ -340,15 +341,15 @@ def choices(
     Args:
         text: the model's reply.
         alternatives: what it may choose from.
-        single: whether one is asked for, so that answers which follow each other are different ones, not a list.
-        apart: whether several answers may each have an "Answer:" of their own.
-        otherwise: the place that is chosen where every other one is denied.
+        single: whether one is asked for; answers that follow each other then contradict, and are not a list.
+        apart: whether each of several answers may have its own "Answer:".
+        otherwise: the place that is chosen where the reply denies every other one.
 
     Raises:
         Unreadable: it contradicts itself.
     """
     listed = json_list(text)
-    shape = _Shape.of(plain(spoken(text)) if listed is None else as_lines(listed), alternatives)
+    shape = _Shape.of(plain_text(final_text(text)) if listed is None else as_lines(listed), alternatives)
     answers = _answers([*_statements(shape)], alternatives, single=single, apart=apart, otherwise=otherwise)
     answers = answers or [*filter(None, [_enumerated(shape)])]
     if len({frozenset(answer) for answer in answers}) > 1:
@@ -358,14 +359,14 @@ def choices(
 
 
 def names_one(text: str, alternatives: Alternatives) -> bool:
-    """Whether `text` names an alternative, whatever is said of it."""
+    """Whether `text` names an alternative, whatever it says of it."""
     named = {"T", "N"} if alternatives.numbered else {"T"}
-    return not named.isdisjoint(_Shape.of(plain(text), alternatives).letters)
+    return not named.isdisjoint(_Shape.of(plain_text(text), alternatives).letters)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A reply with a letter for each part of it."""
+    """A reply as letters, one for each of its words."""
 
     letters: str
     values: tuple[float, ...]
@@ -382,7 +383,7 @@ class _Shape:
 
 
 class _Lexer:
-    """Gives every word of a text its part."""
+    """Gives each word of a text the letter for its role."""
 
     def __init__(self, text: str, alternatives: Alternatives) -> None:
         self.text = text
@@ -391,7 +392,7 @@ class _Lexer:
         self.words = [token[0].casefold() for token in self.found]
         self.letters: list[str] = []
         self.shouts = text.isupper() and not all(map(self._known, range(len(self.words))))
-        """Whether capitals tell nothing, as words that are no names have them, too."""
+        """Whether the text is in capitals throughout, so that capitals do not show which words are names."""
 
     def shape(self) -> _Shape:
         values: list[float] = []
@@ -454,7 +455,7 @@ class _Lexer:
         return ("n" if "." in token[0] else "N"), float(token[0]), place + 1
 
     def _is_name(self, place: int, after: int) -> bool:
-        """Whether a name is one here; one that is also a word of the language (`OR`, `none`) stands by itself."""
+        """Whether a name is meant as a name; one that is also an English word (`OR`, `none`) must stand by itself."""
         word = self.found[place][0]
         if after > place + 1 or self.words[place] not in _PART_OF:
             return True
@@ -514,7 +515,7 @@ _RETRACTION = re.compile(r"[^NT]*V[^NT]*![^NT]*|[^NT!]{0,4}![^NT]{0,4}")
 
 
 def _statements(shape: _Shape) -> Iterator[_Statement]:
-    """What a reply says of the alternatives, in order."""
+    """The statements of a reply about the alternatives, in order."""
     heading = ""
     last: _Statement | None = None
     adjoins = False
@@ -552,9 +553,9 @@ def _statements(shape: _Shape) -> Iterator[_Statement]:
 
 
 def _enumerated(shape: _Shape) -> tuple[int, ...]:
-    """The numbers of a reply whose every line is a number and free text, such as an option in other words.
+    """The numbers of a reply in which every line is a number and free text, such as an option in other words.
 
-    Numbers that count from 1 tell nothing: they may be ranks, or count reasons.
+    Empty where the numbers count from 1: they may be ranks, or count reasons.
     """
     numbers: list[int] = []
     place = 0
@@ -617,11 +618,11 @@ def _items(shape: _Shape, begin: int, end: int) -> tuple[list[_Item], int]:
 
 
 LONGEST = 60
-"""Letters before and behind a list that tell what it is."""
+"""Letters before and after a list that are looked at to tell what it is."""
 
 
 def _remark(items: list[_Item], behind: str) -> int:
-    """How many letters are said of a whole list ("3 and 7 are wrong"): the score of every item that has none."""
+    """Reads a remark about a whole list ("3 and 7 are wrong") into the items without a score; its length in letters."""
     if predicate := _PREDICATE.match(behind):
         score = 0.5 if predicate["more"] and predicate["word"] == "!" else float(predicate["word"] == "+")
         for item in items:
@@ -631,7 +632,7 @@ def _remark(items: list[_Item], behind: str) -> int:
 
 
 def _role(prefix: str, items: list[_Item], rest: str) -> Role:
-    """What a list is by the letters before it, and by the first one after it."""
+    """The role of a list, judged by the letters before it and the first letter after it."""
     if len(prefix) > LONGEST:
         prefix = "w" + prefix[-LONGEST:]
     prefix = _NO.sub("V", prefix)
@@ -654,7 +655,7 @@ def _role(prefix: str, items: list[_Item], rest: str) -> Role:
 def _answers(
     statements: Sequence[_Statement], alternatives: Alternatives, *, single: bool, apart: bool, otherwise: int | None
 ) -> list[tuple[int, ...]]:
-    """The final answers that the statements amount to; a reply that can be read has one, or equal ones."""
+    """The final answers in the statements; a reply can be read where there is one, or where all are equal."""
     chosen = [each for each in statements if each.role not in {"denied", "mentioned"}]
     pool: list[_Statement] = []
     for roles in ({"final"}, {"final", "marked"}, {"stated", "listed"}):
@@ -687,10 +688,10 @@ def _denied(statement: _Statement) -> bool:
 
 
 def _resolved(items: Sequence[_Item], alternatives: Alternatives, otherwise: int | None) -> tuple[int, ...]:
-    """The places that the items of one statement stand for; none where it repeats all that was asked.
+    """The places that the items of one statement stand for; none where it only repeats the question.
 
     Raises:
-        Unreadable: what is said of them is unclear, or an index stands beside the text of another option.
+        Unreadable: it is unclear which are chosen, or an index stands beside the text of another option.
     """
     said = [item.score for item in items if item.score is not None]
     if any(0.4 < score < 0.6 or score > 1 for score in said):

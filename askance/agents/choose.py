@@ -160,10 +160,9 @@ class ExplanationChooser(Chooser):
 
 
 class BlindChooser(Chooser):
-    """Guesses which `count` of the options are true, of an image that is neither shown nor described.
+    """Guesses which `count` of the options are true of an image that is neither shown nor described.
 
-    Takes the options alone. What it gets right is what the wording of the options gives away, and no evidence of
-    having understood an image.
+    It takes the options alone. What it gets right shows what the wording of the options gives away.
     """
 
     prompt = "choose_blind"
@@ -195,7 +194,7 @@ def check_options(options: Iterable[Any]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _checked(given: tuple[Any, ...]) -> tuple[str, ...]:
-    """The options of many pictures are the same ones."""
+    """Checked once: many pictures have the same options."""
     if len(given) < 2:
         raise BadOptions(f"There {'is one option' if given else 'are no options'} to choose from.", hint=_HINT)
     for number, option in enumerate(given, start=1):

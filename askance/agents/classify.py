@@ -13,7 +13,7 @@ from askance.agents.subject import PictureAgent, Subject
 from askance.atypicality import DEFINITIONS, NAMES, RELATIONS
 from askance.nodes import AnswerField, TypedAnswer, Unreadable
 from askance.nodes.answer import list_schema, text_schema
-from askance.nodes.reply import plain, says_none, spoken
+from askance.nodes.reply import final_text, plain_text, says_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ _ENTRY = re.compile(r"[{,]\s*['\"]?(\d{1,2})['\"]?\s*:([^,{}\[\]]*)")
 _EMPTY = frozenset(["", "none", "null", "-"])
 _NOUNS = frozenset(["category", "categories", "atypicality", "atypicalities", "label", "labels", "applies", "apply"])
 _OTHER_FIELDS = frozenset([*LABELS, "1"])
-"""Fields by which an object without the one that was asked for is known as an answer."""
+"""Fields that mark an object as an answer where the field that was asked for is missing."""
 _RANK = re.compile(r"^\W*\d{1,2}\W+")
 
 
@@ -68,9 +68,9 @@ class Atypicalities(TypedAnswer):
 
 
 class AtypicalityClassifier(PictureAgent[Subject, Atypicalities]):
-    """Gives a picture the labels of its atypicalities (MAC, section 3.1).
+    """Labels the atypicalities of a picture (MAC, section 3.1).
 
-    They are given from a description, or from the picture: the baseline of MAC.
+    It works from a description, or from the picture, which is the baseline of MAC.
     """
 
     prompt = "classify_atypicality"
@@ -95,13 +95,13 @@ class AtypicalityClassifier(PictureAgent[Subject, Atypicalities]):
 def read_categories(text: str) -> Atypicalities:
     """The labels in a reply to the text protocol (Listing 6): `[{'1': 'TR1', '2': 'OIO'}]`, or any other list of them.
 
-    Long names are read as well as codes, verdicts on each (`TR1: No, OIO: Yes`) by what they say, and `NA` beside
-    others is kept: annotators disagree too. Of several lists with ranks the last counts.
+    Codes and long names are read, and verdicts on each (`TR1: No, OIO: Yes`). `NA` beside other labels is kept, since
+    annotators disagree too. Of several lists with ranks the last counts.
 
     Raises:
         Unreadable: there is no label, or something else stands where one should, or different answers are given.
     """
-    said = plain(spoken(text))
+    said = plain_text(final_text(text))
     parts: list[str] = []
     end = 0
     names: list[str] = []
@@ -116,7 +116,7 @@ def read_categories(text: str) -> Atypicalities:
 
 
 def _answer(names: Sequence[str]) -> str:
-    """A ranked list as an answer; places of it that are left empty count only where all are."""
+    """A ranked list as an answer; empty places count only where all places are empty."""
     filled = [name for name in names if name.casefold() not in _EMPTY]
     return f" Answer: {', '.join(filled or names)}.\n"
 
@@ -138,12 +138,12 @@ def read_category_list(data: Mapping[str, Any], field: str) -> tuple[Label, ...]
 
 
 def _labels(names: Sequence[str], text: str) -> tuple[Label, ...]:
-    """The labels that `text` chooses; each of `names`, of which its answer consists, holds one."""
+    """The labels that `text` chooses; its answer consists of `names`, and each of them must name a label."""
     if not names and says_none(text, _NOUNS):
         return ("NA",)
     for name in names or [text]:
-        if (bare := _bare(plain(name))) and not names_one(name, _ALTERNATIVES):
-            raise Unreadable(f"{bare[:60]!r} is none of the categories {', '.join(LABELS)}")
+        if (word := _bare(plain_text(name))) and not names_one(name, _ALTERNATIVES):
+            raise Unreadable(f"{word[:60]!r} is none of the categories {', '.join(LABELS)}")
     places = choices(text, _ALTERNATIVES, apart=False, otherwise=len(LABELS))
     if not places:
         raise Unreadable("no category is given; where none applies the answer is NA")
@@ -151,7 +151,7 @@ def _labels(names: Sequence[str], text: str) -> tuple[Label, ...]:
 
 
 def _bare(name: str) -> str:
-    """A name without a rank before it and without what surrounds it."""
+    """A name without a rank before it and without quotes and brackets around it."""
     return _RANK.sub("", name).strip(" \t\n'\"[]{}.")
 
 

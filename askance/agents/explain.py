@@ -1,4 +1,4 @@
-"""What is said about a picture, seen or described: what is unusual, whether it is weird, an answer, a caption."""
+"""Replies about a picture, seen or described: what is unusual, whether it is weird, an answer, a caption."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Identifier(Replier):
 
     @override
     def read_text(self, text: str, subject: VisualQuestion) -> Identification:
-        """`weird` or `normal` where one of them is the answer, so that "not weird" is none."""
+        """`weird` or `normal` where one of them is the answer; "not weird" is not an answer."""
         places = {*choices(text, _ALTERNATIVES, single=True)}
         if len(places) != 1:
             raise Unreadable("the answer must be one word, weird or normal")

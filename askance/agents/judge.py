@@ -46,7 +46,7 @@ JudgeForm: TypeAlias = Literal["rubric", "short"]
 """`short` is the question of *WHOOPS!* (section 5.1), true or false; `rubric` compares first and may be unclear."""
 
 QUESTION = "What is unusual in this image?"
-"""What both texts answer where nothing else is said (*WHOOPS!*, section 5.1)."""
+"""The question that both texts answer by default (*WHOOPS!*, section 5.1)."""
 
 _PROMPTS: Mapping[JudgeForm, str] = {"short": "judge_equivalence", "rubric": "judge_equivalence_rubric"}
 _VALUES: Mapping[JudgeForm, tuple[VerdictValue, ...]] = {"short": ("true", "false"), "rubric": VERDICTS}
@@ -157,8 +157,8 @@ class PanelVerdict(TypedAnswer):
     def verdict(self) -> Verdict:
         """The panel's verdict.
 
-        It takes verdicts of more than half of the members, or the candidate is unscored. What more than half of these
-        say is the value; where nothing is, as in a tie, it is `unclear`.
+        More than half of the members must give a verdict, or the candidate is unscored. The value that more than half
+        of these verdicts have is the panel's; without such a value, as in a tie, it is `unclear`.
         """
         calls = tuple(call for vote in self.votes for call in vote.calls)
         cast: list[VerdictValue] = [vote.value for vote in self.votes if vote.value is not None]
@@ -232,7 +232,7 @@ class PanelAgreement:
 
 
 def panel_agreement(verdicts: Sequence[PanelVerdict], *, resampling: Resampling | None = None) -> PanelAgreement:
-    """Krippendorff's alpha, Gwet's AC₁ and the share of agreeing pairs; who gave no verdict is left out there."""
+    """Krippendorff's alpha, Gwet's AC₁ and the share of agreeing pairs; missing verdicts are left out."""
     votes = [[vote.value for vote in verdict.votes] for verdict in verdicts]
     return PanelAgreement(
         alpha=statistics.krippendorff_alpha(votes, resampling=resampling),
@@ -250,8 +250,8 @@ class ReferencesVerdict(TypedAnswer):
     def any_of(self) -> Verdict:
         """Whether the candidate says the same as one of the references.
 
-        One `true` is enough. Without one, an unscored reference leaves it unscored, since there it might have been
-        true; then an unclear one leaves it unclear. References that are blank count for nothing.
+        One `true` is enough. Without one, an unscored reference makes the candidate unscored, since that verdict might
+        have been true; otherwise an unclear one makes it unclear. Blank references do not count.
         """
         calls = tuple(call for verdict in self.each for call in verdict.calls)
         counted = [verdict for verdict in self.each if verdict.outcome != "skipped"]
@@ -272,7 +272,7 @@ class ReferencesVerdict(TypedAnswer):
 async def judge_references(
     judge: Judge, references: Sequence[str], candidate: str, *, question: str = QUESTION
 ) -> ReferencesVerdict:
-    """The verdicts on `candidate` beside all of `references`; nobody is asked where there are none."""
+    """The verdicts on `candidate` beside each of `references`; without references no judge is asked."""
     verdicts = await asyncio.gather(*(judge.judge(each, candidate, question=question) for each in references))
     return ReferencesVerdict(each=tuple(verdicts))
 
@@ -301,19 +301,19 @@ class Preference(TypedAnswer):
 
     @property
     def value(self) -> PreferenceValue | None:
-        """The answer that both orders prefer, else a tie; None where one of them could not be had or read."""
+        """The answer that wins in both orders, else a tie; None where one of the two verdicts is missing."""
         if self.a_first.value is None or self.b_first.value is None:
             return None
         return _WON.get((self.a_first.value, self.b_first.value), "tie")
 
     @property
     def flipped(self) -> bool:
-        """Whether the same place won in both orders, so that the order decided."""
+        """Whether the same position won in both orders, so that the order decided."""
         return self.a_first.value == self.b_first.value and self.a_first.value in {"first", "second"}
 
     @property
     def outcome(self) -> Outcome:
-        """`answered`, or what became of the first order that has no answer."""
+        """`answered`, or the outcome of the first order without an answer."""
         return self.b_first.outcome if self.a_first.outcome == "answered" else self.a_first.outcome
 
     @property
@@ -328,7 +328,7 @@ class Preference(TypedAnswer):
 
     @property
     def swapped(self) -> Preference:
-        """The same of b and a."""
+        """The preference with a and b exchanged."""
         return Preference(a_first=self.b_first, b_first=self.a_first)
 
     def __str__(self) -> str:
@@ -336,7 +336,7 @@ class Preference(TypedAnswer):
 
 
 _WON: Mapping[tuple[Position, Position], PreferenceValue] = {("first", "second"): "a", ("second", "first"): "b"}
-"""By what is said with a first and with b first."""
+"""The winner, by the verdict with a first and the verdict with b first."""
 _AROUND = re.compile(r"^the\s+|\s+(?:one|answer)$")
 
 

@@ -17,7 +17,15 @@ from typing_extensions import override
 from askance.errors import UsageError
 from askance.nodes import AnswerField, Node, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, TypedInput, list_schema, schema_of, text_schema
-from askance.nodes.reply import bare, body, json_object, plain, refuses, spoken, unquoted
+from askance.nodes.reply import (
+    answer_lines,
+    final_text,
+    is_refusal,
+    json_object,
+    plain_text,
+    strip_markup,
+    strip_quotes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,11 +68,11 @@ class NegativeQuestion(TypedInput):
 
     statement: str
     others: Texts = ()
-    """What else is true of the image, and so no negative."""
+    """Other true statements about the image: none of them may be a negative."""
 
 
 class Negative(TypedAnswer):
-    """A statement that is to be wrong, and what its writer says was changed; words of a model, so not trusted."""
+    """A statement that is meant to be wrong, and what the model says it changed; both are untrusted."""
 
     text: str
     replaced: str | None = None
@@ -156,14 +164,14 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
 
     @override
     def read_text(self, text: str, subject: NegativeQuestion) -> Negatives:
-        if any(map(refuses, spoken(text).splitlines())):
+        if any(map(is_refusal, final_text(text).splitlines())):
             raise Unreadable(f"0 negatives are given; write exactly {self.count}")
         with suppress(Unreadable):
             found: Any = json_object(text, ("negatives",)).get("negatives")
             if isinstance(found, list) and all(isinstance(item, str) for item in cast("list[Any]", found)):
-                return self._negatives([bare(item) for item in cast("list[str]", found)], subject)
-        kept = "\n".join(line for line in text.splitlines() if not _TRUE.match(plain(line)))
-        lines = [self._negative_in(line, subject) for line in body(kept, _NOUNS, sentences=True)]
+                return self._negatives([strip_markup(item) for item in cast("list[str]", found)], subject)
+        kept = "\n".join(line for line in text.splitlines() if not _TRUE.match(plain_text(line)))
+        lines = [self._negative_in(line, subject) for line in answer_lines(kept, _NOUNS, sentences=True)]
         return self._negatives([line for line in lines if not _NOTHING.fullmatch(line)], subject)
 
     def _negatives(self, texts: list[str], subject: NegativeQuestion) -> Negatives:
@@ -188,14 +196,14 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         taken = dict.fromkeys(map(normal, subject.others), "repeats another statement that is true of the image")
         taken[normal(subject.statement)] = "is the true statement unchanged"
         for item in items:
-            plain = normal(item.text)
-            if not plain:
+            folded = normal(item.text)
+            if not folded:
                 raise Unreadable("a negative is empty")
             if len(item.text) > LONGEST:
                 raise Unreadable(f"a negative has more than {LONGEST} characters")
-            if plain in taken:
-                raise Unreadable(f"a negative {taken[plain]}; write one that is wrong, and in other words")
-            taken[plain] = "is given twice"
+            if folded in taken:
+                raise Unreadable(f"a negative {taken[folded]}; write one that is wrong, and in other words")
+            taken[folded] = "is given twice"
         return tuple(items)
 
 
@@ -204,27 +212,27 @@ def _negative(item: Mapping[str, Any]) -> Negative:
     if not all(isinstance(text, str) for text in texts.values()):
         raise Unreadable("`statement`, `replaced` and `replacement` must be texts")
     words = {name: " ".join(text.split()) for name, text in cast("dict[str, str]", texts).items()}
-    return Negative(text=unquoted(words["statement"]), replaced=words["replaced"], replacement=words["replacement"])
+    return Negative(text=strip_quotes(words["statement"]), replaced=words["replaced"], replacement=words["replacement"])
 
 
 def normal(text: str) -> str:
-    """The words of a text, in small letters: what is equal in it differs in case, punctuation and blanks alone.
+    """A text as its words in lower case: texts that differ only in case, punctuation and blanks give the same.
 
-    A text without any word stays as it is, but for blanks.
+    A text without words loses only the blanks around it.
     """
     return " ".join(words(text)) or text.strip()
 
 
 def words(text: str) -> list[str]:
-    """The words and numbers of a text in order, in small letters, apostrophes as `'`."""
+    """The words and numbers of a text in order, in lower case, with `'` for every apostrophe."""
     return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
 
 
 def kinds_of(domain: Domain, named: Iterable[str] | None = None) -> tuple[NegativeKind, ...]:
-    """The kinds of a domain that are named, in its own order; all of them for None.
+    """The kinds in `named`, in the order of the domain; all of its kinds for None.
 
     Raises:
-        UsageError: a kind that the domain does not have, or none.
+        UsageError: the domain does not have one of them, or none is named.
     """
     if named is None:
         return KINDS[domain]

@@ -1,7 +1,7 @@
 """Statements of atypicality: detected among all that the objects allow, chosen among given ones, or filled in.
 
-A statement says which relation holds between which two objects. `detect_statement` gives ŝ of the chains,
-`choose_statement` is asked for ASR, and `fill_statement`, which is told the relation, for AOR.
+A statement says which relation holds between which two objects. `detect_statement` gives ŝ of the chains.
+`choose_statement` answers the task ASR, and `fill_statement`, which is given the relation, the task AOR.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from askance.atypicality import (
 from askance.errors import UsageError
 from askance.nodes import AnswerField, Node, Result, Unreadable, skipped
 from askance.nodes.answer import Texts, TypedInput, number_schema, text_field, text_schema
-from askance.nodes.reply import plain, refuses, spoken, unquoted
+from askance.nodes.reply import final_text, is_refusal, plain_text, strip_quotes
 from askance.tools.vision import LONGEST_NAME
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from askance.prompts import PromptLibrary
 
 PLACES = ("<object1>", "<object2>")
-"""Stand in the template where the model is to fill in the primary and the secondary object (Listing 10)."""
+"""Placeholders in the template for the primary and the secondary object (Listing 10)."""
 
 EXAMPLES = ("<eleven>", "<meat>")
 """The objects of the example that the model is shown (Listing 10)."""
@@ -181,15 +181,16 @@ _BETWEEN = r"[\s,.]"
 def read_filled(text: str, relation: Relation) -> Statement:
     """The statement that a reply to the text protocol fills in.
 
-    Read are, in this order: the template with both objects in angular brackets; `<object1>: …` and `<object2>: …`
-    (Listing 11), or `Primary Object: …` and `Secondary Object: …` (Fig. 2), also as JSON; any two objects in angular
-    brackets; the template without brackets. The template as the question gives it, or as its example does, does not
-    count; nor does one that a denial stands before.
+    These forms are looked for, in this order: the template with both objects in angle brackets; `<object1>: …` and
+    `<object2>: …` (Listing 11), or `Primary Object: …` and `Secondary Object: …` (Fig. 2), also as JSON; any two
+    objects
+    in angle brackets; the template without brackets. Copies of the question's template or of its example do not count,
+    nor does a template after a denial.
 
     Raises:
-        Unreadable: none of these is there, two differ, a name is none, or another relation's template is filled in.
+        Unreadable: no form is found, two differ, an object has no name, or another relation's template is filled in.
     """
-    said = plain(spoken(text))
+    said = plain_text(final_text(text))
     filled = [names for names in _filled(said, relation) if not _repeats(names)]
     if filled:
         if len({tuple(map(_folded, names)) for names in filled}) > 1:
@@ -206,7 +207,7 @@ def read_filled(text: str, relation: Relation) -> Statement:
         named = list(dict.fromkeys(named))
     if len(named) == 2 and not _repeats(named):
         return _statement(relation, *named)
-    return _sentence(unquoted(said), relation)
+    return _sentence(strip_quotes(said), relation)
 
 
 def _filled(text: str, relation: Relation) -> list[tuple[str, str]]:
@@ -216,7 +217,7 @@ def _filled(text: str, relation: Relation) -> list[tuple[str, str]]:
 
 
 def _repeats(names: Sequence[str]) -> bool:
-    """Whether the names are the places to be filled in, or those of the example."""
+    """Whether the names are the placeholders, or the objects of the example."""
     return any(map(_PLACE.fullmatch, names)) or [f"<{_folded(name)}>" for name in names] == [*EXAMPLES]
 
 
@@ -229,7 +230,7 @@ def _other(found: Relation, relation: Relation) -> Unreadable:
 
 
 def _template(relation: Relation) -> re.Pattern[str]:
-    """The template with names in angular brackets, its blanks and commas free."""
+    """A pattern for the template with names in angle brackets, whatever its blanks and commas."""
     head, middle, tail = (_loose(part) for part in re.split(r"\{\w+\}", TEMPLATES[relation]))
     name = _BRACKETED.pattern
     parts = [*([head] if head else []), name, middle, name, tail]
@@ -241,10 +242,10 @@ def _loose(words: str) -> str:
 
 
 def _labelled(text: str) -> tuple[str, str] | None:
-    """What stands behind the labels of the two objects, each up to the end of its line.
+    """The names after the labels of the two objects, each up to the end of its line.
 
     Raises:
-        Unreadable: one label stands before different names.
+        Unreadable: one label has different names.
     """
     labels = [*_LABEL.finditer(text)]
     found: tuple[dict[str, str], dict[str, str]] = ({}, {})
@@ -278,13 +279,13 @@ def _statement(relation: Relation, primary: str, secondary: str) -> Statement:
 
 
 def _name(written: str, role: str) -> str:
-    """A name without what stands around it."""
+    """A name without brackets and quotes around it."""
     name = " ".join(written.split()).strip(_AROUND)
     if not name or _PLACE.fullmatch(name) or _NOTHING.intersection(name.casefold().split()[:1]):
         raise Unreadable(f"the {role} object has no name")
     if _ALTERNATIVE.search(name):
         raise Unreadable(f"the {role} object is one or another; name one")
-    if len(name) > LONGEST_NAME or refuses(name):
+    if len(name) > LONGEST_NAME or is_refusal(name):
         raise Unreadable(f"{name[:40]!r}… is no name of an object; name it in at most {LONGEST_NAME} characters")
     return name
 

@@ -1,7 +1,7 @@
 """The verdict of a judge, and how it is read from a reply.
 
-It is read only from the place that was asked for, whatever the reply repeats of the texts that it judges. A judge never
-raises for a call that fails: a verdict that could not be had, or not be read, is *unscored*, and never taken for a no.
+It is read only from the place that was asked for, since a reply may repeat the texts that it judges. A judge never
+raises for a call that fails: a verdict that is missing or cannot be read is *unscored*, and never counts as a no.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from askance.chat import Outcome
 from askance.errors import UsageError
 from askance.nodes import AnswerField, Node, TypedAnswer, Unreadable
 from askance.nodes.answer import TypedInput, note_field, text_schema
-from askance.nodes.reply import ended, has_marks, plain, spoken, unboxed
+from askance.nodes.reply import final_text, has_turn_marks, plain_text, strip_boxes, strip_turn_end
 from askance.prompts import harmless
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ VerdictValue: TypeAlias = Literal["true", "false", "unclear"]
 VERDICTS: tuple[VerdictValue, ...] = get_args(VerdictValue)
 
 MOST_OBJECTS = 100
-"""Objects within what is judged; with more of them no JSON reply about it is read."""
+"""Most JSON objects within the judged texts; with more of them no JSON verdict is read."""
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL | re.IGNORECASE)
 _PREAMBLE = re.compile(r"[^{}\[\]\"\n]{1,120}[:.]\s*\n\s*(?=[{`])|[^{}\[\]\"\n.:]{1,60}:\s*(?=\{)")
 _REPEATING = re.compile(
     r"\b(?:[ab]|candidate|reference|first|second|sa(?:ys?|id)|states?|writes?|wrote|claims?|reads|not)\b", re.IGNORECASE
 )
-"""Words of a preamble that may introduce what is judged instead of a verdict."""
+"""Words in a preamble after which a judged text may follow instead of a verdict."""
 _REASON = re.compile(r"(?:[-*•]\s*|\d[.)]\s*)?reason\s*:\s*(.+)", re.IGNORECASE)
 _ITEM = re.compile(r"^(?:[-*•⇒→]\s*|\d{1,2}[.)]\s+)+")
 _AROUND = " .!\"'()[]$"
@@ -50,7 +50,7 @@ _COURTESY = re.compile(
     r"|(?:here(?: is|'s)|this is)\b[^.:]{0,40}:$|(?:response|result|output)\s*:?$",
     re.IGNORECASE,
 )
-"""A line before an answer that says nothing."""
+"""A line before the answer without content of its own."""
 _SURE = r"(?:(?:sure|certainly|okay|ok|of course)\s*[,.!:]\s*)?"
 _LEAD = (
     r"(?:(?:so|therefore|thus|hence|overall|finally|in (?:conclusion|summary)|based on [^,.:]{1,60})\s*,?\s*)?"
@@ -66,7 +66,7 @@ Value = TypeVar("Value", bound=str)
 
 
 class Judgement(TypedAnswer, Generic[Value]):
-    """What a judge says in one call, or why it says nothing.
+    """The judgement of one call, or the reason why there is none.
 
     Raises:
         UsageError: a value without the outcome `answered`, or the other way round.
@@ -91,7 +91,7 @@ class Judgement(TypedAnswer, Generic[Value]):
 
     @classmethod
     def of(cls, result: Result[Self]) -> Self:
-        """The judgement that a node came to, with the calls that it rests on."""
+        """The judgement in the result of a node, with the calls that it rests on."""
         calls = tuple(call.key for call in result.calls)
         if result.value is None:
             return cls(outcome=result.outcome, reason=result.reason or "", calls=calls)
@@ -106,7 +106,7 @@ class Verdict(Judgement[VerdictValue]):
 
     @property
     def scored(self) -> bool:
-        """Whether there is a verdict at all, be it `unclear`."""
+        """Whether there is a verdict; `unclear` is one."""
         return self.value is not None
 
 
@@ -119,7 +119,7 @@ class Judge(Protocol):
 
 
 def canonical_judge(judge: object) -> JsonObject:
-    """Everything that decides a judge's verdicts, as JSON; of one that does not say so, the name of its class."""
+    """Everything that decides a judge's verdicts, as JSON; for a judge without `canonical`, the name of its class."""
     canonical: Callable[[], JsonObject] | None = getattr(judge, "canonical", None)
     return {"judge": type(judge).__qualname__} if canonical is None else canonical()
 
@@ -142,9 +142,10 @@ Out = TypeVar("Out", bound=Judgement[Any])
 class JudgeNode(Node[In, Out]):
     """Asks for one judgement.
 
-    The texts that are judged are fenced, stand where nothing instructs, and hold no marks of chat templates. The
-    judgement is read only from its place: the field of the one JSON object that the reply is; in the text forms the
-    line that is its own. A reply with anything else there is `invalid`.
+    In the prompt the judged texts are fenced, stand apart from the instructions, and hold no marks of chat templates.
+    The
+    judgement is read only from its place: a field of the JSON object that is the whole reply, or in the text protocol a
+    line of its own. A reply with anything else there is `invalid`.
     """
 
     field: ClassVar[str]
@@ -183,32 +184,32 @@ class JudgeNode(Node[In, Out]):
         return self.gives(value=word, reason=reason)
 
     def word(self, said: object) -> object:
-        """What was said where a judgement stands, as one of the values is written."""
+        """`said` in the form in which the values are written."""
         return said.strip().lower() if isinstance(said, str) else said
 
 
 def said_of(text: str, texts: Sequence[str]) -> str:
-    """What a judge says of `texts`: its reply without its thinking and the marks of its turn.
+    """A judge's reply about `texts` without its thinking and the marks of its turn.
 
-    Where one of `texts` holds such marks, they could be repeated, so that only the end of the turn is taken off.
+    Where one of `texts` holds such marks, the reply may repeat them; then only the mark at the reply's end is removed.
 
     Raises:
-        Unreadable: nothing is said.
+        Unreadable: the reply is empty.
     """
-    said = ended(text) if any(map(has_marks, texts)) else spoken(text)
+    said = strip_turn_end(text) if any(map(has_turn_marks, texts)) else final_text(text)
     if not said.strip():
         raise Unreadable("the reply is empty")
     return said
 
 
 def whole_object(said: str, texts: Sequence[str]) -> Mapping[str, Any]:
-    """The object that a reply is, with or without one code fence and one sentence before it; no field stands twice.
+    """The JSON object that is the whole reply; a code fence around it and one sentence before it are allowed.
 
-    An object within other prose does not count: it may be the candidate's. Nor does one that stands in `texts`, which
-    are judged.
+    An object within other prose does not count, since it may be the candidate's; nor does one that stands in the judged
+    `texts`.
 
     Raises:
-        Unreadable: it is anything else.
+        Unreadable: the reply is anything else, or a field stands twice.
     """
     said = said.strip()
     preamble = _PREAMBLE.match(said)
@@ -247,20 +248,20 @@ def _objects_in(text: str) -> Iterator[object]:
 
 
 def plain_lines(said: str) -> list[str]:
-    """The lines of a reply that hold a letter or digit, in simple signs, rows of a table as `name: value`."""
-    lines = [line.strip() for line in plain(unboxed(said)).splitlines()]
+    """The lines of a reply with a letter or a digit, without Markdown; rows of a table become `name: value`."""
+    lines = [line.strip() for line in plain_text(strip_boxes(said)).splitlines()]
     lines = [line.strip("| ").replace("|", ":", 1) if line.startswith("|") else line for line in lines]
     return [line for line in lines if any(map(str.isalnum, line))]
 
 
 def last_line(lines: Sequence[str], heading: str, *, words: str, texts: Sequence[str]) -> str:
-    """What the last line says after `heading:`, in lower case; no other line with the heading says anything else.
+    """The text after `heading:` on the last line, in lower case; other lines with the heading must say the same.
 
     Args:
         lines: of a reply, as `plain_lines` gives them.
         heading: a pattern such as `Verdict`; it may stand on a line of its own, before the last one.
         words: what may follow it, for the message.
-        texts: what is judged.
+        texts: the judged texts.
 
     Raises:
         Unreadable: the last line is another or repeats `texts`, or the lines contradict each other.
@@ -321,7 +322,7 @@ def _without_courtesies(lines: Sequence[str]) -> list[str]:
 
 
 def repeated(lines: Sequence[str], at: int, texts: Sequence[str]) -> bool:
-    """Whether a line of a reply stands in `texts`; a single word at the beginning may still be the judge's own."""
+    """Whether a line of a reply is copied from `texts`; a single word on the first line may still be the judge's."""
     planted = {each.casefold() for text in texts for each in (*plain_lines(text), *plain_lines(harmless(text)))}
     if lines[at].casefold() not in planted:
         return False
@@ -330,5 +331,5 @@ def repeated(lines: Sequence[str], at: int, texts: Sequence[str]) -> bool:
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """What stands after `Reason:`; empty where there is no such line."""
+    """The text after `Reason:`; empty where there is no such line."""
     return next((found[1].strip() for line in lines if (found := _REASON.fullmatch(line))), "")

@@ -18,7 +18,7 @@ from askance.agents.explain import Reply
 from askance.errors import UsageError
 from askance.nodes import AnswerField, Node, TextAnswer, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, TypedInput, list_schema, text_list, text_schema
-from askance.nodes.reply import body, plain, refuses, says_none, unquoted
+from askance.nodes.reply import answer_lines, is_refusal, plain_text, says_none, strip_quotes
 from askance.tools import ImageTool
 
 if TYPE_CHECKING:
@@ -131,10 +131,10 @@ class PictureAsker(ImageTool[Reply]):
     def _text(self, text: str) -> str:
         if not self.labels:
             return text.strip()
-        parts = self._parts(plain(text))
+        parts = self._parts(plain_text(text))
         if any(_folded(part) not in self.labels for part in parts):
             with suppress(Unreadable):
-                parts = self._parts("\n".join(body(text, ()))) or parts
+                parts = self._parts("\n".join(answer_lines(text, ()))) or parts
             if all(names_one(part, self._alternatives) for part in parts):
                 labels = [*self.labels.values()]
                 places = choices(text, self._alternatives, single=not self.several, apart=False)
@@ -196,10 +196,10 @@ class CandidateFinder(Node[str, AnswerCandidates]):
 
     @override
     def read_text(self, text: str, subject: str) -> AnswerCandidates:
-        lines = [line.rstrip(",;.") for line in body(text, _NOUNS)]
+        lines = [line.rstrip(",;.") for line in answer_lines(text, _NOUNS)]
         if len(lines) == 1 and lines[0].casefold() not in subject.casefold():
             lines = [line.strip() for line in re.split("[,;]", lines[0])]
-        if refuses(text) or (len(lines) == 1 and says_none(lines[0], _NOUNS)):
+        if is_refusal(text) or (len(lines) == 1 and says_none(lines[0], _NOUNS)):
             raise Unreadable("no phrase is given; give at least one")
         return AnswerCandidates(texts=self._checked([_phrase(line, subject) for line in lines]))
 
@@ -236,7 +236,7 @@ class QuestionWriter(TextNode[AnswerInCaption, Reply]):
 
     @override
     def read_text(self, text: str, subject: AnswerInCaption) -> Reply:
-        question = unquoted(" ".join(plain(text).split()))
+        question = strip_quotes(" ".join(plain_text(text).split()))
         if not question.endswith("?"):
             raise Unreadable("a question ends with a question mark")
         return Reply(text=question)

@@ -10,8 +10,8 @@ verbalization, such as T_V.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
+from functools import partial
+from typing import TYPE_CHECKING, get_args
 
 from askance.agents import (
     Mode,
@@ -19,27 +19,24 @@ from askance.agents import (
     VisualQuestion,
     choose_action_reasons,
     choose_from_picture,
-    explain_from_description,
-    explain_from_picture,
-    identify_from_description,
-    identify_from_picture,
 )
 from askance.agents.choose import COUNT
-from askance.chains.chain import Chain, NodeLike, Step
+from askance.agents.explain import Explainer, Identifier
+from askance.chains.chain import Chain, Step
 from askance.chains.context import Context, SeenContext, description_steps, statement_steps, text_of
-from askance.chains.state import ANSWERS, DESCRIPTION, REPLY, STATEMENT, Link, Reading, optional, picture, required
+from askance.chains.state import ANSWERS, DESCRIPTION, REPLY, STATEMENT, Reading, optional, picture, required
 from askance.errors import UsageError
 from askance.models import get_model
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from askance.agents.explain import Replier
     from askance.models import Model, ModelLike
     from askance.prompts import PromptLibrary
 
 GROUP = "askance.chains"
 """Entry points by which installed packages bring chains of their own."""
-
-Asker: TypeAlias = "tuple[Callable[[Model], NodeLike], Callable[[Reading], Any]]"
-"""Makes the node that answers, and gives its input."""
 
 
 def verbalize(
@@ -97,7 +94,8 @@ def action_reason(
     if statement:
         steps += statement_steps(see, think, there=steps, prompts=prompts)
     chooser = choose_action_reasons(think, mode=mode, count=count, prompts=prompts)
-    choose = Step(link=ANSWERS, node=chooser, needs=(DESCRIPTION, STATEMENT), subject=options_question)
+    subject = partial(options_question, sees=False)
+    choose = Step(link=ANSWERS, node=chooser, needs=(DESCRIPTION, STATEMENT), subject=subject)
     return Chain("action_reason", target=ANSWERS, steps=[*steps, choose], mode=see.mode)
 
 
@@ -129,7 +127,8 @@ def end_to_end(
     if statement:
         steps += statement_steps(see, think, there=steps, prompts=prompts)
     chooser = choose_from_picture(see, mode=mode, count=count, step_by_step=step_by_step, prompts=prompts)
-    choose = Step(link=ANSWERS, node=chooser, needs=(DESCRIPTION, STATEMENT), subject=_picture_question)
+    subject = partial(options_question, sees=True)
+    choose = Step(link=ANSWERS, node=chooser, needs=(DESCRIPTION, STATEMENT), subject=subject)
     return Chain("end_to_end", target=ANSWERS, steps=[*steps, choose], mode=see.mode)
 
 
@@ -138,20 +137,16 @@ def _roles(vlm: ModelLike, llm: ModelLike | None) -> tuple[Model, Model]:
     return see, see if llm is None else get_model(llm)
 
 
-def options_question(reading: Reading) -> OptionsQuestion:
-    """The options, the description, and the statement where there is one."""
-    return OptionsQuestion(
-        description=required(reading, DESCRIPTION).text,
-        options=reading.options or (),
-        statement=text_of(optional(reading, STATEMENT)),
-    )
+def options_question(reading: Reading, *, sees: bool) -> OptionsQuestion:
+    """The options, the description, the statement where there is one, and the picture for a model that sees it.
 
-
-def _picture_question(reading: Reading) -> OptionsQuestion:
+    A model that sees the picture needs no description.
+    """
+    description = optional(reading, DESCRIPTION) if sees else required(reading, DESCRIPTION)
     return OptionsQuestion(
-        image=picture(reading),
+        image=picture(reading) if sees else None,
         options=reading.options or (),
-        description=text_of(optional(reading, DESCRIPTION)),
+        description=text_of(description),
         statement=text_of(optional(reading, STATEMENT)),
     )
 
@@ -170,17 +165,11 @@ def explain(
         llm: explains what is described to it, and makes T_V; by default the VLM does. Not asked in the context `I`.
         context: what the explaining model gets.
         prompts: where prompts are looked up.
+
+    Raises:
+        UsageError: there is no such context.
     """
-    return about_picture(
-        "explain",
-        target=REPLY,
-        context=context,
-        vlm=vlm,
-        llm=llm,
-        seen=(lambda model: explain_from_picture(model, prompts=prompts), about_seen),
-        described=(lambda model: explain_from_description(model, prompts=prompts), about_described),
-        prompts=prompts,
-    )
+    return _reply_chain("explain", Explainer, vlm=vlm, llm=llm, context=context, prompts=prompts)
 
 
 def identify(
@@ -197,74 +186,41 @@ def identify(
         llm: decides from what is described to it, and makes T_V; by default the VLM does. Not asked in the context `I`.
         context: what the deciding model gets.
         prompts: where prompts are looked up.
-    """
-    return about_picture(
-        "identify",
-        target=REPLY,
-        context=context,
-        vlm=vlm,
-        llm=llm,
-        seen=(lambda model: identify_from_picture(model, prompts=prompts), about_seen),
-        described=(lambda model: identify_from_description(model, prompts=prompts), about_described),
-        prompts=prompts,
-    )
-
-
-def about_picture(  # noqa: PLR0913  # each is part of the wiring
-    name: str,
-    *,
-    target: Link[Any],
-    context: SeenContext,
-    vlm: ModelLike | None,
-    llm: ModelLike | None = None,
-    combiner: ModelLike | None = None,
-    seen: Asker,
-    described: Asker,
-    given: Collection[str] = (),
-    prompts: PromptLibrary | None = None,
-) -> Chain:
-    """A chain that answers from a picture, or from what is said of it.
-
-    Args:
-        name: how the chain shows up in traces.
-        target: the link that the answer fills in, such as `REPLY`, or `ANSWERS` where it is chosen among options.
-        context: what the answering model gets.
-        vlm: sees the picture; None is enough where the description is given.
-        llm: reasons over words; by default the VLM does.
-        combiner: makes T_V; by default the LLM does.
-        seen: what answers in the context `I`.
-        described: what answers in the others.
-        given: names of the links that every input brings.
-        prompts: where prompts are looked up.
 
     Raises:
-        UsageError: no such context, or a model is missing.
+        UsageError: there is no such context.
     """
+    return _reply_chain("identify", Identifier, vlm=vlm, llm=llm, context=context, prompts=prompts)
+
+
+def _reply_chain(
+    name: str,
+    agent: type[Replier],
+    *,
+    vlm: ModelLike,
+    llm: ModelLike | None,
+    context: SeenContext,
+    prompts: PromptLibrary | None,
+) -> Chain:
+    """A chain whose agent answers from the picture in the context `I`, and from a description in the others."""
     if context not in get_args(SeenContext):
         raise UsageError(f"There is no context {context!r}.", hint=f"Choose one of {', '.join(get_args(SeenContext))}.")
-    looks = context == "I" or "description" not in given
-    if vlm is None and (looks or llm is None):
-        said = f"The context {context!r} looks at the picture." if looks else "There is no model that could answer."
-        raise UsageError(said, hint="Give a `vlm`." if looks else "Give `vlm`, `llm`, or both.")
-    see = None if vlm is None else get_model(vlm)
-    think = cast("Model", see) if llm is None else get_model(llm)
-    if context == "I":
-        steps = [Step(link=target, node=seen[0](cast("Model", see)), subject=seen[1])]
-    else:
-        combine = think if combiner is None else get_model(combiner)
-        made = [] if see is None or not looks else description_steps(see, combine, context, prompts=prompts)
-        steps = [step for step in made if step.link.name not in given]
-        steps.append(Step(link=target, node=described[0](think), needs=(DESCRIPTION,), subject=described[1]))
-    return Chain(name, target=target, steps=steps, mode=(see or think).mode)
+    see, think = _roles(vlm, llm)
+    sees = context == "I"
+    steps = [] if sees else description_steps(see, think, context, prompts=prompts)
+    answer = Step(
+        link=REPLY,
+        node=agent(see if sees else think, sees=sees, prompts=prompts),
+        needs=() if sees else (DESCRIPTION,),
+        subject=partial(visual_question, sees=sees),
+    )
+    return Chain(name, target=REPLY, steps=[*steps, answer], mode=see.mode)
 
 
-def about_seen(reading: Reading) -> VisualQuestion:
-    """The picture, and the question where there is one."""
-    return VisualQuestion(image=picture(reading), question=reading.question)
-
-
-def about_described(reading: Reading) -> VisualQuestion:
-    """The description, and the question where there is one."""
+def visual_question(reading: Reading, *, sees: bool) -> VisualQuestion:
+    """The picture, or its description for a model that does not see it; and the question where there is one."""
+    if sees:
+        return VisualQuestion(image=picture(reading), question=reading.question)
     return VisualQuestion(description=required(reading, DESCRIPTION).text, question=reading.question)
 
 

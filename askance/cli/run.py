@@ -27,15 +27,8 @@ if TYPE_CHECKING:
     from askance.workspace import Workspace
 
 
-class ChainName(StrEnum):
-    """The chains that ship."""
-
-    verbalize = "verbalize"
-    atypicality = "atypicality"
-    action_reason = "action-reason"
-    end_to_end = "end-to-end"
-    explain = "explain"
-    identify = "identify"
+CHAINS = ("verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify")
+"""The chains that ship."""
 
 
 class Choose(StrEnum):
@@ -56,7 +49,13 @@ class PolicyName(StrEnum):
 class RunOptions:
     """The options of one `askance run` beside those of its calls; None is not given."""
 
-    chain: Annotated[ChainName, typer.Argument(help="What to find out of each image.", show_choices=True)]
+    chain: Annotated[
+        str,
+        typer.Argument(
+            help=f"What to find out of each image: {', '.join(CHAINS)}, or a chain that an installed package brings.",
+            autocompletion=lambda: list(CHAINS),
+        ),
+    ]
     images: Annotated[list[str], typer.Argument(help="Files, folders and patterns.")]
     vlm: Vlm = None
     llm: Llm = None
@@ -116,20 +115,24 @@ _FLAGS = {"statement": "--statement or --no-statement", "step_by_step": "--step-
 def run(context_: typer.Context, asked: RunOptions, calls: PromptCalls) -> None:
     """Read images: what is in them, what they say, what is odd, and which of the options they argue for."""
     process = Process.of(context_)
-    process.without_langchain()
+    if asked.chain in CHAINS:  # a chain of somebody's own may be made of LangChain's runnables
+        process.without_langchain()
     _check(asked, calls)
     raise typer.Exit(_run(asked, calls, ready=process.settled))
 
 
 def _check(asked: RunOptions, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
+    if asked.chain not in CHAINS:
+        _installed(asked.chain)
+    taken = _TAKES.get(asked.chain, frozenset({"options"}))
     for name in ("context", "statement", "choose", "count", "options", "step_by_step"):
-        if getattr(asked, name) is not None and name not in _TAKES[asked.chain]:
+        if getattr(asked, name) is not None and name not in taken:
             flag = _FLAGS.get(name, f"--{name}")
             raise UsageError(
                 f"`askance run {asked.chain}` takes no {flag}.", hint=f"Leave it out, or {_instead(name)}."
             )
-    if "options" in _TAKES[asked.chain] and asked.options is None:
+    if "options" in _TAKES.get(asked.chain, ()) and asked.options is None:
         raise UsageError(
             f"`askance run {asked.chain}` chooses among options, and none are given.",
             hint="Give --options FILE: one option a line, a JSON list, or a JSON map by image name.",
@@ -306,7 +309,7 @@ def _write_readings(
         out,
         read,
         chain,
-        name=asked.chain.value,
+        name=asked.chain,
         records=[*(() if folder is None else (records_of(folder.path),)), records],
         notes=[_left(left, interrupted=interrupted)] if left else (),
     )
@@ -385,7 +388,7 @@ def _chain(asked: RunOptions, vlm: Model, llm: Model, prompts: PromptLibrary) ->
                 count=count,
                 prompts=prompts,
             )
-        case _:
+        case "end-to-end":
             return chains.end_to_end(
                 vlm,
                 llm,
@@ -396,6 +399,20 @@ def _chain(asked: RunOptions, vlm: Model, llm: Model, prompts: PromptLibrary) ->
                 step_by_step=bool(asked.step_by_step),
                 prompts=prompts,
             )
+        case _:
+            return _installed(asked.chain)(vlm, llm, prompts=prompts)
+
+
+def _installed(name: str) -> Callable[..., Chain]:
+    from askance.chains.catalog import installed_chain
+
+    make = installed_chain(name)
+    if make is None:
+        raise UsageError(
+            f"There is no chain {name!r}.",
+            hint=f"Choose one of {', '.join(CHAINS)}, or install the package that brings the chain.",
+        )
+    return make
 
 
 def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions) -> JsonObject:
@@ -404,7 +421,7 @@ def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions) -> 
 
     models = dict.fromkeys(node.model for node in chain.nodes)
     return {
-        "chain": asked.chain.value,
+        "chain": asked.chain,
         "context": asked.context,
         "statement": asked.statement,
         "choose": None if asked.choose is None else asked.choose.value,

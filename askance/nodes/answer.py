@@ -1,8 +1,8 @@
-"""What a node is asked and what it answers: typed values, and the fields of the JSON object that it asks for.
+"""Inputs and answers of nodes as pydantic models, and the fields of the JSON object that a node asks for.
 
-Both are pydantic models. The schema that is *sent* is part of the key under which people have answers on record,
-so it is not pydantic's: `schema_of` makes it from the fields that a node names, with their limits, and every version of
-pydantic sends the same.
+The schema that is *sent* is part of the key of recorded answers. So pydantic does not make it: `schema_of` makes it
+from
+the fields that a node names, with their limits, and it is the same under every version of pydantic.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _text(value: object) -> object:
 
 
 Words = Annotated[str, BeforeValidator(_text)]
-"""A text, also given as an answer that is one."""
+"""A text; a `TextAnswer` is taken as its text."""
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 """Texts in their order, given as a tuple or a list."""
 
@@ -71,13 +71,13 @@ class AnswerField:
     """One field of the JSON object that a node asks for."""
 
     name: str
-    """As it stands in the object."""
+    """Its name in the object."""
     schema: JsonObject
     """JSON Schema of its value."""
     fills: str = ""
     """The field of the answer that it fills; empty for one that is asked for and not kept, such as the reasoning."""
     read: Callable[[Mapping[str, Any], str], Any] | None = None
-    """From the object and the field's name to the value for the answer; raises `Unreadable` where there is none."""
+    """Gives the value for the answer from the object and the field's name; raises `Unreadable` where there is none."""
 
 
 def schema_of(fields: Iterable[AnswerField]) -> JsonObject:
@@ -87,9 +87,9 @@ def schema_of(fields: Iterable[AnswerField]) -> JsonObject:
 
 
 def text_schema(*, least: int | None = None, among: Sequence[str] = ()) -> JsonObject:
-    """Schema of a text of `least` characters or more, or of one `among` some.
+    """Schema of a text of at least `least` characters, or of one of the texts in `among`.
 
-    The limits that are None are left out, here and below.
+    Limits that are None are left out, here and below.
     """
     return {"type": "string", **({"enum": [*among]} if among else _limits(minLength=least))}
 
@@ -100,7 +100,7 @@ def number_schema(most: int) -> JsonObject:
 
 
 def list_schema(items: JsonObject, *, least: int | None = None, most: int | None = None) -> JsonObject:
-    """Schema of a list of `least` to `most` of `items`."""
+    """Schema of a list with `least` to `most` items, each of the schema `items`."""
     return {"type": "array", "items": items, **_limits(minItems=least, maxItems=most)}
 
 
@@ -121,7 +121,7 @@ def text_field(data: Mapping[str, Any], field: str) -> str:
 
 
 def note_field(data: Mapping[str, Any], field: str) -> str:
-    """The text `field` of a JSON reply, such as a reason, which may be left out; empty where there is none."""
+    """The text `field` of a JSON reply where it may be left out, such as a reason; empty where there is none."""
     found = data.get(field)
     return found if isinstance(found, str) else ""
 

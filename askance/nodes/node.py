@@ -1,8 +1,8 @@
 """The node: one prompt, one model, one parser, and the output modes in which it asks.
 
-A node asks in the highest form that its endpoint can do: a JSON Schema that the endpoint enforces, a JSON object, JSON
-that is only asked for, or (by the caller's choice) the text protocol of the paper. A reply that cannot be read is
-asked again once, with what was wrong; after that the outcome is `invalid` and keeps the text.
+A node asks in the strictest mode that its endpoint supports: a JSON Schema that the endpoint enforces, a JSON object,
+or JSON that only the prompt asks for. The caller may choose the text protocol of the paper instead. If a reply cannot
+be read, the model is asked once more and told what was wrong; then the outcome is `invalid`, with the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import BadImage, CallError, ReplayMiss, UsageError
 from askance.models import get_model, run_sync
 from askance.nodes.answer import AnswerField, TextAnswer, faults, schema_of, text_field, text_schema
-from askance.nodes.reply import json_object, spoken
+from askance.nodes.reply import final_text, json_object
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import trace_value, traced_chat, traced_config, traced_run
@@ -43,10 +43,10 @@ Text = TypeVar("Text", bound=TextAnswer)
 
 
 class Node(Runnable[In, Out], ABC, Generic[In, Out]):
-    """One act of asking: `ask` gives a `Result` for every input, `invoke` the value or raises.
+    """One question to a model: `ask` gives a `Result` for every input; `invoke` gives the value, or raises.
 
-    A subclass names its prompt and the types of its input and its answer, the fields of the JSON object that is wanted,
-    each with its limits and its reader, and how a plain text is read.
+    A subclass names its prompt, the types of its input and its answer, and the fields of the JSON object that it asks
+    for, each with its limits and its reader. It also says how a plain text is read.
 
     Args:
         model: a spec or configured name (`openai:gpt-4o`), a `Model`, a chat model of LangChain, or any `ChatModel`.
@@ -62,7 +62,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     gives: ClassVar[type[Any]]
     """Type of the answer."""
     max_tokens: ClassVar[int] = 1024
-    """Most tokens of an answer, where the model's settings give none; a model that thinks has room for that beside."""
+    """Most tokens of an answer where the model's settings say nothing; a model that thinks gets more on top."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return TypeAdapter(self.gives).json_schema()
 
     def accept(self, given: Any) -> In:
-        """The typed input that `given` stands for: one, or a mapping of its fields.
+        """The typed input for `given`, which is such an input already or a mapping of its fields.
 
         Raises:
             UsageError: it is neither.
@@ -128,7 +128,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return schema_of(self.fields(subject))
 
     def answer(self, subject: In, **values: Any) -> Out:  # noqa: ARG002  # a subclass may need it
-        """The answer made of the values that its fields were read as."""
+        """The answer with these values in its fields."""
         return self.gives(**values)
 
     def read_json(self, data: Mapping[str, Any], subject: In) -> Out:
@@ -157,7 +157,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return ()
 
     def unasked(self, subject: In) -> Result[Out] | None:  # noqa: ARG002
-        """The result for an input that there is nothing to ask about, else None."""
+        """The result for an input about which nothing can be asked; None for any other input."""
         return None
 
     async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[Out]:
@@ -201,7 +201,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return self.model.request(messages, response=self._response_format(subject, mode), max_tokens=self.max_tokens)
 
     def _message(self, place: int, turn: PromptTurn) -> Message:
-        """A turn as a message; one that is the same from prompt to prompt is the same object, which is written once."""
+        """A turn as a message; an unchanged turn gives the same object, so that its JSON is made only once."""
         turn_before, message = self._messages.get(place, (None, None))
         if message is None or turn is not turn_before:
             message = Message(turn.role, (TextPart(turn.text),))
@@ -209,7 +209,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return message
 
     def _response_format(self, subject: In, mode: OutputMode) -> ResponseFormat | None:
-        """The form of the answer; where it is that of the call before, it is the same object, which is written once."""
+        """The form of the answer; an unchanged form is the same object, so that its JSON is made only once."""
         if mode == "json_object":
             return ResponseFormat("json_object")
         if mode != "json_schema":
@@ -264,7 +264,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     async def _converse(
         self, subject: In, mode: OutputMode, *, chat: Chat, calls: list[Call], again: bool
     ) -> Result[Out]:
-        """Asks; where the reply cannot be read, asks once more with what was wrong."""
+        """Asks; where the reply cannot be read, asks once more and says what was wrong."""
         request = self.request(subject, mode)
         for last in (False, True):
             response = await chat(request, again)
@@ -296,7 +296,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         raise AssertionError  # pragma: no cover  # the last round always returns
 
     def _notice(self, reply: str, subject: In) -> None:
-        """Tells the model's endpoint record where an answer shows that a schema is not enforced after all."""
+        """Notes in the model's endpoint record that the endpoint does not enforce a schema, where a reply shows it."""
         found: Mapping[str, Any] = {}
         names = self._names(subject)
         with suppress(Unreadable):
@@ -308,7 +308,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             )
 
     def _read(self, text: str, subject: In, mode: OutputMode) -> Out:
-        if not text.strip() or not (said := spoken(text)).strip():
+        if not text.strip() or not (said := final_text(text)).strip():
             raise Unreadable("the reply is empty")
         if mode == "paper":
             return self.read_text(said, subject)

@@ -1,6 +1,6 @@
-"""What a reply says: its words without what surrounds them, and the JSON in it.
+"""The text of a reply without thinking, marks of turns and Markdown, and the JSON in it.
 
-Every reader of replies begins here. What chooses among options is `askance.agents.answers`.
+Every reader of replies begins here. `askance.agents.answers` reads which options a reply chooses.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
 READERS = 2
-"""Version of all readers of replies. Raise it whenever any reply is read differently, be it as unreadable."""
+"""Version of all readers of replies. Raise it whenever any reply is read differently, or is no longer read."""
 
 MOST_TRIED = 100
-"""Places of a reply where JSON begins and does not parse; with more of them the reply is not read."""
+"""Most places of a reply where JSON seems to begin and does not parse; a reply with more is not read."""
 
 LONGEST_LOOSE = 5_000
-"""Characters of a reply that is read although its JSON is not strict."""
+"""Most characters of a reply whose JSON may have quotes, constants and commas of Python."""
 
 LONGEST_SENTENCE = 300
-"""Characters of a text that may be a refusal or say that there is nothing; what is longer says something else, too."""
+"""Most characters of a refusal, or of a text that says there is nothing; a longer text says something else as well."""
 
 _THINKING = re.compile(
     r"<(/?)(?:\w{1,20}:)?(?:think|thinking|thoughts?|reasoning|analysis|scratchpad|reflection)>|[◁\[](/?)think[▷\]]",
@@ -67,10 +67,10 @@ _BREAK = re.compile(r"<(?:br|hr)\s?/?>|</(?:li|p|div|answer|final_answer|final)>
 _TAG = re.compile(r"</?(?:b|i|u|em|strong|code|pre|span|p|div|ul|ol|li|h[1-6])>", re.IGNORECASE)
 
 
-def spoken(text: str) -> str:
-    """What a reply says after the model's thinking, up to the first mark that ends its turn.
+def final_text(text: str) -> str:
+    """The text of a reply after the model's thinking, up to the first mark that ends its turn.
 
-    Thinking that never ends is no answer: nothing is left.
+    It is empty where the thinking never ends.
     """
     text = text.rpartition(_FINAL_CHANNEL)[2]
     end = 0
@@ -90,7 +90,7 @@ def spoken(text: str) -> str:
     return next((part for part in _END_OF_TURN.split(said) if part.strip()), "")
 
 
-def ended(text: str) -> str:
+def strip_turn_end(text: str) -> str:
     """`text` without marks at its end that end a turn."""
     end = len(text)
     for mark in reversed([*_END_OF_TURN.finditer(text)]):
@@ -100,35 +100,37 @@ def ended(text: str) -> str:
     return text[:end]
 
 
-def has_marks(text: str) -> bool:
-    """Whether a text holds marks of thinking or of turns, by which a reply that repeats it could be cut wrongly."""
+def has_turn_marks(text: str) -> bool:
+    """Whether a text holds marks of thinking or of turns: a reply that repeats such a text could be cut wrongly."""
     return _THINKING.search(text) is not None or _END_OF_TURN.search(text) is not None or _FINAL_CHANNEL in text
 
 
-def plain(text: str) -> str:
-    """`text` in simple signs: no Markdown, HTML or struck-out words; straight quotes, ASCII digits and dashes."""
+def plain_text(text: str) -> str:
+    """`text` without Markdown, HTML and struck-out words, and with straight quotes, ASCII digits and dashes."""
     said = html.unescape(text).replace("\r\n", "\n").translate(_TYPOGRAPHY)
     return _TAG.sub("", _BREAK.sub("\n", _MARKDOWN.sub("", _STRUCK.sub(" ", said)))).strip()
 
 
-def unboxed(text: str) -> str:
+def strip_boxes(text: str) -> str:
     r"""`text` without `\boxed{…}`, `\text{…}` and the dollars around them, and without tags of an answer."""
     return _ANSWER_TAG.sub("\n", _BOXED.sub(lambda box: box[1], text))
 
 
-def refuses(text: str) -> bool:
-    """Whether a text says that its writer cannot answer, asks back or reports an error, which is no answer."""
-    return len(text) <= LONGEST_SENTENCE and _REFUSAL.search(plain(text)) is not None
+def is_refusal(text: str) -> bool:
+    """Whether a text is no answer: its writer cannot answer, asks back, or reports an error."""
+    return len(text) <= LONGEST_SENTENCE and _REFUSAL.search(plain_text(text)) is not None
 
 
 def says_none(text: str, nouns: Collection[str]) -> bool:
-    """Whether a text says that there are none of `nouns` ("There is no text in this image."), and nothing else.
+    """Whether a text says only that there are none of `nouns`, as "There is no text in this image." does.
+
+    A text with any other word does not, such as a sign that says "No text while driving".
 
     Args:
-        text: a short text; one with any word of its own, such as a sign that says "No text while driving", does not.
-        nouns: words for what there may be none of, in small letters.
+        text: a short text.
+        nouns: words for what there may be none of, in lower case.
     """
-    words = _WORD.findall(plain(text).casefold()) if len(text) <= LONGEST_SENTENCE else []
+    words = _WORD.findall(plain_text(text).casefold()) if len(text) <= LONGEST_SENTENCE else []
     if words in (["none"], ["n", "a"], ["nil"], ["nothing"]):
         return True
     denied = any(word in _NO for word in words)
@@ -136,33 +138,33 @@ def says_none(text: str, nouns: Collection[str]) -> bool:
     return denied and named and {*words} <= {*_ABOUT, *_NO, *nouns}
 
 
-def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences: bool = False) -> list[str]:
-    """The lines of a reply that hold its answer, without what introduces them, closes the reply or remarks on them.
+def answer_lines(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences: bool = False) -> list[str]:
+    """The lines of a reply that hold its answer, without introductions, closing words and remarks.
 
-    Bullets, numbers, quotes and emphasis around a line are taken off, headings ("Objects:") and, where there are other
-    lines, sentences that stand by themselves. A JSON list of texts is read as its items, also in an object's one field.
+    Bullets, numbers, quotes and emphasis around a line are removed. So are headings ("Objects:"), and sentences that
+    stand beside the lines of a list. A JSON list of texts gives its items, also where it is an object's one field.
 
     Args:
         text: the reply.
-        nouns: words for what is listed, in small letters, by which a heading is known.
-        verbatim: whether the lines repeat text that must stay as it is, also where it looks like a courtesy.
-        sentences: whether the answers are sentences themselves, so that one behind a heading may be a remark.
+        nouns: words for what is listed, in lower case; a heading consists of them.
+        verbatim: whether the lines quote text that must stay as it is, even where it looks like a courtesy.
+        sentences: whether the answers are sentences themselves; then a sentence behind a heading may be a remark.
 
     Raises:
-        Unreadable: the reply begins like JSON and is none, or it is changed afterwards.
+        Unreadable: the reply begins like JSON and is not JSON, or it changes its answer afterwards.
     """
-    if not verbatim and _EDITED.search(plain(spoken(text))):
+    if not verbatim and _EDITED.search(plain_text(final_text(text))):
         raise Unreadable("the answer is changed afterwards; give the last one alone")
-    said = _ASSIGNED.sub("", spoken(text))
+    said = _ASSIGNED.sub("", final_text(text))
     if (texts := _json_texts(said)) is not None:
-        return [line for text in texts if (line := bare(text))]
+        return [line for text in texts if (line := strip_markup(text))]
     kept: list[str] = []
     headed = introduced = False
-    for block in re.split(r"\n\s*\n", _ROW.sub(_cells, unboxed(said).strip())):
+    for block in re.split(r"\n\s*\n", _ROW.sub(_cells, strip_boxes(said).strip())):
         lines = [line.strip() for line in block.splitlines()]
         if len(lines) == 1 and kept:
-            remark = prose(block) and (introduced if sentences else not verbatim)
-            if remark or _ASIDE.match(plain(block)):
+            remark = is_sentence(block) and (introduced if sentences else not verbatim)
+            if remark or _ASIDE.match(plain_text(block)):
                 continue
         for line in lines:
             rest = _headless(line, nouns, verbatim=verbatim)
@@ -172,18 +174,19 @@ def body(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences
             introduced = introduced or rest != line or bool(_QUOTED.match(line))
             if rest and any(map(str.isalnum, rest)) and not _FENCE.fullmatch(rest):
                 kept.append(rest)
-    kept = kept if verbatim or sentences or all(map(prose, kept)) else [line for line in kept if not prose(line)]
-    kept = kept if verbatim else [*map(plain, kept)]
+    if not (verbatim or sentences or all(map(is_sentence, kept))):
+        kept = [line for line in kept if not is_sentence(line)]
+    kept = kept if verbatim else [*map(plain_text, kept)]
     kept = _unnumbered(kept)
     numbered = all(_BULLET.match(line) for line in kept)
-    return [each for line in kept if (each := bare(line, bullet=numbered or not verbatim))]
+    return [each for line in kept if (each := strip_markup(line, bullet=numbered or not verbatim))]
 
 
 def _json_texts(said: str) -> list[str] | None:
-    """The texts in the JSON list that a reply is, begins with, or has as its object's one field; None without one.
+    """The texts of the JSON list that a reply is, begins with, or has as its object's one field; None without one.
 
     Raises:
-        Unreadable: the reply is another object, or begins like JSON and is none.
+        Unreadable: the reply is another object, or begins like JSON and is not JSON.
     """
     found: Any = _whole(said)
     if found is None and said.lstrip().startswith("["):
@@ -200,31 +203,31 @@ def _json_texts(said: str) -> list[str] | None:
 
 
 def _unnumbered(lines: list[str]) -> list[str]:
-    """The lines without `Line 1:` … before them, where every one has its number."""
+    """The lines without `Line 1:` and so on before them, where every line has its number."""
     if all((found := _NUMBERED.match(line)) and int(found[1]) == n for n, line in enumerate(lines, 1)):
         return [_NUMBERED.sub("", line) for line in lines]
     return lines
 
 
-def prose(line: str) -> bool:
+def is_sentence(line: str) -> bool:
     """Whether a line is a sentence by itself, rather than an item of a list."""
-    line = plain(line)
+    line = plain_text(line)
     return line[:1].isupper() and line[-1:] in ".!?" and any(len(part.split()) > 4 for part in re.split("[,;:]", line))
 
 
 def _cells(row: re.Match[str]) -> str:
-    """A row of a table with its cells apart; nothing for its head, which a line of dashes follows."""
+    """The cells of a table's row with semicolons between them; empty for the head, which a line of dashes follows."""
     return "" if row["head"] else "; ".join(cell.strip() for cell in row["cells"].strip("| \t").split("|"))
 
 
 def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:
-    """A line without a heading or a courtesy before it; "" where it is nothing else."""
-    said = plain(line)
+    """A line without the heading or the courtesy before it; empty where the line is nothing else."""
+    said = plain_text(line)
     sure = _SURE.match(said)
     rest = said[sure.end() :] if sure else said
     label, colon, after = rest.partition(":")
     words = _WORD.findall(label.casefold())
-    heads = bool(words) and '"' not in label and len(words) < 16 and {*words} <= {*HEADING, *nouns}
+    heads = bool(words) and '"' not in label and len(words) < 16 and {*words} <= {*HEADING_WORDS, *nouns}
     kept = verbatim and bool(after.strip()) and {*words}.isdisjoint(nouns) and not _QUOTED.match(after)
     if heads and colon and not kept:
         return after.strip()
@@ -235,22 +238,22 @@ def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:
     return rest if sure and not verbatim else line
 
 
-def bare(line: str, *, bullet: bool = True) -> str:
-    """A line without the bullet before it, and without the emphasis and the quotes around the whole of it."""
+def strip_markup(line: str, *, bullet: bool = True) -> str:
+    """A line without a bullet before it, and without emphasis or quotes around the whole of it."""
     line = line.strip()
     if line[:1].isalpha() and line[-1:].isalnum():
         return line
     if bullet:
         line = _BULLET.sub("", line)
     for _ in range(3):
-        line = unquoted(_AROUND.sub(r"\2", line))
+        line = strip_quotes(_AROUND.sub(r"\2", line))
         if bullet:
             line = _BULLET.sub("", line)
     return line[1:-1].strip() if _SINGLE.fullmatch(line) else line
 
 
-def unquoted(text: str) -> str:
-    """`text` without blanks and without the quotation marks around the whole of it."""
+def strip_quotes(text: str) -> str:
+    """`text` without blanks and quotation marks around the whole of it."""
     text = text.strip()
     while len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
         text = text[1:-1].strip()
@@ -258,18 +261,18 @@ def unquoted(text: str) -> str:
 
 
 def json_object(text: str, fields: Collection[str] = ()) -> Mapping[str, Any]:
-    """The JSON object that a reply gives: one with one of `fields` where there are such.
+    """The JSON object that a reply gives; of several, those that have one of `fields` count.
 
-    Where a single field is asked for and the reply is a list alone, the list stands for the object. Examples ("The
-    form is …") and what is denied ("Not …") do not count. Commas too many and quotes of Python are read.
+    Where one field is asked for and the reply is only a list, the list stands for the object. Objects that are given as
+    an example ("The form is …") or denied ("Not …") do not count. Trailing commas and quotes of Python are read.
 
     Raises:
-        Unreadable: there is none, there are different ones, or it is taken back.
+        Unreadable: there is no object, there are different ones, or it is taken back.
     """
-    bare = text.strip()
-    found = _whole(bare) if bare[:1] == "{" else None  # nothing can surround what is JSON as a whole
+    stripped = text.strip()
+    found = _whole(stripped) if stripped[:1] == "{" else None  # nothing can surround what is JSON as a whole
     if not isinstance(found, dict):
-        said = spoken(text)
+        said = final_text(text)
         found = _whole(said)
         if isinstance(found, list) and len(fields) == 1:
             return dict.fromkeys(fields, cast("list[Any]", found))
@@ -282,17 +285,17 @@ def json_object(text: str, fields: Collection[str] = ()) -> Mapping[str, Any]:
 
 def json_list(text: str) -> list[Any] | None:
     """The JSON list that a reply is, with or without a code fence around it; None where it is anything else."""
-    found = _whole(spoken(text))
+    found = _whole(final_text(text))
     return cast("list[Any]", found) if isinstance(found, list) else None
 
 
 def broken_json(text: str) -> bool:
-    """Whether a reply begins like JSON that is no whole one, such as one that was cut off."""
+    """Whether a reply begins like JSON and is not whole, such as one that was cut off."""
     return re.match(r"\s*(?:```\w*\s*)?(?:\[\s*[\"{]|\{\s*\")", text) is not None and _whole(text) is None
 
 
 def _whole(text: str) -> Any:
-    """The JSON that a text is as a whole, a code fence aside; None where it is none."""
+    """The value of a text that is JSON as a whole, with or without a code fence; None for any other text."""
     text = text.strip()
     if text[:1] not in _BEGINS:
         return None
@@ -326,7 +329,7 @@ def _given(text: str, fields: Collection[str]) -> Mapping[str, Any] | None:
 
 
 def _objects(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    """The objects in a text that are in no other one, in order, with where each begins and ends."""
+    """The outermost objects in a text, in order: begin, end and value of each."""
     end = tried = 0
     for begin in _OBJECT.finditer(text):
         if begin.start() < end:
@@ -342,7 +345,7 @@ def _objects(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
 
 
 def _strict(text: str) -> str:
-    """`text` with quotes, constants and commas of Python as JSON has them; "" where it is too long for that."""
+    """`text` with quotes, constants and commas of Python as JSON writes them; empty where it is too long for that."""
     if len(text) > LONGEST_LOOSE:
         return ""
 
@@ -399,7 +402,7 @@ _ASIDE = re.compile(
     r"these|this|those|in this|the (?:rest|remaining|other))\b",
     re.IGNORECASE,
 )
-_HEADING_WORDS = (
+_HEADING = (
     "the this these here is are my a an final answer answers response result output following main most important "
     "prominent visible present shown in of on at for image picture photo photograph advertisement ad i can be seen see "
     "as follows list key names named which that there contains contain shows show says say reads read depicts includes "
@@ -407,8 +410,8 @@ _HEADING_WORDS = (
     "top extracted ocr recognized transcribed "
     "transcription below have"
 )
-HEADING = frozenset(_HEADING_WORDS.split())
-"""Words of which what introduces an answer consists, in any form of reply."""
+HEADING_WORDS = frozenset(_HEADING.split())
+"""Words that may stand in a heading, whatever the answer is about."""
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`", "«": "»"}
 
 

@@ -30,7 +30,7 @@ _SHOWN = 2000
 
 
 class Unreadable(Exception):
-    """A reply that a parser cannot read; the message is what the model is told when it is asked again."""
+    """A reply that a parser cannot read; the model is told the message when it is asked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Call:
     kind: str = "chat"
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
-    """US dollars at the configured price, else the list price; None where none is known, and of an answer on record."""
+    """US dollars at the configured price, or else the list price; None for a recorded answer or an unknown price."""
     meta: CallMeta = field(default_factory=CallMeta, compare=False)
 
 
@@ -76,7 +76,7 @@ class Result(Generic[T_co]):
     given: bool = False
     """Whether the caller gave the value, so that no model was asked."""
     absent: bool = False
-    """For `skipped`: there was nothing to ask, and what depends on this link goes on without it."""
+    """For `skipped`: there was nothing to ask, and the links that depend on this one go on without it."""
 
     @property
     def answered(self) -> bool:
@@ -107,7 +107,7 @@ def given(value: T_co) -> Result[T_co]:
 
 
 def no_answer(error: AskanceError, *, calls: Sequence[Call] = (), output_mode: str | None = None) -> Result[Any]:
-    """What an error comes to; with the tries of the call that it ended."""
+    """The result for an error, with the tries of the call that it ended."""
     ended = error if isinstance(error, CallError) else None
     return Result(
         outcome="failed" if ended is None else cast("Outcome", ended.outcome),

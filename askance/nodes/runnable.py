@@ -1,8 +1,9 @@
-"""What nodes and chains are built on: LangChain's `Runnable`, or a bare class in a process that leaves LangChain out.
+"""The base class of nodes and chains: LangChain's `Runnable`, or `Bare` in a process that leaves LangChain out.
 
-Loading LangChain takes as long as replaying hundreds of pictures. A program of the user's may compose nodes and listen
-to them, so there they are Runnables. In the command's own process nobody does, and it says `leave_langchain_out` before
-nodes are loaded. The classes of nodes and chains are the same either way; only this base differs.
+Loading LangChain takes as long as replaying hundreds of pictures. A user's program may compose nodes and listen to
+them,
+so there the base is `Runnable`. In a process of the command line nobody does: it calls `leave_langchain_out` before it
+loads nodes. The classes of nodes and chains are the same either way; only this base differs.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _left_out = False
 
 
 def leave_langchain_out() -> bool:
-    """Has nodes and chains that are loaded from now on do without LangChain; whether they will.
+    """Makes nodes and chains that are loaded from now on do without LangChain, and says whether they will.
 
-    It is for a process whose nodes nobody composes. Where LangChain is loaded or tracing is asked for, handlers may
-    listen, and nothing changes.
+    It is for a process in which nobody composes nodes. Where LangChain is loaded already, or tracing is asked for,
+    handlers may listen, and nothing changes.
     """
     global _left_out  # noqa: PLW0603  # the choice is the process's
     _left_out = _left_out or not ("langchain_core" in sys.modules or tracing_asked())

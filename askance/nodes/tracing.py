@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def traced_config(config: RunnableConfig | None, mode: str) -> RunnableConfig | None:
-    """The full configuration when a handler listens, else None; in `replay` tracers that use a network do not."""
+    """The full configuration if a handler listens, else None; in `replay`, tracers that use a network do not listen."""
     if config is None and not may_be_traced():
         return None
     from langchain_core.runnables.config import ensure_config, get_async_callback_manager_for_config
@@ -58,7 +58,7 @@ async def traced_run(
         name: what handlers see, unless `config` names the run.
         config: whose handlers listen.
         inputs: the input as handlers may see it.
-        work: its value, made plain by `trace_value`, is the output that handlers see.
+        work: its value is the output that handlers see, as `trace_value` shows it.
     """
     from langchain_core.runnables.config import get_async_callback_manager_for_config
 

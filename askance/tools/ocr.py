@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 ENGINE = "rapidocr-3"
-"""Name of the engine in records; a later major version that reads otherwise gets another."""
+"""Name of the engine in records; a later major version with other results gets another name."""
 
 
 class TextBox(TypedAnswer):

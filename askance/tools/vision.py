@@ -1,4 +1,4 @@
-"""Tools that look: each asks a VLM one question about one picture.
+"""Tools of the VLM: each asks one question about one picture.
 
 They are V (`objects`), T (`scene_text`), IN (`narration`), UH (`unusual`) and the `caption`.
 """
@@ -17,16 +17,16 @@ from askance.images import Image
 from askance.nodes import AnswerField, Node, TextAnswer, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, list_schema, text_list, text_schema
 from askance.nodes.reply import (
-    HEADING,
-    bare,
-    body,
+    HEADING_WORDS,
+    answer_lines,
+    final_text,
+    is_refusal,
+    is_sentence,
     json_object,
-    plain,
-    prose,
-    refuses,
+    plain_text,
     says_none,
-    spoken,
-    unquoted,
+    strip_markup,
+    strip_quotes,
 )
 from askance.prompts import fence
 
@@ -42,7 +42,7 @@ MOST_OBJECTS = 5
 """The paper asks for up to five (section 3.2)."""
 
 LONGEST_NAME = 80
-"""Characters of a name; what is longer is no name, and may be text from the picture that speaks to a model."""
+"""Most characters of a name; a longer text may be text from the picture that is addressed to a model."""
 
 NO_TEXT = "NO TXT"
 """What the paper's protocol answers where a picture holds no text (Listing 2)."""
@@ -135,7 +135,7 @@ def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> Ba
 
 
 def _fenced(value: object) -> str:
-    """What was read off a picture, behind a fence: an agent must not take it for an instruction."""
+    """The text of a picture, fenced, so that an agent does not take it for an instruction."""
     return fence(str(value), "from the image")
 
 
@@ -195,12 +195,12 @@ class SceneTextReader(ImageTool[SceneText]):
     def read_text(self, text: str, subject: Image) -> SceneText:
         with suppress(Unreadable):
             return self.read_json(json_object(text, ("lines",)), subject)
-        said = spoken(text).strip()
+        said = final_text(text).strip()
         if says_none(said, _TEXT):
             return SceneText(lines=())
-        if refuses(said) and len(said.splitlines()) == 1 and '"' not in plain(said):
+        if is_refusal(said) and len(said.splitlines()) == 1 and '"' not in plain_text(said):
             raise _unread()
-        lines = body(text, _TEXT_NOUNS, verbatim=True)
+        lines = answer_lines(text, _TEXT_NOUNS, verbatim=True)
         lines = lines[0].split(" / ") if len(lines) == 1 else lines
         lines = [part for line in lines for part in _quoted(line)]
         if not lines or _ASKED.fullmatch(said):
@@ -213,16 +213,16 @@ def _named(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
     found = data.get(field)
     if isinstance(found, str):
         return _names_in(found)
-    names = [bare(name) for name in text_list(data, field)]
+    names = [strip_markup(name) for name in text_list(data, field)]
     return () if found == [] or _none(names) else _checked(names)
 
 
 def _names_in(text: str) -> tuple[str, ...]:
     """The objects that a text names."""
-    items = body(text, _OBJECT_NOUNS)
+    items = answer_lines(text, _OBJECT_NOUNS)
     if _none(items):
         return ()
-    if refuses(text) or any(map(refuses, items)):
+    if is_refusal(text) or any(map(is_refusal, items)):
         raise Unreadable("no object is named; name at least one")
     if len(items) == 1:
         return _checked(_sentence_names(items[0]))
@@ -235,7 +235,8 @@ def _none(items: Sequence[str]) -> bool:
     if len(items) != 1:
         return False
     first, _, remark = items[0].partition("; ")
-    return (says_none(first, _THINGS) and (not remark or prose(remark))) or _ONLY_TEXT.search(items[0]) is not None
+    denied = says_none(first, _THINGS) and (not remark or is_sentence(remark))
+    return denied or _ONLY_TEXT.search(items[0]) is not None
 
 
 def _sentence_names(text: str) -> list[str]:
@@ -256,7 +257,7 @@ def _sentence_names(text: str) -> list[str]:
 
 
 def _split(text: str, between: re.Pattern[str]) -> list[str]:
-    names = [unquoted(bare(name).rstrip(".;!")) for name in between.split(text)]
+    names = [strip_quotes(strip_markup(name).rstrip(".;!")) for name in between.split(text)]
     return [name for name in names if name and name.casefold() != "etc"]
 
 
@@ -292,10 +293,10 @@ def _unread() -> Unreadable:
 
 def _quoted(line: str) -> list[str]:
     """The texts that a line quotes where it says nothing else of its own; the line where it quotes none."""
-    said = plain(line)
+    said = plain_text(line)
     quotes = _TEXT_QUOTES.findall(said)
     around = _TEXT_WORD.findall(_TEXT_QUOTES.sub(" ", said).casefold())
-    if quotes and {*around} <= {*HEADING, *_TEXT_NOUNS}:
+    if quotes and {*around} <= {*HEADING_WORDS, *_TEXT_NOUNS}:
         return [quote.strip() for quote in quotes]
     if _IS.match(line):
         raise _unread()

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from askance.agents import KINDS, Domain, Negative, NegativeKind, NegativeQuestion, Negatives, write_negative
-from askance.agents.negatives import NegativeWriter, kinds_of, normal, unquoted, words
+from askance.agents.negatives import NegativeWriter, kinds_of, normal, words
 from askance.chat import ChatRequest
 from askance.errors import UsageError
 from askance.models import ScriptedModel, use_draw
+from askance.nodes.reply import strip_quotes
 from askance.prompts import fence
 from tests.scripted import ENFORCED, model_of
 
@@ -197,8 +198,8 @@ def test_a_kind_that_is_not_there_is_refused(named: list[str]) -> None:
 
 
 def test_only_marks_around_the_whole_are_taken_away() -> None:
-    assert unquoted("'\"I like “tea”\"'") == "I like “tea”"
-    assert unquoted('"tea" and "milk"') == '"tea" and "milk"'
+    assert strip_quotes("'\"I like “tea”\"'") == "I like “tea”"
+    assert strip_quotes('"tea" and "milk"') == '"tea" and "milk"'
     assert words("Don’t, 7up!") == ["don't", "7up"]
 
 

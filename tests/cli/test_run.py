@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -76,6 +77,32 @@ def test_a_chain_asks_each_of_its_questions_once(
 
     assert (done.code, [line["outcome"] for line in done.lines]) == (0, ["answered"])
     assert sorted(map(link_of, endpoint.requests)) == sorted([*calls, "probe"])
+
+
+@pytest.fixture
+def installed(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that brings a chain."""
+    package = own_place / "installed" / "surprise-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: surprise\nVersion: 1.0\n", encoding="utf-8")
+    entry = "[askance.chains]\nsurprise = tests.chains.test_own_links:surprise\n"
+    (package / "entry_points.txt").write_text(entry, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(package.parent)])
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_chain_of_an_installed_package_is_run(
+    askance: Command, endpoint: FakeEndpoint, vlm: str, ads: list[str]
+) -> None:
+    command = ["run", "surprise", ads[0], "--vlm", vlm, "--out", "run", "--json"]
+    done, again = askance(*command), askance(*command, "--replay")
+    refused = askance("run", "surprise", ads[0], "--vlm", vlm, "--context", "IN")
+
+    assert (done.code, [line["outcome"] for line in done.lines]) == (0, ["answered"])
+    assert sorted(map(link_of, endpoint.requests)) == ["caption", "combine", "probe", "unusual"]
+    assert "value" in done.lines[0]["links"]["inference"]
+    assert again.lines[0]["links"] == done.lines[0]["links"]
+    assert (refused.code, "`askance run surprise` takes no --context" in refused.err) == (2, True)
 
 
 def test_seven_calls_an_image_and_the_probe_once(

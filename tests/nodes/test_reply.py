@@ -7,7 +7,16 @@ import time
 import pytest
 
 from askance.nodes import Unreadable
-from askance.nodes.reply import READERS, body, ended, json_object, plain, refuses, says_none, spoken
+from askance.nodes.reply import (
+    READERS,
+    answer_lines,
+    final_text,
+    is_refusal,
+    json_object,
+    plain_text,
+    says_none,
+    strip_turn_end,
+)
 
 SPOKEN = {
     "<think>5?</think>\n3": "3",
@@ -25,7 +34,7 @@ SPOKEN = {
 
 @pytest.mark.parametrize(("text", "said"), SPOKEN.items(), ids=SPOKEN)
 def test_thinking_and_ends_of_turns_are_no_part_of_an_answer(text: str, said: str) -> None:
-    assert spoken(text).strip() == said
+    assert final_text(text).strip() == said
 
 
 PLAIN = {
@@ -43,12 +52,12 @@ PLAIN = {
 
 @pytest.mark.parametrize(("text", "said"), PLAIN.items(), ids=PLAIN)
 def test_signs_are_made_simple(text: str, said: str) -> None:
-    assert plain(text) == said
+    assert plain_text(text) == said
 
 
 def test_an_end_of_turn_within_a_verdict_stays() -> None:
-    assert ended("true</s>\n<|im_end|>\n") == "true"
-    assert ended("</s> true") == "</s> true"
+    assert strip_turn_end("true</s>\n<|im_end|>\n") == "true"
+    assert strip_turn_end("</s> true") == "</s> true"
 
 
 @pytest.mark.parametrize(
@@ -78,8 +87,8 @@ def test_what_begins_like_json_without_end_is_given_up(unit: str) -> None:
 
 
 def test_refusals_and_nothing_are_told_from_what_only_looks_so() -> None:
-    assert refuses("I'm sorry, I can't assist with that.")
-    assert not refuses("Sorry, we're closed")
+    assert is_refusal("I'm sorry, I can't assist with that.")
+    assert not is_refusal("Sorry, we're closed")
     assert says_none("There isn't any text here.", {"text", "here"})
     assert not says_none("No text while driving", {"text"})
 
@@ -118,6 +127,6 @@ def test_the_time_of_taking_lines_grows_with_their_length(unit: str) -> None:
     took: list[float] = []
     for length in (10_000, 80_000):
         began = time.process_time()
-        body(f"a{unit * (length // len(unit))}b", ())
+        answer_lines(f"a{unit * (length // len(unit))}b", ())
         took.append(time.process_time() - began)
     assert took[1] < 0.5 + 24 * took[0]  # 64 times where it grew with the square

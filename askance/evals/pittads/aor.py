@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import override
 
-from askance.agents import FillQuestion, fill_from_picture, fill_statement
+from askance.agents import FillQuestion, fill_statement
 from askance.agents.statement import EXAMPLES, PLACES
 from askance.atypicality import RELATIONS, TEMPLATES, Relation, Statement
-from askance.chains import DESCRIPTION, STATEMENT, picture, required
+from askance.chains import STATEMENT
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.pittads.task import DescribedTask, statement_form
@@ -106,12 +106,16 @@ class Aor(ModelTask, DescribedTask):
         chain = chain_of(
             f"aor {self.context}",
             self,
+            agent=fill_statement,
+            subject=self._question,
             target=STATEMENT,
             given=self.given,
-            described=(fill_statement, _described),
-            seen=(fill_from_picture, _seen),
         )
         return ChainSolver(chain, given=_given, value=_filled)
+
+    def _question(self, reading: Reading) -> FillQuestion:
+        shown = self.view.visual_question(reading)
+        return FillQuestion(relation=_relation_in(reading), image=shown.image, description=shown.description)
 
     @override
     def scorer(self) -> Scorer:
@@ -131,14 +135,6 @@ def asked_relation(ad: Ad) -> Relation:
     stated: list[Relation] = [statement.relation for statement in ad.statements]
     most = ad.plurality
     return stated[0] if most is None or most not in stated else most
-
-
-def _seen(reading: Reading) -> FillQuestion:
-    return FillQuestion(relation=_relation_in(reading), image=picture(reading))
-
-
-def _described(reading: Reading) -> FillQuestion:
-    return FillQuestion(relation=_relation_in(reading), description=required(reading, DESCRIPTION).text)
 
 
 def _given(sample: Sample) -> Mapping[str, Any]:

@@ -14,16 +14,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from typing_extensions import override
 
-from askance.agents import Mode, choose_action_reasons, choose_from_picture, choose_step_by_step
+from askance.agents import Mode, choose_action_reasons
 from askance.agents.negatives import KINDS
 from askance.chains import ANSWERS
-from askance.chains.catalog import options_question
 from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver, expected_figures
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.pittads.dataset import Negatives, PittAds
@@ -31,7 +30,7 @@ from askance.evals.pittads.task import AdsTask, DescribedTask
 from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import COUNT, OTHER, TRUE, UNKNOWN, kinds_in, multi_scorer, single_scorer
-from askance.evals.suite.context import chain_of, picture_question
+from askance.evals.suite.context import chain_of
 from askance.evals.suite.option_orders import Orders, sample_ids
 from askance.evals.suite.shuffle import in_order, lot
 from askance.evals.suite.statements import hard_kind, read_qa
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from askance.evals.pittads.dataset import Ad, Contents
     from askance.evals.scorer import Scorer
     from askance.evals.solver import Solver
-    from askance.models import Model
 
 TrueShown: TypeAlias = Literal["one", "all"]
 """How many true statements are among the options of *Single*."""
@@ -153,21 +151,15 @@ class ArrTask(ModelTask, DescribedTask, OptionsTask):
 
     @override
     def solver(self) -> ChainSolver:
-        def reader(model: Model) -> Any:
-            make = choose_step_by_step if self.step_by_step else choose_action_reasons
-            return make(model, mode=self.mode, count=COUNT)
-
-        def viewer(model: Model) -> Any:
-            return choose_from_picture(model, mode=self.mode, count=COUNT, step_by_step=self.step_by_step)
-
+        agent = partial(choose_action_reasons, mode=self.mode, count=COUNT, step_by_step=self.step_by_step)
         return ChainSolver(
             chain_of(
                 self.context,
                 self,
+                agent=agent,
+                subject=self.view.options_question,
                 target=ANSWERS,
                 given=self.given,
-                described=(reader, options_question),
-                seen=(viewer, picture_question(self.view)),
             )
         )
 

@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from typing_extensions import override
 
-from askance.agents import choose_statement, choose_statement_from_picture
+from askance.agents import choose_statement
 from askance.atypicality import Statement
 from askance.chains import ANSWERS
-from askance.chains.catalog import options_question
 from askance.evals.pittads.task import DescribedTask, wrong_relations
 from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import TRUE, single_scorer
-from askance.evals.suite.context import chain_of, picture_question
+from askance.evals.suite.context import chain_of
 from askance.evals.suite.option_orders import Orders, sample_ids
 from askance.evals.suite.shuffle import drawn, in_order
 from askance.evals.suite.task import ModelTask
@@ -85,10 +84,10 @@ class Asr(ModelTask, DescribedTask):
             chain_of(
                 self.context,
                 self,
+                agent=choose_statement,
+                subject=self.view.options_question,
                 target=ANSWERS,
                 given=self.given,
-                described=(choose_statement, options_question),
-                seen=(choose_statement_from_picture, picture_question(self.view)),
             )
         )
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents import LABELS, Atypicalities, classify_atypicality, classify_from_picture
+from askance.agents import LABELS, Atypicalities, classify_atypicality
 from askance.atypicality import RELATIONS
-from askance.chains import DESCRIPTION, Link, optional, picture, required
+from askance.chains import Link, optional
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.pittads.task import DescribedTask
@@ -83,10 +83,10 @@ class Mac(ModelTask, DescribedTask):
         chain = chain_of(
             self.context,
             self,
+            agent=classify_atypicality,
+            subject=self.view.visual_question,
             target=CATEGORIES,
             given=self.given,
-            described=(classify_atypicality, lambda reading: required(reading, DESCRIPTION).text),
-            seen=(classify_from_picture, picture),
         )
         return ChainSolver(chain, value=labels_of)
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from askance.agents import OptionsQuestion, StatementQuestion
+from askance.agents import StatementQuestion
 from askance.chains import (
     DESCRIPTION,
     NARRATION,
@@ -34,17 +34,17 @@ from askance.chains import (
     Context,
     Link,
     Step,
-    optional,
     picture,
     required,
 )
-from askance.chains.catalog import atypicality, verbalize
+from askance.chains.catalog import atypicality, options_question, verbalize, visual_question
 from askance.errors import UsageError
 from askance.tools import caption
 
 if TYPE_CHECKING:
+    from askance.agents import OptionsQuestion, VisualQuestion
     from askance.chains import Reading
-    from askance.chains.catalog import Asker
+    from askance.chains.chain import NodeLike
     from askance.evals.suite.task import ModelTask
 
 PICTURE, CAPTION, GOLD, TEXT_ONLY = "I", "caption", "gold-caption", "text-only"
@@ -90,6 +90,16 @@ class View:
         """Whether T_V is made, shown or not."""
         return self.description == "T_V" or self.statement == "s_TV"
 
+    def visual_question(self, reading: Reading) -> VisualQuestion:
+        """The picture or its description, and the question where there is one."""
+        return visual_question(reading, sees=self.picture)
+
+    def options_question(self, reading: Reading) -> OptionsQuestion:
+        """The options, and what the context shows of the picture."""
+        question = options_question(reading, sees=self.picture)
+        hidden = self.picture and self.description is None
+        return question.model_copy(update={"description": None}) if hidden else question
+
 
 def view_of(name: str, *, task: str, among: Collection[str], beside: bool = False) -> View:
     """The context of that name.
@@ -128,20 +138,20 @@ def chain_of(
     name: str,
     task: ModelTask,
     *,
+    agent: Callable[..., NodeLike],
+    subject: Callable[[Reading], Any],
     target: Link[Any],
     given: Collection[str] = (),
-    described: Asker,
-    seen: Asker,
 ) -> Chain:
     """The chain of a task in its context.
 
     Args:
         name: of the chain.
         task: its context and its models.
+        agent: makes the node that answers, from a model and `sees`: whether it sees the picture.
+        subject: gives that node's input.
         target: the link that the answer fills in.
         given: links that every sample brings; what only they would need is not asked.
-        described: what answers from words, and its input.
-        seen: what answers from the picture, and its input.
 
     Raises:
         UsageError: a picture has to be looked at and there is no VLM.
@@ -149,10 +159,9 @@ def chain_of(
     view = task.view
     if view.picture and task.vlm is None:
         raise UsageError(f"The context {view.name!r} shows the picture.", hint="Give a `vlm`.")
-    make, subject = seen if view.picture else described
     needs: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
     needs += [STATEMENT] if view.statement is not None else []
-    answer = Step(link=target, node=make(task.answering), needs=tuple(needs), subject=subject)
+    answer = Step(link=target, node=agent(task.answering, sees=view.picture), needs=tuple(needs), subject=subject)
     steps = _pruned([*_described(task), answer], target, given)
     if task.vlm is None:
         steps = [step for step in steps if step.link.name not in TOOLS]
@@ -203,19 +212,3 @@ def tools_of(view: View, *, described: bool = False) -> tuple[str, ...]:
     needed = set[str]() if described and view.combined else {*said}
     needed |= {"s_IN": {"objects", "narration"}, "s_TV": {"objects"}}.get(view.statement or "", set())
     return tuple(link for link in TOOLS if link in needed)
-
-
-def picture_question(view: View) -> Callable[[Reading], OptionsQuestion]:
-    """Gives the options, the picture, and what the context shows beside it."""
-
-    def question(reading: Reading) -> OptionsQuestion:
-        statement = optional(reading, STATEMENT)
-        shown = optional(reading, DESCRIPTION) if view.description is not None else None
-        return OptionsQuestion(
-            image=picture(reading),
-            options=reading.options or (),
-            description=None if shown is None else str(shown),
-            statement=None if statement is None else str(statement),
-        )
-
-    return question

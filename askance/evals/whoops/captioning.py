@@ -24,7 +24,6 @@ from typing_extensions import override
 
 from askance.agents import caption_from_description
 from askance.chains import picture
-from askance.chains.catalog import about_described
 from askance.errors import MissingExtra
 from askance.evals.metric import Metric
 from askance.evals.sample import Sample, Score
@@ -36,6 +35,8 @@ from askance.tools import caption
 
 if TYPE_CHECKING:
     from askance.evals.metric import Matrix
+    from askance.models import Model
+    from askance.nodes import Node
 
 NOTES = (
     "Words by sacrebleu's tokenizer 13a, in lower case and without punctuation",
@@ -60,8 +61,8 @@ class Captioning(WhoopsTask):
 
     @override
     def solver(self) -> ChainSolver:
-        seen, described = (caption, picture), (caption_from_description, about_described)
-        return ChainSolver(self.chain("captioning", seen=seen, described=described))
+        subject = picture if self.view.picture else self.view.visual_question
+        return ChainSolver(self.chain("captioning", agent=_captioner, subject=subject))
 
     @override
     def scorer(self) -> Scorer:
@@ -78,6 +79,10 @@ class Captioning(WhoopsTask):
             notes=NOTES,
         )
         return by_category(plain, self.categories, BLEU.name)
+
+
+def _captioner(model: Model, *, sees: bool) -> Node[Any, Any]:
+    return caption(model) if sees else caption_from_description(model)
 
 
 ORDERS = (1, 2, 3, 4)

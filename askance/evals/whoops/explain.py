@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
-from askance.agents import JudgeForm, explain_from_description, explain_from_picture
-from askance.chains.catalog import about_described, about_seen
+from askance.agents import JudgeForm
+from askance.agents.explain import Explainer
 from askance.errors import BadData
 from askance.evals.judging import JUDGED, PER_REFERENCE, judged_score, read_labels
 from askance.evals.metric import mean
@@ -58,8 +58,7 @@ class Explain(JudgeTask, WhoopsTask):
 
     @override
     def solver(self) -> ChainSolver:
-        seen, described = (explain_from_picture, about_seen), (explain_from_description, about_described)
-        return ChainSolver(self.chain("explain", seen=seen, described=described))
+        return ChainSolver(self.chain("explain", agent=Explainer, subject=self.view.visual_question))
 
     @property
     def labelled(self) -> bool:

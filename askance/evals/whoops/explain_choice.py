@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field
 from typing_extensions import override
 
-from askance.agents import KINDS, choose_explanation, choose_explanation_from_picture
+from askance.agents import KINDS, choose_explanation
 from askance.agents.negatives import normal
 from askance.chains import ANSWERS
-from askance.chains.catalog import options_question
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import TrueStatements, read_negatives
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, single_scorer
-from askance.evals.suite.context import picture_question
 from askance.evals.suite.option_orders import Orders, sample_ids
 from askance.evals.suite.shuffle import drawn, in_order, lot
 from askance.evals.whoops.task import WhoopsTask, by_category
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from askance.evals.scorer import Scorer
     from askance.evals.whoops.dataset import Need, Whoops
     from askance.evals.whoops.images import WeirdImage
-    from askance.models import Model
 
 Negatives: TypeAlias = Literal["easy", "hard"]
 
@@ -113,14 +110,8 @@ class ExplainChoice(WhoopsTask):
 
     @override
     def solver(self) -> ChainSolver:
-        def reader(model: Model) -> Any:
-            return choose_explanation(model, mode="single")
-
-        def viewer(model: Model) -> Any:
-            return choose_explanation_from_picture(model, mode="single")
-
-        seen, described = (viewer, picture_question(self.view)), (reader, options_question)
-        return ChainSolver(self.chain("explain-choice", target=ANSWERS, seen=seen, described=described))
+        agent, subject = partial(choose_explanation, mode="single"), self.view.options_question
+        return ChainSolver(self.chain("explain-choice", agent=agent, subject=subject, target=ANSWERS))
 
     @override
     def scorer(self) -> Scorer:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents import IDENTIFICATION_LABELS, identify_from_description, identify_from_picture
+from askance.agents import IDENTIFICATION_LABELS
+from askance.agents.explain import Identifier
 from askance.amounts import many
-from askance.chains.catalog import about_described, about_seen
 from askance.errors import BadData, UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
@@ -120,8 +120,7 @@ class Identify(WeirdTask):
 
     @override
     def solver(self) -> ChainSolver:
-        seen, described = (identify_from_picture, about_seen), (identify_from_description, about_described)
-        return ChainSolver(self.chain("identify", seen=seen, described=described))
+        return ChainSolver(self.chain("identify", agent=Identifier, subject=self.view.visual_question))
 
     @override
     def scorer(self) -> Scorer:

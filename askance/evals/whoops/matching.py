@@ -13,21 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from pydantic import Field
 from typing_extensions import override
 
-from askance.agents import choose_caption, choose_caption_from_picture
+from askance.agents import choose_caption
 from askance.chains import ANSWERS
-from askance.chains.catalog import options_question
 from askance.errors import BadData, UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.context import GOLD, PICTURE, picture_question
+from askance.evals.suite.context import GOLD, PICTURE
 from askance.evals.suite.option_orders import Orders, paired, sample_ids
 from askance.evals.suite.ranker import PairRanker
 from askance.evals.suite.shuffle import in_order, small_lot
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from askance.evals.metric import Matrix
     from askance.evals.solver import Solver
     from askance.evals.whoops.images import WeirdImage
-    from askance.models import Model
 
 Pairs: TypeAlias = Literal["all", "selected", "same-place"]
 """Which captions are compared: all, the selected one with all, or those at the same place of both lists."""
@@ -128,14 +126,8 @@ class CaptionMatching(WhoopsTask):
         if self.ranker is not None:
             return self.ranker
 
-        def reader(model: Model) -> Any:
-            return choose_caption(model, mode="single")
-
-        def viewer(model: Model) -> Any:
-            return choose_caption_from_picture(model, mode="single")
-
-        seen, described = (viewer, picture_question(self.view)), (reader, options_question)
-        return ChainSolver(self.chain("matching", target=ANSWERS, seen=seen, described=described))
+        agent, subject = partial(choose_caption, mode="single"), self.view.options_question
+        return ChainSolver(self.chain("matching", agent=agent, subject=subject, target=ANSWERS))
 
     @override
     def scorer(self) -> Scorer:

@@ -19,8 +19,8 @@ from askance.evals.suite.task import ModelTask, SuiteTask
 from askance.evals.whoops.dataset import Need, Whoops
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Link
-    from askance.chains.catalog import Asker
+    from askance.chains import Chain, Link, Reading
+    from askance.chains.chain import NodeLike
     from askance.chat import JsonObject
     from askance.evals.metric import Metric
     from askance.evals.scorer import Scorer
@@ -42,7 +42,14 @@ class WeirdTask(ModelTask, SuiteTask):
         """What a sample brings to the chain, given the caption that people chose."""
         return {GOLD: {"description": caption}, TEXT_ONLY: {"description": NOTHING}}.get(self.context, {})
 
-    def chain(self, name: str, *, target: Link[Any] = REPLY, seen: Asker, described: Asker) -> Chain:
+    def chain(
+        self,
+        name: str,
+        *,
+        agent: Callable[..., NodeLike],
+        subject: Callable[[Reading], Any],
+        target: Link[Any] = REPLY,
+    ) -> Chain:
         """The chain of the task in its context.
 
         Raises:
@@ -51,7 +58,7 @@ class WeirdTask(ModelTask, SuiteTask):
         if self.view.looks and self.vlm is None:
             raise UsageError(f"The context {self.context!r} looks at the picture.", hint="Give a `vlm`.")
         given = () if self.view.looks else ("description",)
-        return chain_of(name, self, target=target, given=given, seen=seen, described=described)
+        return chain_of(name, self, agent=agent, subject=subject, target=target, given=given)
 
     def _categories(self) -> Sequence[str]:
         """The commonsense categories of the images."""

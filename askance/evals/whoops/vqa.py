@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 from typing_extensions import override
 
-from askance.agents import answer_from_description, answer_from_picture
+from askance.agents.explain import Answerer
 from askance.amounts import many
-from askance.chains.catalog import about_described, about_seen
 from askance.evals.judging import JUDGED, judged_score
 from askance.evals.metric import mean
 from askance.evals.sample import Sample, Score
@@ -83,8 +82,7 @@ class Vqa(JudgeTask, WhoopsTask):
 
     @override
     def solver(self) -> ChainSolver:
-        seen, described = (answer_from_picture, about_seen), (answer_from_description, about_described)
-        return ChainSolver(self.chain("vqa", seen=seen, described=described))
+        return ChainSolver(self.chain("vqa", agent=Answerer, subject=self.view.visual_question))
 
     @property
     def _recorded(self) -> RecordedScorer | None:
