@@ -26,7 +26,7 @@ from askance.chat import ChatRequest, ImagePart, Message, Sampling, TextPart
 from askance.images import Image
 from askance.models import Engine, get_model
 from askance.models.config import Config
-from askance.models.image_encoder import encode
+from askance.models.image_data import encode
 from askance.models.loop import live
 from askance.models.openai.chat import to_chat
 from askance.models.vllm.payload import with_extensions

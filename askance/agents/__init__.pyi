@@ -1,4 +1,4 @@
-from .answers import read_answer as read_answer
+from .answer_grammar import read_answer as read_answer
 from .choose import Choice as Choice
 from .choose import Mode as Mode
 from .choose import OptionsQuestion as OptionsQuestion
@@ -53,6 +53,8 @@ from .negatives import NegativeKind as NegativeKind
 from .negatives import NegativeQuestion as NegativeQuestion
 from .negatives import Negatives as Negatives
 from .negatives import write_negative as write_negative
+from .picture_agent import Subject as Subject
+from .picture_agent import VisualQuestion as VisualQuestion
 from .statement import FillQuestion as FillQuestion
 from .statement import StatementQuestion as StatementQuestion
 from .statement import choose_statement as choose_statement
@@ -61,8 +63,6 @@ from .statement import detect_statement as detect_statement
 from .statement import fill_from_picture as fill_from_picture
 from .statement import fill_statement as fill_statement
 from .statement import read_filled as read_filled
-from .subject import Subject as Subject
-from .subject import VisualQuestion as VisualQuestion
 from .verdict import VERDICTS as VERDICTS
 from .verdict import Judge as Judge
 from .verdict import Verdict as Verdict

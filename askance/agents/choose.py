@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import override
 
-from askance.agents.answers import read_answer, read_numbers
-from askance.agents.subject import PictureAgent, Subject
+from askance.agents.answer_grammar import read_answer, read_numbers
+from askance.agents.picture_agent import PictureAgent, Subject
 from askance.errors import BadOptions
 from askance.nodes import AnswerField, TypedAnswer
 from askance.nodes.answer import Texts, list_schema, number_schema, text_schema

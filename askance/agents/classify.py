@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import override
 
-from askance.agents.answers import Alternatives, as_lines, choices, names_one
-from askance.agents.subject import PictureAgent, Subject
+from askance.agents.answer_grammar import Alternatives, as_lines, choices, names_one
+from askance.agents.picture_agent import PictureAgent, Subject
 from askance.atypicality import DEFINITIONS, NAMES, RELATIONS
 from askance.nodes import AnswerField, TypedAnswer, Unreadable
 from askance.nodes.answer import list_schema, text_schema

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import override
 
-from askance.agents.answers import Alternatives, choices
-from askance.agents.subject import PictureAgent, VisualQuestion
+from askance.agents.answer_grammar import Alternatives, choices
+from askance.agents.picture_agent import PictureAgent, VisualQuestion
 from askance.nodes import TextAnswer, TextNode, Unreadable
 
 if TYPE_CHECKING:

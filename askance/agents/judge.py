@@ -32,7 +32,7 @@ from askance.agents.verdict import (
 )
 from askance.errors import UsageError
 from askance.models import run_sync, use_draw
-from askance.models.scope import scope
+from askance.models.call_scope import scope
 from askance.nodes import Result, TypedAnswer, Unreadable, skipped
 from askance.prompts import harmless
 

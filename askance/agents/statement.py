@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents.answers import read_answer, read_numbers
+from askance.agents.answer_grammar import read_answer, read_numbers
 from askance.agents.choose import Chooser, OptionsQuestion, check_options
-from askance.agents.subject import PictureAgent, Subject
+from askance.agents.picture_agent import PictureAgent, Subject
 from askance.atypicality import (
     DEFINITIONS,
     NAMES,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
-from askance.agents.answers import Alternatives, choices, names_one
+from askance.agents.answer_grammar import Alternatives, choices, names_one
 from askance.agents.explain import Reply
 from askance.errors import UsageError
 from askance.nodes import AnswerField, Node, TextAnswer, TextNode, TypedAnswer, Unreadable

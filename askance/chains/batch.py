@@ -18,7 +18,7 @@ from askance.chat import key_of
 from askance.errors import UsageError
 from askance.models.batch.batches import Batches
 from askance.models.batch.job import Job
-from askance.models.scope import on_miss
+from askance.models.call_scope import on_miss
 
 if TYPE_CHECKING:
     from askance.chains.chain import Chain

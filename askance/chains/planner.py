@@ -21,9 +21,10 @@ from askance.chat import canonical_json
 from askance.errors import BadImage, UsageError
 from askance.images import Image
 from askance.models import Capabilities, Price, use_draw
+from askance.models.call_scope import Pending, on_miss
 from askance.models.capabilities import endpoint_key
 from askance.models.encoders import embedder, scorer
-from askance.models.estimate import (
+from askance.models.token_estimate import (
     NOTHING,
     UNSEEN_ANSWER,
     CallKind,
@@ -35,7 +36,6 @@ from askance.models.estimate import (
     text_tokens,
     token_statistics,
 )
-from askance.models.scope import Pending, on_miss
 from askance.nodes import Node, Result
 from askance.nodes.tracing import image_digest
 from askance.tools import ImageTool

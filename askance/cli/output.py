@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.models import Engine
     from askance.models.budget import BudgetGuard
-    from askance.models.estimate import Range
+    from askance.models.token_estimate import Range
 
 
 def plan_text(plan: Plan, engine: Engine) -> str:

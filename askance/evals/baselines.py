@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.errors import UsageError
 from askance.evals.metric import Figure, Scored, figure
 from askance.evals.sample import Score
-from askance.models.scope import scope
+from askance.models.call_scope import scope
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

@@ -16,7 +16,7 @@ from askance.evals.run import SampleResult
 from askance.evals.scorer import scored
 from askance.evals.solver import ChainSolver, solved
 from askance.evals.task import Evaluation
-from askance.models.scope import Pending
+from askance.models.call_scope import Pending
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Plan, Reading

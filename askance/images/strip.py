@@ -374,7 +374,7 @@ _MOST_PAGES = 1000
 
 
 def _orientation(exif: bytes) -> int:
-    """The _orientation, 1 to 8, in an EXIF block; 1 where it has none or is broken."""
+    """The orientation, 1 to 8, in an EXIF block; 1 where it has none or is broken."""
     try:
         found = _directory(exif).get(_ORIENTATION, 1)
     except Unusable:
@@ -386,7 +386,7 @@ def tiff_pages(data: bytes) -> int:
     """Pages of a TIFF file: the length of the chain of directories, as far as it can be followed, and 1000 at most.
 
     Raises:
-        Unusable: the first _directory is cut off.
+        Unusable: the first directory is cut off.
     """
     number, seen = _numbers(data), set[int]()
     start = number(data, 4, 4)
@@ -400,10 +400,10 @@ def tiff_pages(data: bytes) -> int:
 
 
 def _directory(data: bytes) -> dict[int, int]:
-    """Tags and first values of the first _directory, of those tags that hold whole numbers.
+    """Tags and first values of the first directory, of those tags that hold whole numbers.
 
     Raises:
-        Unusable: the _directory is cut off.
+        Unusable: the directory is cut off.
     """
     number = _numbers(data)
     start = number(data, 4, 4)

@@ -2,6 +2,8 @@ from .backend import ChatModel as ChatModel
 from .budget import Budget as Budget
 from .budget import BudgetGuard as BudgetGuard
 from .budget import Cost as Cost
+from .call_scope import collect_keys as collect_keys
+from .call_scope import use_draw as use_draw
 from .capabilities import Capabilities as Capabilities
 from .config import Config as Config
 from .counters import Counters as Counters
@@ -31,8 +33,6 @@ from .loop import run_sync as run_sync
 from .model import Model as Model
 from .openai.openai_model import OpenAIModel as OpenAIModel
 from .retry import RetryPolicy as RetryPolicy
-from .scope import collect_keys as collect_keys
-from .scope import use_draw as use_draw
 from .scripted import ScriptedModel as ScriptedModel
 from .settings import Azure as Azure
 from .settings import ModelSettings as ModelSettings

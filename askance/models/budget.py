@@ -29,9 +29,9 @@ from askance.errors import (
     Unreachable,
     UsageError,
 )
-from askance.models.estimate import worst_case
 from askance.models.loop import PerLoop
 from askance.models.prices import price_of
+from askance.models.token_estimate import worst_case
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, Usage

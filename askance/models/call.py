@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, TypeVar
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import CallError, CallTimeout, ModelError, RateLimited
 from askance.models.budget import NOTHING, Cost, check_price, may_be_billed, worst_of
+from askance.models.call_scope import scope
 from askance.models.events import notify
 from askance.models.loop import SingleFlight, live
 from askance.models.prices import price_of
-from askance.models.scope import scope
 from askance.models.settings import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from askance.chat import (
 )
 from askance.errors import UsageError
 from askance.models.call import CallPath
+from askance.models.call_scope import scope
 from askance.models.capabilities import NOTED, Capabilities, Probe, endpoint_form, endpoint_key, not_recorded
-from askance.models.scope import scope
 from askance.replay import Mode, Record
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askance.agents.answers import read_answer, read_numbers
+from askance.agents.answer_grammar import read_answer, read_numbers
 from askance.nodes import Unreadable
 
 if TYPE_CHECKING:

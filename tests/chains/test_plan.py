@@ -14,7 +14,7 @@ from askance.chat import ChatRequest, ChatResponse, ModelId, Usage
 from askance.errors import UsageError
 from askance.images import Image
 from askance.models import Engine, Model, Price, ScriptedModel, get_model
-from askance.models.estimate import UNSEEN_ANSWER, Range
+from askance.models.token_estimate import UNSEEN_ANSWER, Range
 from askance.replay import MemoryStore
 from askance.tools import ocr
 from tests.scripted import OPTIONS, PICTURE, PICTURES, model_of, scripted

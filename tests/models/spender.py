@@ -21,8 +21,8 @@ from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
 from askance.models.budget import Budget, BudgetGuard, Cost
 from askance.models.call import CallPath
-from askance.models.estimate import worst_case
 from askance.models.ledger import SqliteLedger
+from askance.models.token_estimate import worst_case
 
 MODEL = ModelId("openai", "mine", "http://localhost:1/v1")
 LONGEST = 60

@@ -22,7 +22,7 @@ from askance.chat import (
     Usage,
 )
 from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
-from askance.models.estimate import (
+from askance.models.token_estimate import (
     DEFAULT_LIMIT,
     FORMULAS,
     Formula,

@@ -33,8 +33,8 @@ from askance.evals.storage import RunFolder, write_lines, write_whole
 from askance.evals.suite.context import NOTHING
 from askance.evals.suite.shuffle import lot
 from askance.models import run_sync
+from askance.models.call_scope import Pending
 from askance.models.capabilities import endpoint_key
-from askance.models.scope import Pending
 
 if TYPE_CHECKING:
     from askance.agents import JudgeForm, Verdict

@@ -18,9 +18,9 @@ from askance.errors import BadRequest, CallError, OverBudget, StoreError, UsageE
 from askance.models.batch.job import Job, Part, form_of
 from askance.models.batch.target import line_of, target_of
 from askance.models.budget import worst_of
+from askance.models.call_scope import Pending
 from askance.models.prices import price_of
 from askance.models.recorder import sent_images
-from askance.models.scope import Pending
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject

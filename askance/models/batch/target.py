@@ -12,7 +12,7 @@ from askance.errors import UsageError
 from askance.models.budget import Cost
 from askance.models.capabilities import Capabilities
 from askance.models.events import CallEvent
-from askance.models.image_encoder import encode
+from askance.models.image_data import encode
 from askance.models.openai.batch_api import BatchApi, batch_api
 from askance.models.openai.chat import OPTIONAL, Dialect, to_chat
 from askance.models.openai.client import is_own

@@ -17,8 +17,8 @@ from urllib.parse import parse_qsl
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ConfigError, UsageError
 from askance.models.backend import close, load
+from askance.models.call_scope import scope
 from askance.models.loop import PerLoop
-from askance.models.scope import scope
 from askance.models.settings import DTYPES, Local
 from askance.models.spec import nearest
 from askance.replay import Record, explain_miss

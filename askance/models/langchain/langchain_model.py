@@ -23,7 +23,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr
 
 from askance.chat import ModelId, canonical_json
 from askance.errors import AskanceError, AuthError, BadRequest, CallError, ConfigError, MissingExtra, ModelError
-from askance.models.image_encoder import ImageEncoder
+from askance.models.image_data import ImageEncoder
 from askance.models.langchain.messages import to_langchain, to_response
 from askance.models.openai.chat import extras, from_chat, response_format
 from askance.models.openai.client import NO_KEY, is_own, resolved, secrets_of

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from askance.chat import JsonObject, Part, Role
-    from askance.models.image_encoder import EncodeImage
+    from askance.models.image_data import EncodeImage
 
 _FINISH_FIELDS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _ROLES: dict[str, Role] = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}

@@ -18,7 +18,7 @@ from askance.models.replies import clean_text, count, finish_of, first, items, m
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat, ToolSpec
-    from askance.models.image_encoder import EncodeImage
+    from askance.models.image_data import EncodeImage
     from askance.models.settings import TokenField
     from askance.models.vendor_errors import ErrorDetails
 

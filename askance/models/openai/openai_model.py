@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance.chat import CallMeta, ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
 from askance.models.headers import limit_headers
-from askance.models.image_encoder import ImageEncoder
+from askance.models.image_data import ImageEncoder
 from askance.models.openai.chat import Dialect, from_chat, to_chat
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
 from askance.models.openai.responses import from_responses, to_responses
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, RequestOptions
 
     from askance.chat import ChatRequest, JsonObject
-    from askance.models.image_encoder import EncodeImage
+    from askance.models.image_data import EncodeImage
     from askance.models.settings import TokenField
 
 MOST_VALUES = 1_000_000

@@ -12,7 +12,7 @@ from askance.models.replies import clean_text, count, finish_of, incomplete, ite
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat
-    from askance.models.image_encoder import EncodeImage
+    from askance.models.image_data import EncodeImage
 
 
 # Request → body -------------------------------------------------------------------------------------------------------

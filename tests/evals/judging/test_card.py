@@ -15,7 +15,7 @@ from askance.chat import ChatRequest, ChatResponse
 from askance.errors import BadData
 from askance.evals.judging import JudgeCard, JudgedPair, Label, Labels, judge_card, read_card
 from askance.models import Counters, Engine, get_model
-from askance.models.scope import scope
+from askance.models.call_scope import scope
 from askance.replay import MemoryStore
 from tests.judges import Scripted
 from tests.scripted import ENFORCED

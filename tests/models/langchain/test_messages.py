@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 from askance.chat import CallMeta, ChatResponse, ImagePart, Message, TextPart, ToolCall, Usage
 from askance.errors import MalformedReply, UnknownFinish, UsageError
 from askance.images import Image, PreparedImage
-from askance.models.image_encoder import encode
+from askance.models.image_data import encode
 from askance.models.langchain.messages import from_langchain, from_response, to_langchain, to_response
 
 PICTURE = Image.from_bytes(Image.from_pil(Pillow.new("RGB", (2, 2))).prepare().data)

@@ -11,7 +11,7 @@ import pytest
 from askance.chat import ChatRequest, ImagePart, Message, ResponseFormat, Sampling, TextPart, ToolSpec, Usage
 from askance.errors import BadRequest
 from askance.images import ORIGINAL_POLICY
-from askance.models.image_encoder import encode
+from askance.models.image_data import encode
 from askance.models.local.inputs import without_special_tokens
 from askance.models.openai.chat import to_chat
 from askance.models.vllm.payload import (

@@ -9,8 +9,8 @@ from PIL import Image as Pillow
 from askance.chat import ImagePart
 from askance.errors import BadImage
 from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, PreparedImage
-from askance.models import image_encoder
-from askance.models.image_encoder import ImageEncoder, encode
+from askance.models import image_data
+from askance.models.image_data import ImageEncoder, encode
 
 
 def part(colour: int = 0) -> ImagePart:
@@ -26,7 +26,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         digests.append(part.image.sha256)
         return encode(part)
 
-    monkeypatch.setattr(image_encoder, "encode", counted)
+    monkeypatch.setattr(image_data, "encode", counted)
     return digests
 
 
