@@ -34,7 +34,7 @@ extra = {{ repetition_penalty = 1.3 }}  # or it says one thing for ever
 [models.curt]                           # cut off in the middle of its JSON
 spec = "openai:blind-vlm@{url}"
 temperature = 0
-max_tokens = 6
+max_tokens = 3
 
 [models.loose]                          # any JSON object will do
 spec = "openai:blind-vlm@{url}"
