@@ -320,7 +320,7 @@ def without_way_out(modules: Iterable[Module]) -> list[str]:
 
 # --- names ---
 
-ENDINGS = re.compile(r"(?:ations?|ings?|ed|ers?|ors?|e?s|e)$")
+VARIANTS = re.compile(r"(?:ations?|ings?|ed|ers?|ors?|e?s|e)$")
 """Endings by which two words of one stem differ."""
 
 
@@ -329,12 +329,12 @@ def twins(modules: Mapping[str, Module]) -> list[str]:
     found: dict[tuple[str, str], list[str]] = {}
     for name in modules:
         folder, _, stem = name.rpartition(".")
-        found.setdefault((folder, ENDINGS.sub("", stem)), []).append(stem)
+        found.setdefault((folder, VARIANTS.sub("", stem)), []).append(stem)
     return [f"{folder}: {', '.join(stems)}" for (folder, _), stems in found.items() if len(stems) > 1]
 
 
 def namesakes(modules: Mapping[str, Module]) -> list[str]:
-    """Names of public classes that stand in two modules, and where."""
+    """Names of public classes that stand in two places, and where."""
     found: dict[str, list[str]] = {}
     for module in modules.values():
         for node in ast.walk(module.tree):
@@ -344,9 +344,25 @@ def namesakes(modules: Mapping[str, Module]) -> list[str]:
 
 
 def basenames(modules: Mapping[str, Module]) -> list[str]:
-    """Names of modules that stand twice below one room, and where."""
+    """Names of modules that stand twice below one room, and where; each suite is a room, and all are laid out alike."""
     found: dict[tuple[str, str], list[str]] = {}
     for name in modules:
         if name.count(".") > 1:
-            found.setdefault((name.split(".")[1], name.rpartition(".")[2]), []).append(name)
+            room = next((suite for suite in SUITES if _within(name, suite)), ".".join(name.split(".")[:2]))
+            found.setdefault((room, name.rpartition(".")[2]), []).append(name)
     return [", ".join(places) for places in found.values() if len(places) > 1]
+
+
+def verbal(modules: Mapping[str, Module]) -> list[str]:
+    """Modules in -ing or -ed, whose names are mostly not those of things; but for `NOUNS`."""
+    return [name for name in modules if name.endswith(("ing", "ed")) and name.rpartition(".")[2] not in NOUNS]
+
+
+NOUNS = {
+    "captioning": "a task of WHOOPS! (section 4.2)",
+    "matching": "a task of WHOOPS! (section 4.2)",
+    "resampling": "what statistics calls bootstrap and permutations together",
+    "testing": "helpers for tests, as numpy and torch name theirs",
+    "tracing": "what LangChain and OpenTelemetry call it",
+}
+"""Names in -ing that the field uses for things, and where they come from."""

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -22,13 +22,18 @@ from tests.house import (
     SPOKEN,
     VENDORS,
     Arrow,
+    Module,
     arrows_of,
     astray,
+    basenames,
     circle,
     crossing,
     hidden,
+    namesakes,
     read_package,
     running_back,
+    twins,
+    verbal,
     without_way_out,
 )
 
@@ -134,14 +139,47 @@ def test_a_sound_house_passes(sources: dict[str, str], package: Callable[[dict[s
 def package(tmp_path: Path) -> Callable[[dict[str, str]], list[Arrow]]:
     """Arrows of a package made up of the given files."""
 
-    def write(sources: dict[str, str]) -> list[Arrow]:
-        folder = tmp_path / PACKAGE
-        for name, text in sources.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-        return arrows_of(read_package(folder))
+    return lambda sources: arrows_of(read_package(written(tmp_path, sources)))
 
-    return write
+
+def written(folder: Path, sources: dict[str, str]) -> Path:
+    """The folder of a package with the given files."""
+    package = folder / PACKAGE
+    for name, text in sources.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text, encoding="utf-8")
+    return package
+
+
+# --- names ---
+
+NAMES: dict[str, Callable[[Mapping[str, Module]], list[str]]] = {
+    "no siblings of one stem": twins,
+    "each class has its own name": namesakes,
+    "each module of a room has its own name": basenames,
+    "modules are nouns": verbal,
+}
+
+
+@pytest.mark.parametrize("check", NAMES.values(), ids=NAMES)
+def test_names_tell_things_apart(check: Callable[[Mapping[str, Module]], list[str]]) -> None:
+    assert check(MODULES) == []
+
+
+ALIKE = {
+    "number": (twins, {"replay/record.py": "", "replay/records.py": ""}),
+    "ending": (twins, {"replay/capture.py": "", "replay/capturing.py": ""}),
+    "class": (namesakes, {"chat.py": "class Task: ...", "replay/a.py": "class Task: ..."}),
+    "module": (basenames, {"models/openai/client.py": "", "models/vllm/client.py": ""}),
+    "verb": (verbal, {"replay/drawing.py": ""}),
+}
+
+
+@pytest.mark.parametrize(("check", "sources"), ALIKE.values(), ids=ALIKE)
+def test_a_name_that_misleads_is_seen(
+    check: Callable[[Mapping[str, Module]], list[str]], sources: dict[str, str], tmp_path: Path
+) -> None:
+    assert len(check(read_package(written(tmp_path, sources)))) == 1
 
 
 # --- what loads with what ---

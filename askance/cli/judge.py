@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from askance.agents.judge import EquivalenceJudge
     from askance.chains import Plan
     from askance.cli.workspace import CommandWorkspace
-    from askance.evals.judging import CardFigure, CorrectedRate, JudgeCard, Labels
+    from askance.evals.judges import CardFigure, CorrectedRate, JudgeCard, Labels
     from askance.evals.tables import Table
     from askance.statistics import Interval
 
@@ -69,7 +69,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     Process.of(context_).without_langchain()
     from askance.cli.output import print_plan
     from askance.evals import Run
-    from askance.evals.judging import corrected_rate, read_labels
+    from askance.evals.judges import corrected_rate, read_labels
     from askance.terminal import json_text
 
     _check_judge(asked.judge or (), local=calls.local)
@@ -152,7 +152,7 @@ def _judges(asked: CardOptions, work: CommandWorkspace) -> list[EquivalenceJudge
 
 async def _plan(asked: CardOptions, judges: Sequence[EquivalenceJudge], labels: Labels) -> Plan:
     from askance.agents.judge import QUESTION
-    from askance.evals.judging import planned_card
+    from askance.evals.judges import planned_card
 
     question = asked.question or QUESTION
     return await planned_card(_together(judges), labels, draws=asked.draws, swaps=asked.swaps, question=question)
@@ -175,7 +175,7 @@ async def _card(
     from askance.agents.judge import QUESTION
     from askance.cli.progress import Progress, calls_state
     from askance.errors import CallError
-    from askance.evals.judging import judge_card
+    from askance.evals.judges import judge_card
 
     try:
         for each in judges:
@@ -239,7 +239,7 @@ def _figures(card: JudgeCard) -> Table:
 
 
 def _verdicts(card: JudgeCard) -> Table:
-    from askance.evals.judging.card import VERDICTS
+    from askance.evals.judges.card import VERDICTS
     from askance.evals.tables import Table
 
     rows = tuple((f"people: {truth}", *(counts[each] for each in VERDICTS)) for truth, counts in card.table.items())

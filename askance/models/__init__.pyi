@@ -33,7 +33,7 @@ from .loop import run_sync as run_sync
 from .model import Model as Model
 from .openai.openai_model import OpenAIModel as OpenAIModel
 from .retry import RetryPolicy as RetryPolicy
-from .scripted import ScriptedModel as ScriptedModel
+from .scripted_model import ScriptedModel as ScriptedModel
 from .settings import Azure as Azure
 from .settings import ModelSettings as ModelSettings
 from .settings import OutputMode as OutputMode

@@ -15,7 +15,7 @@ PROVIDERS: dict[str, str] = {
     "hf": "askance.models.local.hf:from_settings",
     "langchain": "askance.models.langchain.langchain_model:from_settings",
     "openai": "askance.models.openai.openai_model:from_settings",
-    "vllm": "askance.models.vllm.model:from_settings",
+    "vllm": "askance.models.vllm.vllm_model:from_settings",
 }
 """Where the backend of each provider is: a function of `ModelSettings` that gives a `ChatModel`; loaded at the first
 live call."""

@@ -15,7 +15,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Final, cast, overload
 
 from askance.errors import PromptError
-from askance.prompts.fencing import LABEL, fence, numbered, oneline
+from askance.prompts.fence import LABEL, fence, numbered, oneline
 from askance.prompts.prompt_file import PromptProblem
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from askance.statistics.clusters import ClusterKey, grouped, places_of
 from askance.statistics.estimate import DRAWS, Interval
-from askance.statistics.paired import (
+from askance.statistics.paired_tests import (
     Test,
     check_paired,
     difference_of,

@@ -17,7 +17,7 @@ from askance.errors import UsageError
 from askance.statistics.clusters import ClusterKey, grouped
 from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided
 from askance.statistics.intervals import clustered_standard_error
-from askance.statistics.paired import check_paired
+from askance.statistics.paired_tests import check_paired
 from askance.statistics.resampling import drawn_totals, percentiles, resampled_means
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from askance.agents import judge_equivalence
 from askance.evals import Evaluation, Sample, evaluate
-from askance.evals.judging import judged_scoring, read_card
+from askance.evals.judges import judged_scoring, read_card
 from askance.models import Engine, get_model
 from askance.replay import Store
 from askance.statistics import resampling

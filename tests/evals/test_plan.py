@@ -12,7 +12,7 @@ import pytest
 from askance.agents import Judge, JudgeForm, judge_equivalence, judge_panel
 from askance.chains import Plan, verbalize
 from askance.evals import ChainSolver, Evaluation, Sample, aevaluate
-from askance.evals.judging import judged_scoring
+from askance.evals.judges import judged_scoring
 from askance.evals.plan import plan_run, plan_runs
 from askance.evals.predictions import Turn
 from askance.images import Image

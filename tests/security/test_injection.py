@@ -13,7 +13,7 @@ from askance.chains import Reading, action_reason
 from askance.chat import ChatRequest
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.nodes import Result
-from askance.prompts.fencing import fence, harmless, marker, replace_unseen
+from askance.prompts.fence import fence, harmless, marker, replace_unseen
 from askance.replay import MemoryStore
 from tests.scripted import OPTIONS, PICTURE
 

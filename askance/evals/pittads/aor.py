@@ -37,7 +37,7 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import chain_of
-from askance.evals.suite.task import ModelTask
+from askance.evals.suite.suite_task import ModelTask
 from askance.models import EmbedderLike, cosine, get_embedder
 
 if TYPE_CHECKING:

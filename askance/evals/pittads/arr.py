@@ -34,7 +34,7 @@ from askance.evals.suite.context import chain_of
 from askance.evals.suite.option_orders import Orders, sample_ids
 from askance.evals.suite.shuffle import in_order, lot
 from askance.evals.suite.statements import hard_kind, read_qa
-from askance.evals.suite.task import ModelTask
+from askance.evals.suite.suite_task import ModelTask
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

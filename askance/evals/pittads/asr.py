@@ -29,7 +29,7 @@ from askance.evals.suite.choice import TRUE, single_scorer
 from askance.evals.suite.context import chain_of
 from askance.evals.suite.option_orders import Orders, sample_ids
 from askance.evals.suite.shuffle import drawn, in_order
-from askance.evals.suite.task import ModelTask
+from askance.evals.suite.suite_task import ModelTask
 
 if TYPE_CHECKING:
     from askance.evals.pittads.dataset import Ad, PittAds

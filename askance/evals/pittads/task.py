@@ -15,7 +15,7 @@ from askance.evals.pittads.dataset import Need, PittAds, Which
 from askance.evals.suite.context import NOTHING, TEXT_ONLY, View, tools_of
 from askance.evals.suite.selection import Subset
 from askance.evals.suite.shuffle import lot
-from askance.evals.suite.task import RoleTask, SuiteTask
+from askance.evals.suite.suite_task import RoleTask, SuiteTask
 from askance.images import Image
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from askance.evals.tables import NONE, shown_value
 from askance.statistics import Interval
 
 if TYPE_CHECKING:
-    from askance.evals.judging import CorrectedRate, JudgeCard
+    from askance.evals.judges import CorrectedRate, JudgeCard
     from askance.evals.report.run_part import Result
 
 _SCHEMA = Path(__file__).with_name("judge.schema.json")

@@ -15,6 +15,6 @@ from .selection import read_ids as read_ids
 from .statements import AdOptions as AdOptions
 from .statements import QaFile as QaFile
 from .statements import read_qa as read_qa
-from .task import ModelTask as ModelTask
-from .task import RoleTask as RoleTask
-from .task import SuiteTask as SuiteTask
+from .suite_task import ModelTask as ModelTask
+from .suite_task import RoleTask as RoleTask
+from .suite_task import SuiteTask as SuiteTask

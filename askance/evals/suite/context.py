@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from askance.agents import OptionsQuestion, VisualQuestion
     from askance.chains import Reading
     from askance.chains.chain import NodeLike
-    from askance.evals.suite.task import ModelTask
+    from askance.evals.suite.suite_task import ModelTask
 
 PICTURE, CAPTION, GOLD, TEXT_ONLY = "I", "caption", "gold-caption", "text-only"
 """Contexts that are no verbalization: the picture, a caption, one that people chose, nothing."""

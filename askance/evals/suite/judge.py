@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from typing_extensions import override
 
 from askance.agents import JudgeForm, judge_equivalence
-from askance.evals.judging import JudgeNote, read_card
+from askance.evals.judges import JudgeNote, read_card
 from askance.evals.task import Task
 from askance.models import ModelLike, get_model
 from askance.models.factory import model_from_form

@@ -17,7 +17,7 @@ from typing_extensions import override
 from askance.agents import JudgeForm
 from askance.agents.explain import Explainer
 from askance.errors import BadData
-from askance.evals.judging import JUDGED, PER_REFERENCE, judged_score, read_labels
+from askance.evals.judges import JUDGED, PER_REFERENCE, judged_score, read_labels
 from askance.evals.metric import mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer

@@ -15,7 +15,7 @@ from askance.errors import BadData, UsageError
 from askance.evals.sample import Sample, Score
 from askance.evals.suite.context import GOLD, NOTHING, TEXT_ONLY, chain_of
 from askance.evals.suite.selection import FOLDS, Subset, fold_of
-from askance.evals.suite.task import ModelTask, SuiteTask
+from askance.evals.suite.suite_task import ModelTask, SuiteTask
 from askance.evals.whoops.dataset import Need, Whoops
 
 if TYPE_CHECKING:

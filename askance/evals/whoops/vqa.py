@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from askance.agents.explain import Answerer
 from askance.amounts import many
-from askance.evals.judging import JUDGED, judged_score
+from askance.evals.judges import JUDGED, judged_score
 from askance.evals.metric import mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer

@@ -1,1 +1,1 @@
-from .model import VLLMModel as VLLMModel
+from .vllm_model import VLLMModel as VLLMModel

@@ -16,7 +16,7 @@ from askance.errors import StoreError, UsageError
 from askance.evals import Run, Task, evaluate, rescore
 from askance.evals.analysis.blame import Blame, StoredBlames, ablame, make_blame, plan_blame
 from askance.evals.analysis.trial import Replacement, Trials, from_run, from_truth
-from askance.evals.judging import judged_scoring
+from askance.evals.judges import judged_scoring
 from askance.evals.report.blame_part import blames_of
 from askance.evals.storage import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model

@@ -11,7 +11,7 @@ import pytest
 
 from askance.chains import action_reason, verbalize
 from askance.chains.line import line_of
-from askance.evals.judging import Label, Labels, judge_card
+from askance.evals.judges import Label, Labels, judge_card
 from askance.evals.report import Thumbnails, build_report, report_page
 from askance.evals.report.card_page import card_page
 from askance.evals.report.html import write_page

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from askance.models.factory import named
-from askance.models.vllm.model import VLLMModel, from_settings
+from askance.models.vllm.vllm_model import VLLMModel, from_settings
 from askance.testing import Check, Far, Scene, checks
 from tests.far_side import FarSides
 

@@ -18,8 +18,8 @@ from askance.chains.stream import in_order
 from askance.chat import key_of
 from askance.documents import misfit
 from askance.errors import BadData, UsageError
-from askance.evals.judging.labels import Labels, read_labels
-from askance.evals.judging.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
+from askance.evals.judges.labels import Labels, read_labels
+from askance.evals.judges.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
 from askance.evals.suite.files import read_json
 from askance.models import use_draw
 from askance.models.counters import RunCounters, counts_form
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from askance.agents import Judge, Verdict, VerdictValue
     from askance.chains import Plan
     from askance.chat import JsonObject
-    from askance.evals.judging.labels import Label
+    from askance.evals.judges.labels import Label
     from askance.statistics import Confusion
 
 FORMAT = 1

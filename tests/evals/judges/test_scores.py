@@ -14,7 +14,7 @@ from askance.agents import Judge, judge_equivalence, judge_panel
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import CallError, InvalidOutput, Skipped, UsageError
 from askance.evals import Evaluation, Run, Sample, Scorer, evaluate
-from askance.evals.judging import (
+from askance.evals.judges import (
     JUDGED,
     JudgeCard,
     JudgeNote,

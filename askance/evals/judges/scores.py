@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from askance.agents import canonical_judge, judge_references
 from askance.agents.judge import QUESTION
 from askance.errors import UsageError
-from askance.evals.judging.card import calls_of, digest_of_judge
+from askance.evals.judges.card import calls_of, digest_of_judge
 from askance.evals.metric import mean
 from askance.evals.sample import Score
 from askance.evals.scorer import Scorer
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from askance.agents import Judge
     from askance.chat import JsonObject
-    from askance.evals.judging.card import JudgeCard
+    from askance.evals.judges.card import JudgeCard
     from askance.evals.sample import Sample
 
 JUDGED = "judged"

@@ -7,7 +7,7 @@ import pytest
 from askance.agents import PositionVerdict, Preference
 from askance.agents.judge import Position
 from askance.errors import UsageError
-from askance.evals.judging import preference_figures
+from askance.evals.judges import preference_figures
 
 
 def said(a_first: Position | None, b_first: Position | None) -> Preference:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from askance.errors import BadData
-from askance.evals.judging import Label, read_labels
-from askance.evals.judging.labels import group_of
+from askance.evals.judges import Label, read_labels
+from askance.evals.judges.labels import group_of
 
 HEAD = "reference,candidate,verdict"
 

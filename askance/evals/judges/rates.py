@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from askance import statistics
 from askance.errors import UsageError
-from askance.evals.judging.scores import JUDGED
-from askance.evals.judging.verdicts import digest_of
+from askance.evals.judges.scores import JUDGED
+from askance.evals.judges.verdicts import digest_of
 from askance.statistics import ClusteredScores, Estimate
 
 if TYPE_CHECKING:
     from askance.agents import Preference
     from askance.chat import JsonObject
-    from askance.evals.judging.card import JudgeCard
+    from askance.evals.judges.card import JudgeCard
     from askance.evals.run import Run, SampleResult
     from askance.statistics.clusters import ClusterKey
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from askance.errors import PromptError
 from askance.prompts import fence, harmless, oneline
-from askance.prompts.fencing import marker, numbered, replace_unseen
+from askance.prompts.fence import marker, numbered, replace_unseen
 
 
 def test_a_fence_stands_around_the_text() -> None:

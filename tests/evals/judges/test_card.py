@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from askance.agents import Verdict, VerdictValue, judge_equivalence, judge_panel
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import BadData
-from askance.evals.judging import JudgeCard, JudgedPair, Label, Labels, judge_card, read_card
+from askance.evals.judges import JudgeCard, JudgedPair, Label, Labels, judge_card, read_card
 from askance.models import Counters, Engine, get_model
 from askance.models.call_scope import scope
 from askance.replay import MemoryStore

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from askance.agents import VerdictValue
-from askance.evals.judging import JudgedPair
-from askance.evals.judging.verdicts import Reliability, reliability_of, reliability_summary
+from askance.evals.judges import JudgedPair
+from askance.evals.judges.verdicts import Reliability, reliability_of, reliability_summary
 from askance.statistics import wilson
 
 
