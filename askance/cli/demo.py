@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from askance.demo import DemoPicture
 
 _HEAD = """\
-Every answer below was written by hand and is replayed through the real chain; no model was asked.
-✓ marks what is true of the picture, ✗ what is not: some answers are wrong on purpose.
-TR1 texture of another · TR2 made of many small ones · OIO one inside another · OR one in another's place
+The answers below were written by hand and are replayed through the real chain.
+✓ is true of the picture, ✗ is not: some answers are wrong on purpose.
+TR1 texture of another · TR2 made of many small ones
+OIO one inside another · OR one in another's place
 """
 
 _NEXT = """
-The same, step by step, with no key: the model `demo` gives these hand-written answers wherever a model is asked.
+Every picture whole:
+  askance demo --all
+The same, step by step, with no key; the model `demo` gives the hand-written answers:
   askance demo --copy ads
   askance run action-reason ads --options ads/options.json --vlm demo
-Then with a real model: a server of your own, or an API, whose key is in the environment (OPENAI_API_KEY).
+Then with a server of your own, or an API, whose key is in OPENAI_API_KEY:
   askance run verbalize ads --vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1
   askance run verbalize ads --vlm openai:gpt-4o
 """
@@ -34,6 +37,7 @@ Then with a real model: a server of your own, or an API, whose key is in the env
 
 def demo(
     context: typer.Context,
+    every: Annotated[bool, typer.Option("--all", help="Print every picture whole, not the first alone.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False,
     copy: Annotated[
         Path | None,
@@ -45,10 +49,10 @@ def demo(
     if copy is not None:
         _copy(copy)
         return
-    raise typer.Exit(_demonstrate(as_json=as_json))
+    raise typer.Exit(_demonstrate(every=every, as_json=as_json))
 
 
-def _demonstrate(*, as_json: bool) -> int:
+def _demonstrate(*, every: bool, as_json: bool) -> int:
     """Replays the demo and prints it; returns the exit code."""
     import asyncio
     import time
@@ -63,7 +67,7 @@ def _demonstrate(*, as_json: bool) -> int:
     show = ReadingDisplay(len(entries), as_json=as_json, tally=tally)
     if not as_json:
         print(_HEAD)
-    right, chosen = asyncio.run(_replay(_chain(tally), entries, show))
+    right, chosen = asyncio.run(_replay(_chain(tally), entries, show, every=every))
     show.close()
     if not as_json:
         _print_summary(show, right=right, chosen=chosen, seconds=time.perf_counter() - start)
@@ -123,7 +127,7 @@ def _chain(*observers: Any) -> Chain:
     return action_reason(get_model("demo", engine=engine, config=Config()), prompts=PromptLibrary([]))
 
 
-async def _replay(chain: Chain, entries: list[DemoPicture], show: ReadingDisplay) -> tuple[int, int]:
+async def _replay(chain: Chain, entries: list[DemoPicture], show: ReadingDisplay, *, every: bool) -> tuple[int, int]:
     """How many of the chosen action-reasons are right, and how many were chosen."""
     from contextlib import aclosing
 
@@ -134,7 +138,8 @@ async def _replay(chain: Chain, entries: list[DemoPicture], show: ReadingDisplay
     async with aclosing(chain.read_all(inputs)) as readings:
         for entry in entries:
             line = line_of(await anext(readings))
-            show.reading(line, entry.options, {"answers": entry.right, "statements": entry.statements})
+            truth = {"answers": entry.right, "statements": entry.statements}
+            show.reading(line, entry.options, truth, brief=not every and entry is not entries[0])
             numbers: list[int] = line["answers"] or []
             right += sum(number in entry.right for number in numbers)
             chosen += len(numbers)
@@ -145,7 +150,8 @@ def _print_summary(show: ReadingDisplay, *, right: int, chosen: int, seconds: fl
     from askance.demo import CASSETTE
 
     total = sum(show.outcomes.values())
-    print(f"{total} pictures, {right} of {chosen} chosen action-reasons are true · {show.calls} · {seconds:.1f} s")
-    print("The pictures, the options and the table of hand-written answers:", CASSETTE.parent)
+    print(f"\n{total} pictures, {right} of {chosen} chosen action-reasons are true · {seconds:.1f} s")
+    print(show.calls)
+    print("Pictures, options and answers:", CASSETTE.parent)
     print(_NEXT, end="")
     sys.stdout.flush()

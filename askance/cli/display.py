@@ -55,9 +55,14 @@ class ReadingDisplay:
         self._progress = Progress("images", total, state=calls_state(tally, engine), console=self._terminal)
 
     def reading(
-        self, line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None
+        self,
+        line: Mapping[str, Any],
+        options: Sequence[str] | None,
+        truth: Mapping[str, Any] | None = None,
+        *,
+        brief: bool = False,
     ) -> None:
-        """Prints one reading, and keeps it where that is asked for."""
+        """Prints one reading, and keeps it where that is asked for; a brief one is a single line of text."""
         if self.kept is not None:
             self.kept.append((line, options or ()))
         self.outcomes[line["outcome"]] += 1
@@ -65,6 +70,8 @@ class ReadingDisplay:
             self.unanswered.append(line)
         if self._json:
             self._print(json_text(line))
+        elif brief:
+            self._print(brief_text(line, truth))
         elif self._terminal is not None:
             self._terminal.print(card_panel(line, options, truth))
         else:
@@ -164,6 +171,19 @@ def card_text(line: Mapping[str, Any], options: Sequence[str] | None, truth: Map
             )
         )
     return "\n".join(parts)
+
+
+def brief_text(line: Mapping[str, Any], truth: Mapping[str, Any] | None = None) -> str:
+    """Name, relation and chosen numbers in one line, or the outcome where there is no answer."""
+    statement = line["statement"]
+    if line["outcome"] != "answered":
+        said = line["outcome"]
+    else:
+        right = None if truth is None else bool(statement) and statement["text"] in truth["statements"]
+        relation = f"{_mark(right)}{statement['relation']}" if statement else "no statement"
+        numbers = (f"{_mark(None if truth is None else n in truth['answers'])}{n}" for n in line["answers"] or ())
+        said = f"{relation:<7} argues for {', '.join(numbers) or 'none'}"
+    return f"{printable(line['image']):<18} {said}"
 
 
 def card_panel(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None) -> Any:

@@ -20,18 +20,25 @@ from tests.replies import NO_SCHEMA
 from tests.servers import Answer, FakeEndpoint, Seen
 
 
-def test_the_demo_shows_the_whole_chain(askance: Command, own_place: Path) -> None:
+def test_the_demo_shows_one_picture_whole_and_the_others_in_a_line(askance: Command, own_place: Path) -> None:
     done = askance("demo")
 
     assert (done.code, done.err, list(own_place.iterdir())) == (0, "", [])
-    assert done.out.startswith(
-        "Every answer below was written by hand and is replayed through the real chain; no model "
-    )
-    assert {code for code in ("TR1", "TR2", "OIO", "OR") if f" {code}  " in done.out} == {"TR1", "TR2", "OIO", "OR"}
-    assert "\n  argues for  ✓ " in done.out
-    assert "✗ " in done.out.partition("\n\n")[2]
-    assert " · 0 calls made · 56 replayed · " in done.out
+    assert done.out.startswith("The answers below were written by hand and are replayed through the real chain.\n")
+    assert done.out.count("\n  argues for  ✓ ") == 1
+    assert "\ncoin-horse         ✓ TR2   argues for ✓ 1, ✓ 6, ✗ 4\n" in done.out
+    assert "\nstarry-cup         ✗ OIO   argues for ✓ 4, ✓ 8, ✓ 12\n" in done.out
+    assert "\n0 calls made · 56 replayed · the answers of the demo are hand-written\n" in done.out
     assert "  askance run action-reason ads --options ads/options.json --vlm demo\n" in done.out
+
+
+def test_the_demo_shows_every_picture_whole(askance: Command) -> None:
+    done = askance("demo", "--all")
+
+    assert done.code == 0
+    assert done.out.count("\n  argues for  ✓ ") == 8
+    assert {code for code in ("TR1", "TR2", "OIO", "OR") if f" {code}  " in done.out} == {"TR1", "TR2", "OIO", "OR"}
+    assert "✗ " in done.out.partition("\n\n")[2]
 
 
 def test_the_demo_as_json_fits_the_schema(askance: Command) -> None:
