@@ -21,6 +21,7 @@ from askance.images import image_policy
 from askance.models import Budget, BudgetGuard, Config, Engine, get_model
 from askance.models.spec import Spec
 from askance.prompts import PromptLibrary
+from askance.python_file import is_python, load_object
 from askance.replay import STORE_VARIABLE, Mode, Store
 
 if TYPE_CHECKING:
@@ -145,13 +146,19 @@ class Workspace:
             self.engine.budget.ledger = models.SqliteLedger(file, self.engine.budget.ledger.budget)
 
     def model(self, name: str) -> Model:
-        """The model of a spec (`openai:gpt-4o`) or a name of the settings file; what is named twice is one model.
+        """The model of a name; what is named twice is one model.
+
+        Args:
+            name: a spec (`openai:gpt-4o`), a name of the settings file, or a backend of the user's own by its file
+                (`mine.py:Mine`), which is run.
 
         Raises:
             ConfigError: there is no such name, or the spec cannot be read.
+            UsageError: the backend's file cannot be run, or has no such backend.
         """
         if name not in self._models:
-            self._models[name] = get_model(name, engine=self.engine, config=self.config)
+            model = load_object(name) if is_python(name) else name
+            self._models[name] = get_model(model, engine=self.engine, config=self.config)
         return self._models[name]
 
     def described_model(self, form: Mapping[str, Any]) -> Model | None:
@@ -168,6 +175,8 @@ class Workspace:
         own = str(who.get("name") or f"{who.get('provider')}:{who.get('model')}")
         names = [name for name, table in self.config.models.items() if _may_be(table, who)]
         for name in (*names, f"{own}@{who['endpoint']}" if who.get("endpoint") else own):
+            if is_python(name) and name not in self._models:
+                continue  # a run may be a stranger's, and its word runs no file
             try:
                 model = self.model(name)
             except (ConfigError, UsageError):

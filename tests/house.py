@@ -18,7 +18,7 @@ from typing import Literal
 PACKAGE = "askance"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("amounts", "documents", "errors", "process_lock", "statistics", "terminal", "trust"),
+    ("amounts", "documents", "errors", "process_lock", "python_file", "statistics", "terminal", "trust"),
     ("images", "atypicality"),
     ("chat",),
     ("replay", "prompts"),

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
-from hashlib import sha256
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.evals.plugins import suites
 from askance.evals.task import Task, defined
 from askance.evals.yaml_task import YamlTask, read_task, task_from_form
+from askance.python_file import load_file
 
 if TYPE_CHECKING:
     from askance.evals.run import Run
@@ -123,7 +120,7 @@ def _check_place(place: str, run: Run) -> None:
 
 def _in_python(path: Path, which: str) -> type[Task]:
     """The task in a Python file; the file is run, as any Python that somebody names is."""
-    module = _loaded(path)
+    module = load_file(path)
     there = {name: task for name, task in _tasks_among(vars(module)).items() if task.__module__ == module.__name__}
     if not there:
         raise UsageError(
@@ -147,27 +144,6 @@ def _in_python(path: Path, which: str) -> type[Task]:
 def _tasks_among(contents: Mapping[str, object]) -> dict[str, type[Task]]:
     tasks = (value for value in contents.values() if isinstance(value, type) and issubclass(value, Task))
     return {task.name: task for task in tasks if task.name}
-
-
-def _loaded(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise UsageError(f"There is no file {str(path)!r}.", hint="Check the name of the task's file.")
-    name = f"askance_task_{sha256(str(path.resolve()).encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"The file {str(path)!r} cannot be loaded as Python.", hint="Give the file the ending `.py`.")
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # so that its classes and pickles find it
-    try:
-        spec.loader.exec_module(module)
-    except UsageError:
-        raise
-    except Exception as error:
-        del sys.modules[name]
-        raise UsageError(
-            f"The file {str(path)!r} cannot be loaded: {type(error).__name__}: {error}.", hint="Mend it."
-        ) from error
-    return module
 
 
 def _unknown(name: str) -> UsageError:

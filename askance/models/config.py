@@ -33,6 +33,7 @@ from askance.images import ImagePolicy, image_policy
 from askance.models.backend import load
 from askance.models.settings import DTYPES, OUTPUT_MODES, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
 from askance.models.spec import SETTLED, Spec, checked_endpoint, nearest
+from askance.python_file import is_python
 from askance.trust import Consent, check_owner, effects_of
 
 TOP_KEYS = ("llm", "local", "models", "prompts", "store", "vlm")
@@ -161,8 +162,8 @@ def _checked(table: Mapping[str, Any], path: Path) -> Config:
             raise ConfigError(f"{name!r} in {where} is no setting.", hint=place + nearest(name, TOP_KEYS).strip())
     return Config(
         path=path,
-        vlm=_text(table, "vlm", where),
-        llm=_text(table, "llm", where),
+        vlm=_role(table, "vlm", where),
+        llm=_role(table, "llm", where),
         local=_model_folder(table, path),
         prompts=_folder(table, "prompts", path),
         store=_folder(table, "store", path),
@@ -190,6 +191,14 @@ def _text(table: Mapping[str, Any], name: str, where: str) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     raise ConfigError(f"{name!r} in {where} is {value!r}.", hint="Write a text.")
+
+
+def _role(table: Mapping[str, Any], name: str, where: str) -> str | None:
+    """The model of a role; a file of settings may be somebody else's, and what it names is not run as Python."""
+    text = _text(table, name, where)
+    if text is not None and is_python(text):
+        raise ConfigError(f"{name!r} in {where} names Python: {text!r}.", hint=f"Say it yourself: `--{name} {text}`.")
+    return text
 
 
 def _model_folder(table: Mapping[str, Any], path: Path) -> str | None:
