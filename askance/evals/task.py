@@ -262,10 +262,34 @@ class Evaluation:
 
     @classmethod
     def of(cls, task: Task | Evaluation) -> Evaluation:
-        """What is run of a task."""
-        return task if isinstance(task, Evaluation) else task.evaluation()
+        """What is run of a task.
+
+        Raises:
+            UsageError: `task` is no task, such as the class of one.
+        """
+        if isinstance(task, Evaluation):
+            return task
+        given: Any = task
+        if isinstance(given, Task):
+            return given.evaluation()
+        if isinstance(given, type) and issubclass(given, Task):
+            raise UsageError(
+                f"{given.__name__!r} is the class of a task.", hint=f"Make one: `{given.__name__}(data=…, vlm=…)`."
+            )
+        if isinstance(given, str):
+            raise UsageError(
+                f"{given!r} is a text, not a task.", hint=f'Make one: `find_task("{given}")(data=…, vlm=…)`.'
+            )
+        raise UsageError(f"A {type(given).__name__} is no task.", hint="Give a `Task`, or an `Evaluation`.")
 
     def __post_init__(self) -> None:
+        samples: Sequence[Any] = self.samples
+        other = next((sample for sample in samples if not isinstance(sample, Sample)), None)
+        if other is not None:
+            raise UsageError(
+                f"A sample is a {type(other).__name__}.",
+                hint='Write `Sample(id="1", image=Image.open("photo.jpg"), target=…)`.',
+            )
         if isinstance(self.solver, Chain):
             object.__setattr__(self, "solver", ChainSolver(self.solver))
         object.__setattr__(self, "samples", grouped_by_picture(self.samples))

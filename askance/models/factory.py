@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from askance.chat import ModelId, Sampling
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 else:
     ModelLike = Annotated[Any, "a model"]  # a field of a task may have this type, and pydantic reads it
 """A spec, a name from the settings file, a model, any `ChatModel`, or a chat model of LangChain."""
+
+_log = logging.getLogger("askance")
 
 _LANGCHAIN = "askance.models.langchain.langchain_model"
 
@@ -113,12 +117,24 @@ def _wrapped(model: object, changes: Mapping[str, Any], engine: Engine) -> Model
     known = identity or ModelId("custom", type(model).__name__)
     stored = identity is not None and getattr(model, "stored", True) is not False
     settings = _renamed(changed(ModelSettings(id=known, stored=stored), changes), changes)
+    if identity is None and not settings.stored:
+        _warn_unrecorded(type(model).__name__)
     declared = getattr(model, "capabilities", None)
     return Model(
         replace(settings, family=family_of(settings)),
         Backend(lambda: wrapped, there=wrapped),
         engine,
         declared=declared if isinstance(declared, Capabilities) else None,
+    )
+
+
+@cache
+def _warn_unrecorded(kind: str) -> None:
+    """Says once for each class that nothing its models answer is recorded."""
+    _log.warning(
+        "The answers of %s are not recorded: nothing tells them from another model's. "
+        'Give it a name: `get_model(model, identity="…")`.',
+        kind,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from askance.errors import UsageError
-from askance.evals import Sample, Scorer, Task, find_task, right_or_wrong
+from askance.evals import Evaluation, Sample, Scorer, Task, evaluate, find_task, right_or_wrong
 from askance.evals.task import type_in_words
 from askance.models import ModelLike, ScorerLike
 
@@ -112,3 +112,23 @@ def test_an_option_cannot_have_the_name_of_a_method() -> None:
 
     with pytest.raises(UsageError, match=r"has an option called 'label', which every task has itself\. Give it"):
         type("Named", (Task,), contents)
+
+
+NO_TASKS: dict[str, tuple[Any, str]] = {
+    "class": (Counted, r"^'Counted' is the class of a task\. Make one: `Counted\(data=…, vlm=…\)`\.$"),
+    "name": ("pittads/mac", r'^\'pittads/mac\' is a text, not a task\. Make one: `find_task\("pittads/mac"\)\('),
+    "number": (3, r"^A int is no task\. Give a `Task`, or an `Evaluation`\.$"),
+}
+
+
+@pytest.mark.parametrize(("task", "message"), NO_TASKS.values(), ids=NO_TASKS)
+def test_what_is_no_task_is_refused(task: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        evaluate(task)
+
+
+def test_samples_that_are_dicts_are_refused() -> None:
+    samples: Any = [{"id": "1", "image": "a.jpg"}]
+
+    with pytest.raises(UsageError, match=r"^A sample is a dict\. Write `Sample\("):
+        Evaluation(samples=samples, solver=lambda _: "odd", scorer=right_or_wrong())

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from askance.chat import ChatRequest, JsonObject, Message, ResponseFormat, Sampling, TextPart, ToolSpec
 from askance.errors import CallError, Filtered, InvalidOutput, Refused, Truncated, UsageError
+from askance.models.factory import ModelLike, get_model
 from askance.models.langchain.messages import from_langchain, from_response, with_digests
 from askance.models.loop import run_sync
 from askance.models.model import Model  # noqa: TC001  # pydantic reads it
@@ -157,16 +158,20 @@ _turns: ContextVar[dict[int, Message]] = ContextVar("turns")
 """The turns of the call under way, by the `id` of the message that handlers see in place of each."""
 
 
-def as_langchain(model: Model) -> BaseChatModel:
+def as_langchain(model: ModelLike) -> BaseChatModel:
     """`model` as a LangChain chat model, with tools, structured output and usage; it does not stream.
 
     A reply that is no answer is an `AIMessage` too: its `response_metadata["finish_reason"]` is `refusal`,
     `content_filter` or `length`, and `additional_kwargs["refusal"]` holds the words in which the model declined.
-    StructuredOutput output raises `Refused`, `Filtered` or `Truncated` instead.
+    Structured output raises `Refused`, `Filtered` or `Truncated` instead.
 
     Callback handlers and tracers see pictures by their digests.
+
+    Raises:
+        ConfigError: no model has this name, or the spec cannot be read.
+        UsageError: `model` is nothing that can be asked.
     """
-    return _AskanceChatModel(model=model)
+    return _AskanceChatModel(model=get_model(model))
 
 
 class _AskanceChatModel(BaseChatModel):

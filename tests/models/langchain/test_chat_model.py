@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from langchain import agents
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from askance.chat import ChatRequest, ChatResponse, Message, ResponseFormat, TextPart, ToolCall, Usage
-from askance.errors import CallError, Filtered, InvalidOutput, Refused, ServerFault, Truncated, UsageError
+from askance.errors import CallError, ConfigError, Filtered, InvalidOutput, Refused, ServerFault, Truncated, UsageError
 from askance.images import Image
 from askance.models import Capabilities, Engine, Model, RetryPolicy, ScriptedModel, as_langchain, get_model, run_sync
 from askance.models.capabilities import RED_SQUARE
@@ -400,3 +401,25 @@ async def test_there_and_back_again(endpoint: FakeEndpoint, asked: Asked) -> Non
     outer = as_langchain(get_model(inner, identity="twice", engine=Engine(mode="live", records=MemoryStore())))
     messages = await asyncio.gather(*(outer.ainvoke(f"{number}?") for number in range(3)))
     assert [message.text for message in messages] == [SENTENCE] * 3
+
+
+def test_a_model_is_named_by_its_spec() -> None:
+    assert as_langchain("demo").name is None
+
+    with pytest.raises(ConfigError, match=r"^No model is called 'gpt-4o'"):
+        as_langchain("gpt-4o")
+
+
+def test_once_for_each_class_it_is_said_that_nothing_is_recorded(caplog: pytest.LogCaptureFixture) -> None:
+    class Nameless(FakeListChatModel):
+        pass
+
+    for _ in range(2):
+        get_model(Nameless(responses=["x"]))
+    get_model(Nameless(responses=["x"]), identity="named")
+
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message == (
+        "The answers of Nameless are not recorded: nothing tells them from another model's. "
+        'Give it a name: `get_model(model, identity="…")`.'
+    )
