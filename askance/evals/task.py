@@ -280,14 +280,14 @@ class Evaluation:
             raise UsageError(
                 f"{given!r} is a text, not a task.", hint=f'Make one: `find_task("{given}")(data=…, vlm=…)`.'
             )
-        raise UsageError(f"A {type(given).__name__} is no task.", hint="Give a `Task`, or an `Evaluation`.")
+        raise UsageError(f"A {type(task).__name__} is no task.", hint="Give a `Task`, or an `Evaluation`.")
 
     def __post_init__(self) -> None:
         samples: Sequence[Any] = self.samples
-        other = next((sample for sample in samples if not isinstance(sample, Sample)), None)
-        if other is not None:
+        others = [type(sample).__name__ for sample in samples if not isinstance(sample, Sample)]
+        if others:
             raise UsageError(
-                f"A sample is a {type(other).__name__}.",
+                f"A sample is a {others[0]}.",
                 hint='Write `Sample(id="1", image=Image.open("photo.jpg"), target=…)`.',
             )
         if isinstance(self.solver, Chain):
