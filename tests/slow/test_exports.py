@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from askance.evals import Run, export
 from tests.evals.guilty import run_of
+from tests.evals.report.browser import launched
 
 pytestmark = pytest.mark.slow(group="wheel")
 
@@ -125,3 +132,49 @@ def test_a_notebook_shows_runs_statements_results_and_frames(installed_python: P
     assert plot == svg
     assert "<desc>accuracy 75.00, 30.06 – 95.44</desc>" in svg
     assert Path("run.svg").read_text(encoding="utf-8").splitlines()[1] == svg
+
+
+@pytest.fixture
+def viewer(installed_python: Path, run: Path) -> Iterator[str]:
+    """Address of Inspect's own viewer of the run's log."""
+    export(Run.open(run), "inspect", "logs/run.eval")
+    port = unused_port()
+    words = ("view", "start", "--log-dir", "logs", "--host", "127.0.0.1", "--port", str(port))
+    with subprocess.Popen([installed_python.with_name("inspect"), *words]) as server:
+        try:
+            address = f"http://127.0.0.1:{port}/"
+            await_server(address, server)
+            yield address
+        finally:
+            server.terminate()
+
+
+def test_the_viewer_of_inspect_opens_a_log(viewer: str) -> None:
+    with launched() as browser:
+        page, faults = browser.new_page(), list[str]()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(viewer)
+        page.get_by_text("tests/guilty").first.click()
+        page.get_by_text("4 Samples", exact=True).wait_for()
+        assert "VALUE\n0.75\n" in page.inner_text("body")
+        page.get_by_text("[2]", exact=True).click()
+        page.get_by_text("You look closely at an image").first.wait_for()
+
+        assert faults == []
+
+
+def unused_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def await_server(address: str, server: subprocess.Popen[bytes]) -> None:
+    """Waits until a server answers."""
+    for _ in range(600):
+        assert server.poll() is None, "the server ended"
+        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=10):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"nobody answers at {address}")
