@@ -24,7 +24,8 @@ from askance.agents.choose import COUNT
 from askance.agents.explain import Explainer, Identifier
 from askance.chains.chain import Chain, Step
 from askance.chains.context import Context, SeenContext, description_steps, statement_steps, text_of
-from askance.chains.state import ANSWERS, DESCRIPTION, REPLY, STATEMENT, Reading, optional, picture, required
+from askance.chains.link import ANSWERS, DESCRIPTION, REPLY, STATEMENT
+from askance.chains.reading import Reading, picture
 from askance.errors import UsageError
 from askance.models import get_model
 
@@ -142,12 +143,12 @@ def options_question(reading: Reading, *, sees: bool) -> OptionsQuestion:
 
     A model that sees the picture needs no description.
     """
-    description = optional(reading, DESCRIPTION) if sees else required(reading, DESCRIPTION)
+    description = reading.value(DESCRIPTION) if sees else reading.require(DESCRIPTION)
     return OptionsQuestion(
         image=picture(reading) if sees else None,
         options=reading.options or (),
         description=text_of(description),
-        statement=text_of(optional(reading, STATEMENT)),
+        statement=text_of(reading.value(STATEMENT)),
     )
 
 
@@ -221,7 +222,7 @@ def visual_question(reading: Reading, *, sees: bool) -> VisualQuestion:
     """The picture, or its description for a model that does not see it; and the question where there is one."""
     if sees:
         return VisualQuestion(image=picture(reading), question=reading.question)
-    return VisualQuestion(description=required(reading, DESCRIPTION).text, question=reading.question)
+    return VisualQuestion(description=reading.require(DESCRIPTION).text, question=reading.question)
 
 
 def installed_chain(name: str) -> Callable[..., Chain] | None:

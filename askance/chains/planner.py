@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from askance.chains.context import concatenate
-from askance.chains.state import BY_NAME, UNSEEN_TEXT
+from askance.chains.link import LINKS_BY_NAME, TYPICAL_BYTES
 from askance.chat import canonical_json
 from askance.errors import BadImage, UsageError
 from askance.images import Image
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
     from askance.chains.chain import Chain, NodeLike, Step
-    from askance.chains.state import Given, Link, Reading
+    from askance.chains.link import Link
+    from askance.chains.reading import Given, Reading
     from askance.chat import ChatRequest, ModelId
     from askance.errors import CallError
     from askance.models import Model, ModelSettings
@@ -217,7 +218,7 @@ class Role:
     """Whether its calls may go by the batch interface."""
     counted: set[str]
     """Keys of what the planner has counted, for whatever role."""
-    unseen: int = UNSEEN_TEXT
+    typical_bytes: int = TYPICAL_BYTES
     """Bytes of the texts of a call that cannot be known yet, where nothing like it is on record."""
     hits: int = 0
     input: RunningMean = field(default_factory=RunningMean)
@@ -306,18 +307,18 @@ class Role:
             hits=self.hits,
             known=self.known,
             below=self.below,
-            input=known + (self.input.range or like.input.range or self._unseen()) * self.below,
+            input=known + (self.input.range or like.input.range or self._typical_input()) * self.below,
             output=Range(*(min(each, limit) for each in (answer.low, answer.expected, answer.high))) * calls,
             measured=output is not None,
         )
 
-    def _unseen(self) -> Range:
+    def _typical_input(self) -> Range:
         """Tokens of one call whose texts cannot be known and that has no like on record."""
         node = self.node
         form = "text" if node.model.protocol == "paper" else "json"
         prompt = node.prompts.find(node.prompt_name, form=form, family=node.model.family)
         known = prompt.path.stat().st_size + self.below_text / max(self.below, 1)
-        return Range.around(text_tokens(round(known + self.unseen)).expected)
+        return Range.around(text_tokens(round(known + self.typical_bytes)).expected)
 
 
 def _limit(node: Node[Any, Any]) -> int:
@@ -351,17 +352,19 @@ class Planner:
         self.waiting: set[int] = set()
         """Calls of chains that depend on others: which node, of which picture and draw, and what it is given."""
 
-    def role(self, name: str, node: Node[Any, Any], *, batched: bool = False, unseen: int = UNSEEN_TEXT) -> Role:
+    def role(
+        self, name: str, node: Node[Any, Any], *, batched: bool = False, typical_bytes: int = TYPICAL_BYTES
+    ) -> Role:
         """The role of a node; the same for nodes that ask one model by one prompt under one name.
 
         Args:
             name: of the line in the plan, together with other nodes of that name that ask the same model.
             node: that asks.
             batched: whether its calls may go by the batch interface.
-            unseen: bytes of the texts of a call that cannot be known yet, where nothing like it is on record.
+            typical_bytes: bytes of the texts of a call that cannot be known yet, where nothing like it is on record.
         """
         self._models[node.model] = None
-        role = Role(name=name, node=node, batched=batched, counted=self._counted, unseen=unseen)
+        role = Role(name=name, node=node, batched=batched, counted=self._counted, typical_bytes=typical_bytes)
         return self._roles.setdefault((name, node.model.id, node.prompt_name), role)
 
     def chain(self, chain: Chain) -> ChainWalk:
@@ -476,7 +479,7 @@ def _is_new(key: str, counted: set[str]) -> bool:
     return new
 
 
-_PLACES: Mapping[str, int] = {link: place for place, link in enumerate(BY_NAME)}
+_PLACES: Mapping[str, int] = {link: place for place, link in enumerate(LINKS_BY_NAME)}
 
 
 def _sum(one: LinkPlan, other: LinkPlan) -> LinkPlan:
@@ -568,7 +571,7 @@ class ChainWalk:
             return cast("NodeLike", _Elsewhere(step, self.elsewhere))
         node = cast("Node[Any, Any]", own)
         link = step.link.name
-        role = self._roles[link] = self._planner.role(link, node, batched=True, unseen=step.link.unseen)
+        role = self._roles[link] = self._planner.role(link, node, batched=True, typical_bytes=step.link.typical_bytes)
         twin = role.stand_in(node)
         return self._looking(link, twin) if isinstance(node, ImageTool) else twin
 

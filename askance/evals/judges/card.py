@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.agents import Panel, canonical_judge
 from askance.agents.judge import QUESTION, EquivalenceJudge
 from askance.chains import Planner
-from askance.chains.stream import in_order
 from askance.chat import key_of
+from askance.concurrency import map_in_order
 from askance.documents import misfit
 from askance.errors import BadData, UsageError
 from askance.evals.judges.labels import Labels, read_labels
@@ -344,7 +344,7 @@ async def ask_about(
         return await _ask(judge, label, draws=draws, swaps=swaps, question=label.question or question)
 
     pairs: list[JudgedPair] = []
-    async with aclosing(in_order(one, labels, room=room)) as done:
+    async with aclosing(map_in_order(one, labels, room=room)) as done:
         async for pair in done:
             pairs.append(pair)
             on_progress()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from askance.agents.judge import EquivalenceJudge
 from askance.agents.negatives import normal
 from askance.chains import Planner
-from askance.chains.stream import in_order
+from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.negatives.artifacts import CHANCE, ORDERS, ask_blind, blind_choosers, find_artifacts, shuffled
 from askance.evals.negatives.edits import Sameness, StatementChange, change, nearest, sameness
@@ -297,7 +297,7 @@ async def _verdicts(
         return place, await judge.judge(reference, rows[place].negative.text, question=options.question)
 
     verdicts: dict[int, tuple[Verdict, ...]] = {}
-    async with aclosing(in_order(ask, pairs, room=_room(options.engine))) as found:
+    async with aclosing(map_in_order(ask, pairs, room=_room(options.engine))) as found:
         async for place, verdict in found:
             verdicts[place] = (*verdicts.get(place, ()), verdict)
     return verdicts

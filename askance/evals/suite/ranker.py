@@ -20,7 +20,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from askance.chains import DESCRIPTION, Chain
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
 from askance.evals.sample import Prediction

@@ -25,8 +25,8 @@ from askance.agents import VisualQuestion, answer_from_description, judge_equiva
 from askance.agents.negatives import normal
 from askance.agents.vqa import AnswerInCaption, find_candidates, write_question
 from askance.chains import Planner
-from askance.chains.stream import in_order
 from askance.chat import key_of
+from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
 from askance.evals.storage import RunFolder, write_lines, write_whole
@@ -387,7 +387,7 @@ async def amake(
             return None if unaffordable else found
 
         done = len(captions) - len(todo)
-        async with aclosing(in_order(line, affordable, room=lambda: engine.places)) as lines:
+        async with aclosing(map_in_order(line, affordable, room=lambda: engine.places)) as lines:
             async for each in lines:
                 if each is None:
                     continue
