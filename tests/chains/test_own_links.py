@@ -206,7 +206,7 @@ async def test_a_plan_counts_own_links_and_says_how_long_their_texts_are() -> No
 
     planned = await plan(chain, [PICTURE])
 
-    assert [(each.link, each.known, each.below) for each in planned.links] == [
+    assert [(each.link, each.known, each.dependent) for each in planned.links] == [
         ("scene", 1, 0),
         ("clue", 1, 0),
         ("inference", 0, 1),

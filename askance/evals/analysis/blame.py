@@ -258,8 +258,8 @@ async def plan_blame(trials: Trials) -> Plan:
         UsageError: the mode is `replay`.
     """
     planner = Planner(unit="trial")
-    judges, walk = JudgePlan(planner), planner.chain(trials.chain)
-    with judges.walking(trials.scoring) as count:
+    judges, walk = JudgePlan(planner), planner.walk(trials.chain)
+    with judges.counting(trials.scoring) as count:
         for trial in trials:
             reading = await walk.read(trial.given, draw=trial.answer.epoch)
             await count(trials.solver, reading, trial.answer.sample, epoch=trial.answer.epoch)

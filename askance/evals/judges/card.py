@@ -311,9 +311,9 @@ async def planned_card(
                     f"The calls of the judge {member} cannot be counted: it is no model.",
                     hint="Plan with judges that are models.",
                 )
-            role = planner.role("judge" if len(members) == 1 else f"judge {place}", member)
-            within.enter_context(role.hearing(member))
-        within.enter_context(planner.walking())
+            counter = planner.counter("judge" if len(members) == 1 else f"judge {place}", member)
+            within.enter_context(counter.counting(member))
+        within.enter_context(planner.counting())
         await ask_about(judge, labels.rows, draws=draws, swaps=swaps, question=question)
     return planner.plan(sum(label.verdict is not None for label in labels.rows))
 

@@ -228,13 +228,13 @@ async def planned_audit(
             raise UsageError(
                 f"The calls of the judge {judge} cannot be counted: it is no model.", hint="Plan with a model."
             )
-        judge = planner.role("judge", judge).stand_in(judge)
+        judge = planner.counter("judge", judge).counting_copy(judge)
     choosers: dict[int, BlindChooser] = {}
     if options.blind is not None:
         model = get_model(options.blind, engine=options.engine)
         for count, chooser in blind_choosers(full, model).items():
-            choosers[count] = planner.role("blind", chooser).stand_in(chooser)
-    with planner.walking():
+            choosers[count] = planner.counter("blind", chooser).counting_copy(chooser)
+    with planner.counting():
         if judge is not None:
             rows = [row for each in full for row in _text_columns(each, rules or Rules())]
             await _verdicts(rows, full, options, judge=judge)

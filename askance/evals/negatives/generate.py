@@ -233,8 +233,8 @@ async def planned_negatives(
     """
     recipe, planner = recipe or Recipe(), Planner()
     _, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
-    counted = {kind: planner.role(kind, writer).stand_in(writer) for kind, writer in writers.items()}
-    with planner.walking(), use_draw(recipe.draw):
+    counted = {kind: planner.counter(kind, writer).counting_copy(writer) for kind, writer in writers.items()}
+    with planner.counting(), use_draw(recipe.draw):
         for call in calls_of(sources, recipe):
             if call.kind in counted:
                 await counted[call.kind].ask(call.question)
