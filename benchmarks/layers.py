@@ -21,7 +21,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from workload import MODEL, make, reply
 
 from askance.chains import Chain, Reading, action_reason
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore, Store

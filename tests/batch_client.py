@@ -16,7 +16,7 @@ from typing import Any
 
 from askance.chains import Chain, Reading, action_reason
 from askance.chains.batch import read_in_batches
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.images import prepare
 from askance.models import Budget, BudgetGuard, Engine, SqliteLedger, get_model
 from askance.models.batch.batches import BatchPolicy, BatchProgress

@@ -18,7 +18,7 @@ from typing import Literal
 PACKAGE = "askance"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("amounts", "documents", "errors", "process_lock", "python_file", "statistics", "terminal", "trust"),
+    ("amounts", "concurrency", "documents", "errors", "process_lock", "python_file", "statistics", "terminal", "trust"),
     ("images", "atypicality"),
     ("chat",),
     ("replay", "prompts"),
@@ -361,6 +361,7 @@ def verbal(modules: Mapping[str, Module]) -> list[str]:
 NOUNS = {
     "captioning": "a task of WHOOPS! (section 4.2)",
     "matching": "a task of WHOOPS! (section 4.2)",
+    "reading": "what a chain gives: `Reading` is the noun of its class",
     "resampling": "what statistics calls bootstrap and permutations together",
     "testing": "helpers for tests, as numpy and torch name theirs",
     "tracing": "what LangChain and OpenTelemetry call it",

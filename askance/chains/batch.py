@@ -22,7 +22,7 @@ from askance.models.call_scope import on_miss
 
 if TYPE_CHECKING:
     from askance.chains.chain import Chain
-    from askance.chains.state import Given, Reading
+    from askance.chains.reading import Given, Reading
     from askance.chat import JsonObject
     from askance.models import Model
     from askance.models.batch.batches import BatchPolicy, BatchProgress

@@ -1,11 +1,10 @@
-"""The chains that ship: verbalize, atypicality, action-reason, end to end; and explain and identify, about what is odd.
+"""The chains of the package: verbalize, atypicality, action_reason, end_to_end, explain and identify.
 
-Each is a wiring of the nodes in `askance.tools` and `askance.agents`. A model is asked for what its role says: the VLM
-sees the picture, the LLM reads words. `with_nodes` exchanges or drops any link.
+Each wires nodes of `askance.tools` and `askance.agents`. The VLM is asked where the picture has to be seen, the LLM
+where words are enough. `Chain.with_nodes` exchanges or drops the node of any link.
 
-To say what is odd about a picture, a model that sees answers from the picture (end to end); or one that reasons over
-words answers from what the other says of it: a caption, as in the pipelines of *WHOOPS!* (section 5), or any
-verbalization, such as T_V.
+`explain` and `identify` are about what is odd in a picture. Either the VLM answers from the picture, or the LLM answers
+from what the VLM says of it: a caption, as in the pipelines of *WHOOPS!* (section 5), or another verbalization.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ from askance.agents import (
     choose_action_reasons,
     choose_from_picture,
 )
-from askance.agents.choose import COUNT
+from askance.agents.choose import COUNT, ActionReasonChooser
 from askance.agents.explain import Explainer, Identifier
 from askance.chains.chain import Chain, Step
 from askance.chains.context import Context, SeenContext, description_steps, statement_steps, text_of
-from askance.chains.state import ANSWERS, DESCRIPTION, REPLY, STATEMENT, Reading, optional, picture, required
+from askance.chains.link import ANSWERS, DESCRIPTION, REPLY, STATEMENT
+from askance.chains.reading import Reading, picture
 from askance.errors import UsageError
 from askance.models import get_model
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from askance.prompts import PromptLibrary
 
 GROUP = "askance.chains"
-"""Entry points by which installed packages bring chains of their own."""
+"""Group of the entry points by which installed packages bring chains of their own."""
 
 
 def verbalize(
@@ -54,14 +54,14 @@ def verbalize(
         context: what the description is made of.
         prompts: where prompts are looked up.
     """
-    see, think = _roles(vlm, llm)
+    see, think = _models(vlm, llm)
     steps = description_steps(see, think, context, prompts=prompts)
     return Chain("verbalize", target=DESCRIPTION, steps=steps, mode=see.mode)
 
 
 def atypicality(vlm: ModelLike, llm: ModelLike | None = None, *, prompts: PromptLibrary | None = None) -> Chain:
     """A picture to the atypicality statement that holds: objects, narration, then the choice (section 3.2, ii)."""
-    see, think = _roles(vlm, llm)
+    see, think = _models(vlm, llm)
     steps = statement_steps(see, think, prompts=prompts)
     return Chain("atypicality", target=STATEMENT, steps=steps, mode=see.mode)
 
@@ -89,14 +89,10 @@ def action_reason(
         count: how many options `multi` asks for.
         prompts: where prompts are looked up.
     """
-    see, think = _roles(vlm, llm)
-    steps = description_steps(see, think, context, prompts=prompts)
-    if statement:
-        steps += statement_steps(see, think, there=steps, prompts=prompts)
+    see, think = _models(vlm, llm)
     chooser = choose_action_reasons(think, mode=mode, count=count, prompts=prompts)
-    subject = partial(options_question, sees=False)
-    choose = Step(link=ANSWERS, node=chooser, needs=(DESCRIPTION, STATEMENT), subject=subject)
-    return Chain("action_reason", target=ANSWERS, steps=[*steps, choose], mode=see.mode)
+    steps = _choice_steps(chooser, see, think, context=context, statement=statement, prompts=prompts)
+    return Chain("action_reason", target=ANSWERS, steps=steps, mode=see.mode)
 
 
 def end_to_end(
@@ -122,32 +118,46 @@ def end_to_end(
         step_by_step: whether the model is asked to reason first (Table 9).
         prompts: where prompts are looked up.
     """
-    see, think = _roles(vlm, llm)
-    steps = description_steps(see, think, context, prompts=prompts) if context else []
-    if statement:
-        steps += statement_steps(see, think, there=steps, prompts=prompts)
+    see, think = _models(vlm, llm)
     chooser = choose_from_picture(see, mode=mode, count=count, step_by_step=step_by_step, prompts=prompts)
-    subject = partial(options_question, sees=True)
-    choose = Step(link=ANSWERS, node=chooser, needs=(DESCRIPTION, STATEMENT), subject=subject)
-    return Chain("end_to_end", target=ANSWERS, steps=[*steps, choose], mode=see.mode)
+    steps = _choice_steps(chooser, see, think, context=context, statement=statement, prompts=prompts)
+    return Chain("end_to_end", target=ANSWERS, steps=steps, mode=see.mode)
 
 
-def _roles(vlm: ModelLike, llm: ModelLike | None) -> tuple[Model, Model]:
+def _models(vlm: ModelLike, llm: ModelLike | None) -> tuple[Model, Model]:
+    """The model that sees and the one that reasons over words."""
     see = get_model(vlm)
     return see, see if llm is None else get_model(llm)
 
 
-def options_question(reading: Reading, *, sees: bool) -> OptionsQuestion:
-    """The options, the description, the statement where there is one, and the picture for a model that sees it.
+def _choice_steps(
+    chooser: ActionReasonChooser,
+    see: Model,
+    think: Model,
+    *,
+    context: Context | None,
+    statement: bool,
+    prompts: PromptLibrary | None,
+) -> list[Step]:
+    """The description and the statement, where they are asked for, then the choice among the options."""
+    steps = description_steps(see, think, context, prompts=prompts) if context else []
+    if statement:
+        steps += statement_steps(see, think, there=steps, prompts=prompts)
+    subject = partial(options_question, sees=chooser.sees)
+    return [*steps, Step(link=ANSWERS, node=chooser, needs=(DESCRIPTION, STATEMENT), subject=subject)]
 
-    A model that sees the picture needs no description.
+
+def options_question(reading: Reading, *, sees: bool) -> OptionsQuestion:
+    """The options, the description and the statement, and the picture for a model that sees it.
+
+    There may be no statement; a model that sees the picture needs no description either.
     """
-    description = optional(reading, DESCRIPTION) if sees else required(reading, DESCRIPTION)
+    description = reading.value(DESCRIPTION) if sees else reading.require(DESCRIPTION)
     return OptionsQuestion(
         image=picture(reading) if sees else None,
         options=reading.options or (),
         description=text_of(description),
-        statement=text_of(optional(reading, STATEMENT)),
+        statement=text_of(reading.value(STATEMENT)),
     )
 
 
@@ -205,7 +215,7 @@ def _reply_chain(
     """A chain whose agent answers from the picture in the context `I`, and from a description in the others."""
     if context not in get_args(SeenContext):
         raise UsageError(f"There is no context {context!r}.", hint=f"Choose one of {', '.join(get_args(SeenContext))}.")
-    see, think = _roles(vlm, llm)
+    see, think = _models(vlm, llm)
     sees = context == "I"
     steps = [] if sees else description_steps(see, think, context, prompts=prompts)
     answer = Step(
@@ -221,7 +231,7 @@ def visual_question(reading: Reading, *, sees: bool) -> VisualQuestion:
     """The picture, or its description for a model that does not see it; and the question where there is one."""
     if sees:
         return VisualQuestion(image=picture(reading), question=reading.question)
-    return VisualQuestion(description=required(reading, DESCRIPTION).text, question=reading.question)
+    return VisualQuestion(description=reading.require(DESCRIPTION).text, question=reading.question)
 
 
 def installed_chain(name: str) -> Callable[..., Chain] | None:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from typing_extensions import override
 
-from askance.chains.state import BY_NAME, LINKS, Given, Link, Reading, reading_of
-from askance.chains.stream import in_order
+from askance.chains.link import LINKS, LINKS_BY_NAME, Link
+from askance.chains.reading import Given, Reading, reading_of
+from askance.concurrency import map_in_order
 from askance.errors import BadImage, CallError, Skipped, UsageError
 from askance.models import run_sync
 from askance.nodes import Call, Node, Result, no_answer, skipped
@@ -243,7 +244,7 @@ class Chain(Runnable["Given", Reading]):
                     return cast("Reading", error)
                 raise
 
-        async with aclosing(in_order(one, zip(inputs, configs, strict=True), room=room)) as readings:
+        async with aclosing(map_in_order(one, zip(inputs, configs, strict=True), room=room)) as readings:
             return [reading async for reading in readings]
 
     def batch(
@@ -277,7 +278,7 @@ class Chain(Runnable["Given", Reading]):
                     turn = monotonic()
             return
         room = self._room(concurrency)
-        async with aclosing(in_order(lambda source: self.read(source, config), sources, room=room)) as readings:
+        async with aclosing(map_in_order(lambda source: self.read(source, config), sources, room=room)) as readings:
             async for reading in readings:
                 yield reading
 
@@ -364,7 +365,7 @@ def _links(target: Link[Any], steps: Mapping[str, Step]) -> Mapping[str, Link[An
     Raises:
         UsageError: links that need each other, two links of one name, or a name that cannot be one.
     """
-    there = dict(BY_NAME)
+    there = dict(LINKS_BY_NAME)
     for step in steps.values():
         for link in (*step.needs, step.link):
             _check(link, there.setdefault(link.name, link))

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from askance.agents import StatementQuestion, Verbalizations, combine, detect_statement
 from askance.chains.chain import NodeLike, Step
-from askance.chains.state import (
-    DESCRIPTION,
-    NARRATION,
-    OBJECTS,
-    SCENE_TEXT,
-    STATEMENT,
-    UNUSUAL,
-    Link,
-    Reading,
-    optional,
-    picture,
-    required,
-)
+from askance.chains.link import DESCRIPTION, NARRATION, OBJECTS, SCENE_TEXT, STATEMENT, UNUSUAL, Link
+from askance.chains.reading import Reading, picture
 from askance.errors import UsageError
 from askance.tools import caption, narration, objects, scene_text, unusual
 
@@ -88,7 +77,7 @@ def statement_steps(
 
 
 def _statement_question(reading: Reading) -> StatementQuestion:
-    return StatementQuestion(description=required(reading, NARRATION).text, objects=required(reading, OBJECTS).names)
+    return StatementQuestion(description=reading.require(NARRATION).text, objects=reading.require(OBJECTS).names)
 
 
 def verbalizations(reading: Reading, asked: Collection[Link[Any]]) -> Verbalizations:
@@ -96,7 +85,7 @@ def verbalizations(reading: Reading, asked: Collection[Link[Any]]) -> Verbalizat
     wanted = {link.name for link in asked}
 
     def said(link: Link[Any]) -> Any:
-        return optional(reading, link) if link.name in wanted else None
+        return reading.value(link) if link.name in wanted else None
 
     return Verbalizations(
         objects=said(OBJECTS),

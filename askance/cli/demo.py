@@ -131,7 +131,7 @@ async def _replay(chain: Chain, entries: list[DemoPicture], show: ReadingDisplay
     """How many of the chosen action-reasons are right, and how many were chosen."""
     from contextlib import aclosing
 
-    from askance.chains.line import line_of
+    from askance.chains.output_line import line_of
 
     right = chosen = 0
     inputs = [{"image": entry.path, "name": entry.name, "options": entry.options} for entry in entries]

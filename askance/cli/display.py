@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from askance.chains.line import said_in
-from askance.chains.state import link_named
+from askance.chains.link import link_named
+from askance.chains.output_line import link_values
 from askance.cli.output import table_of
 from askance.cli.progress import Progress, calls_state
 from askance.models.counters import counts_text
@@ -122,11 +122,11 @@ def rows_of(
     """Heading and text of each row of a card.
 
     Args:
-        line: the reading, as `askance.chains.line.line_of` gives it.
+        line: the reading, as `askance.chains.output_line.line_of` gives it.
         options: what could be chosen from.
         truth: `answers` and `statements` that are true, where they are known; what is chosen is then marked.
     """
-    said = said_in(line)
+    said = link_values(line)
     for name, form in line["links"].items():
         link = link_named(name)
         if name in _LAST:

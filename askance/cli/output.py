@@ -117,8 +117,8 @@ def _notes(plan: Plan) -> Iterator[str]:
         yield f"Lengths of answers are estimates, for nothing like them is on record: {', '.join(guessed)}."
     if plan.probes:
         yield f"What {many(plan.probes, 'endpoint')} can do is asked first, in a few small calls."
-    if plan.elsewhere:
-        yield f"Work that asks no model here is not counted: {', '.join(plan.elsewhere)}."
+    if plan.without_model:
+        yield f"Work that asks no model here is not counted: {', '.join(plan.without_model)}."
     if plan.unusable:
         yield f"{many(plan.unusable, plan.unit)} cannot be used."
 
@@ -148,7 +148,7 @@ def _link_form(link: LinkPlan) -> JsonObject:
         "model": str(link.model),
         "hits": link.hits,
         "known": link.known,
-        "below": link.below,
+        "below": link.dependent,
         "measured": link.measured,
         "tokens": {"input": _form(link.input, 0), "output": _form(link.output, 0)},
         "dollars": None if link.dollars is None else _form(link.dollars, 6),

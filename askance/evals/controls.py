@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from askance.amounts import many
 from askance.chains import STATEMENT
-from askance.chains.state import BY_NAME
+from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadImage, UsageError
 from askance.evals.solver import ChainSolver
 from askance.evals.task import Evaluation
@@ -71,7 +71,7 @@ def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
             hint="Give the task at least two pictures.",
         )
     after = next_of(list(pictures), seed=seed)
-    links = task.solver.chain.links if isinstance(task.solver, ChainSolver) else BY_NAME
+    links = task.solver.chain.links if isinstance(task.solver, ChainSolver) else LINKS_BY_NAME
     return replace(
         task,
         samples=[_shown(sample, pictures[after[_digest(sample)]], links) for sample in task.samples],

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.chains import read_in_batches
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.errors import BadImage, OverBudget
 from askance.evals.evaluation import stop_if_hopeless
 from askance.evals.solver import ChainSolver

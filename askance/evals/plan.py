@@ -85,8 +85,8 @@ async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
         solver = task.solver
         if not isinstance(solver, (ChainSolver, Plannable)):
             raise UsageError("Nobody can tell what a solver will ask that is no chain.", hint="Leave `--plan` out.")
-        walk = planner.chain(solver.chain)
-        with judges.walking(scorer_of(task, engine)) as count:
+        walk = planner.walk(solver.chain)
+        with judges.counting(scorer_of(task, engine)) as count:
             for turn in turns:
                 reading = await walk.read(solver.given(turn.sample), draw=turn.epoch)
                 if isinstance(solver, Plannable):
@@ -116,31 +116,31 @@ class JudgePlan:
         self._judges: dict[str, None] = {}
 
     @contextmanager
-    def walking(self, scoring: Scorer) -> Generator[CountJudged]:
-        """Within it the planner is walking and hears the judges of `scoring`.
+    def counting(self, scoring: Scorer) -> Generator[CountJudged]:
+        """A context in which the planner counts, the calls of the judges of `scoring` too.
 
         Raises:
             UsageError: the mode is `replay`.
         """
         names = [_name(judge) for judge in scoring.judges]
         self._judges |= dict.fromkeys(names)
-        roles = [self._planner.role(name, judge) for name, judge in zip(names, scoring.judges, strict=True)]
+        counters = [self._planner.counter(name, judge) for name, judge in zip(names, scoring.judges, strict=True)]
 
         async def count(solver: ChainSolver, reading: Reading, sample: Sample, *, epoch: int) -> None:
-            if not roles:
+            if not counters:
                 return
             prediction = await _predicted(solver, reading, sample)
             await scored(SampleResult(sample=sample, epoch=epoch, prediction=prediction), scoring)
             if _waits(prediction):
                 counts = scoring.questions(sample)
-                each = [counts] * len(roles) if isinstance(counts, int) else counts
-                for role, questions in dict(sorted(zip(roles, each, strict=True), key=itemgetter(1))).items():
-                    role.behind(questions)  # of equal judges the most
+                each = [counts] * len(counters) if isinstance(counts, int) else counts
+                for counter, questions in dict(sorted(zip(counters, each, strict=True), key=itemgetter(1))).items():
+                    counter.add_dependent(questions)  # of equal judges the most
 
         with ExitStack() as within:
-            within.enter_context(self._planner.walking())
-            for role, judge in zip(roles, scoring.judges, strict=True):
-                within.enter_context(role.hearing(judge))
+            within.enter_context(self._planner.counting())
+            for counter, judge in zip(counters, scoring.judges, strict=True):
+                within.enter_context(counter.counting(judge))
             yield count
 
     def numbered(self, plan: Plan) -> Plan:

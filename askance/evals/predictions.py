@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from askance import chains
-from askance.chains.stream import in_order
+from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.sample import Prediction, Sample
 from askance.evals.solver import ChainSolver, plain, solved
@@ -67,7 +67,7 @@ def online(solver: Solver, engine: Engine) -> Stream:
 
     def stream(turns: Sequence[Turn]) -> Predictions:
         guard = engine.budget
-        return in_order(
+        return map_in_order(
             predict,
             takewhile(lambda _: guard is None or not guard.used_up, turns),
             room=lambda: engine.places,

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from askance.chains import Reading
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.errors import AskanceError, CallError, StoreError
 from askance.evals.sample import Prediction
 from askance.models import collect_keys

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from askance.chains import LINKS, explain, identify
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.chat import ChatRequest
 from askance.errors import UsageError
 from askance.models import Model

@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableLambda, RunnableParallel
 from askance.agents import Choice, combine
 from askance.atypicality import Statement
 from askance.chains import Chain, Reading, action_reason, atypicality, end_to_end, verbalize
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import BadOptions, UsageError
 from askance.images import Image

@@ -20,14 +20,13 @@ from askance.chains import (
     Link,
     Reading,
     Step,
-    line,
+    output_line,
     picture,
     plan,
-    required,
     verbalize,
 )
 from askance.chains.batch import read_in_batches
-from askance.chains.line import line_of, said_in
+from askance.chains.output_line import line_of, link_values
 from askance.cli.blame import blame_text
 from askance.cli.display import card_text
 from askance.errors import BadData, UsageError
@@ -63,13 +62,13 @@ def read_clue(said: Any) -> Clue:
 
 SCENE = Link("scene", str, label="where it is", short="S")
 CLUE = Link("clue", Clue, read=read_clue, label="what stands out", short="C")
-INFERENCE = Link("inference", str, unseen=700)
+INFERENCE = Link("inference", str, typical_bytes=700)
 
 
 def both(reading: Reading) -> Verbalizations:
     clue = reading.get(CLUE)
     said = None if clue is None or clue.value is None else clue.value.text
-    return Verbalizations(narration=required(reading, SCENE), unusual=said)
+    return Verbalizations(narration=reading.require(SCENE), unusual=said)
 
 
 def surprise(vlm: Any, llm: Any = None, *, prompts: Any = None, target: Link[str] = INFERENCE) -> Chain:
@@ -112,7 +111,7 @@ async def test_links_are_asked_after_those_that_they_need_and_read_as_their_type
     assert [step.link for step in chain.steps] == [SCENE, CLUE, INFERENCE]
     assert [name_of(request) for request in script.requests][2:] == ["combine"]
     assert [*reading.links] == ["scene", "clue", "inference"]
-    assert required(reading, CLUE) == Clue("The cup is made of bricks.")
+    assert reading.require(CLUE) == Clue("The cup is made of bricks.")
     assert (reading["scene"].value, reading.outcome) == ("A cup of bricks.", "answered")
     assert (reading.statement, reading.objects) == (None, None)
 
@@ -125,7 +124,7 @@ async def test_a_link_of_ones_own_may_be_given(clue: Any) -> None:
 
     assert sorted(name_of(request) for request in script.requests) == ["caption", "combine"]
     assert "Wet shoes." in script.requests[-1].messages[-1].text
-    assert (reading["clue"].given, required(reading, CLUE).text) == (True, "Wet shoes.")
+    assert (reading["clue"].given, reading.require(CLUE).text) == (True, "Wet shoes.")
 
 
 async def test_what_a_chain_does_not_know_or_cannot_hold_is_refused() -> None:
@@ -189,12 +188,12 @@ def test_links_that_cannot_be_wired_are_refused(steps: Sequence[Step], message: 
 
 async def test_a_line_has_the_values_of_own_links_where_their_outcomes_are() -> None:
     made = line_of(await surprise(model_of(scripted())).ainvoke(PICTURE))
-    schema = json.loads((Path(line.__file__).parent / line.SCHEMA).read_text(encoding="utf-8"))
+    schema = json.loads((Path(output_line.__file__).parent / output_line.SCHEMA).read_text(encoding="utf-8"))
 
     valid: Any = Draft202012Validator(schema)
     valid.validate(made)
     assert made["links"]["clue"]["value"] == {"text": "The cup is made of bricks.", "sure": False}
-    assert said_in(made) == {
+    assert link_values(made) == {
         "scene": "A cup of bricks.",
         "clue": {"text": "The cup is made of bricks.", "sure": False},
         "inference": "A cup made of bricks, with a slogan.",
@@ -207,12 +206,12 @@ async def test_a_plan_counts_own_links_and_says_how_long_their_texts_are() -> No
 
     planned = await plan(chain, [PICTURE])
 
-    assert [(each.link, each.known, each.below) for each in planned.links] == [
+    assert [(each.link, each.known, each.dependent) for each in planned.links] == [
         ("scene", 1, 0),
         ("clue", 1, 0),
         ("inference", 0, 1),
     ]
-    longer = surprise(model_of(scripted()), target=Link("inference", str, unseen=7000))
+    longer = surprise(model_of(scripted()), target=Link("inference", str, typical_bytes=7000))
     assert (await plan(longer, [PICTURE])).input.expected > planned.input.expected + 1000
 
 

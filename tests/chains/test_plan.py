@@ -45,7 +45,7 @@ def telling_apart() -> ScriptedModel:
 
 
 def counts(planned: Plan) -> dict[str, tuple[int, int, int]]:
-    return {link.link: (link.hits, link.known, link.below) for link in planned.links}
+    return {link.link: (link.hits, link.known, link.dependent) for link in planned.links}
 
 
 def another(folder: Path, side: int = 64) -> Path:
@@ -198,7 +198,7 @@ def link_plan(model: str, price: Price | None, calls: int = 10) -> LinkPlan:
         price=price,
         hits=0,
         known=calls,
-        below=0,
+        dependent=0,
         input=Range(1e6, 2e6, 4e6),
         output=Range(1e5, 2e5, 4e5),
         measured=True,
@@ -254,7 +254,7 @@ async def test_a_node_of_the_callers_own_is_not_run() -> None:
 
     planned = await plan(chain, [PICTURE])
 
-    assert (called, planned.elsewhere) == ([], {"scene_text": 1})
+    assert (called, planned.without_model) == ([], {"scene_text": 1})
     assert counts(planned)["description"] == (0, 0, 1)
 
 
@@ -265,7 +265,7 @@ async def test_ocr_is_read_from_the_records_and_not_run() -> None:
 
     before = await plan(chain, [PICTURE])
 
-    assert before.elsewhere == {"scene_text": 1}
+    assert before.without_model == {"scene_text": 1}
 
 
 def concatenated(model: Model) -> Chain:

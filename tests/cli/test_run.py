@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from askance.chains import line
+from askance.chains import output_line
 from askance.replay import Store
 from tests.cli.command import Command, draw, link_of, picture_of, telling
 from tests.replies import SLOW_DOWN
 from tests.servers import Answer, FakeEndpoint, Seen, chat_body
 
-SCHEMA = json.loads((Path(line.__file__).parent / line.SCHEMA).read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(output_line.__file__).parent / output_line.SCHEMA).read_text(encoding="utf-8"))
 
 
 def problems(lines: list[dict[str, Any]]) -> list[str]:

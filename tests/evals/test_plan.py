@@ -53,7 +53,7 @@ def turns(task: Evaluation) -> list[Turn]:
 
 def judges_of(plan: Plan) -> list[tuple[str, str | None, Price | None, int, int, int]]:
     links = [link for link in plan.links if link.link.startswith("judge")]
-    return [(link.link, link.model.name, link.price, link.hits, link.known, link.below) for link in links]
+    return [(link.link, link.model.name, link.price, link.hits, link.known, link.dependent) for link in links]
 
 
 async def test_each_judge_of_a_panel_is_planned_as_itself(tmp_path: Path, engine: Engine) -> None:

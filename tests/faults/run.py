@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image as Pillow
 
 from askance.chains import action_reason
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.chat import OUTCOMES
 from askance.images import Image
 from askance.models import Engine, RetryPolicy, get_model

@@ -137,7 +137,7 @@ def test_check_says_what_the_endpoint_can_do(lab: Lab) -> None:
 def test_a_line_for_each_photograph_in_order(lab: Lab, name: str) -> None:
     ran = lab.live(name).ran
     named = [Path(word).name for word in RUNS[name] if word.startswith("photos/")]
-    schema: Any = json.loads((ROOT / "askance" / "chains" / "line.schema.json").read_text(encoding="utf-8"))
+    schema: Any = json.loads((ROOT / "askance" / "chains" / "output_line.schema.json").read_text(encoding="utf-8"))
     assert [Path(line["image"]).name for line in ran.lines] == (named or sorted(OPTIONS))
     for line in ran.lines:
         jsonschema.validate(line, schema)

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance.chains import Planner
-from askance.chains.stream import in_order
 from askance.chat import key_of
+from askance.concurrency import map_in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
 from askance.evals.evaluation import stop_if_hopeless
@@ -258,8 +258,8 @@ async def plan_blame(trials: Trials) -> Plan:
         UsageError: the mode is `replay`.
     """
     planner = Planner(unit="trial")
-    judges, walk = JudgePlan(planner), planner.chain(trials.chain)
-    with judges.walking(trials.scoring) as count:
+    judges, walk = JudgePlan(planner), planner.walk(trials.chain)
+    with judges.counting(trials.scoring) as count:
         for trial in trials:
             reading = await walk.read(trial.given, draw=trial.answer.epoch)
             await count(trials.solver, reading, trial.answer.sample, epoch=trial.answer.epoch)
@@ -334,7 +334,7 @@ async def _make(
     affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
     try:
         with file.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
-            async with aclosing(in_order(make, affordable, room=lambda: engine.places)) as predictions:
+            async with aclosing(map_in_order(make, affordable, room=lambda: engine.places)) as predictions:
                 async for trial, now in predictions:
                     if any(link.get("error") == OverBudget.__name__ for link in now.links.values()):
                         continue

@@ -12,7 +12,7 @@ from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from askance.chains.stream import in_order
+from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_files import PROMPTS, READ_BY, SAMPLES, SCORES
@@ -134,7 +134,7 @@ async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> Asy
         with use_draw(answer.epoch):
             return Rerun(was=answer, now=await solved(solver, answer.sample), names=names)
 
-    async for each in in_order(again, run.answers, room=lambda: AT_ONCE):
+    async for each in map_in_order(again, run.answers, room=lambda: AT_ONCE):
         yield each
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance.agents import Verbalizations
 from askance.chains import DESCRIPTION, NARRATION, OBJECTS, SCENE_TEXT, STATEMENT, UNUSUAL, Link, concatenate
-from askance.chains.line import said_in
+from askance.chains.output_line import link_values
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.run_files import PROMPTS
@@ -63,7 +63,7 @@ def links_of(answer: SampleResult, links: Iterable[Link[Any]]) -> LinkResults:
     """
     with _reading(answer.sample):
         prediction = answer.prediction
-        values = {**answer.sample.inputs, **said_in({**prediction.trace, "links": prediction.links})}
+        values = {**answer.sample.inputs, **link_values({**prediction.trace, "links": prediction.links})}
         found = ((link, _result(link, prediction.links.get(link.name), values.get(link.name))) for link in links)
         return {link.name: result for link, result in found if result is not None}
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
-from askance.chains.line import VERBALIZED
+from askance.chains.output_line import VERBALIZED
 from askance.evals.tables import spreadsheet_cell
 
 if TYPE_CHECKING:

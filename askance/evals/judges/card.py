@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.agents import Panel, canonical_judge
 from askance.agents.judge import QUESTION, EquivalenceJudge
 from askance.chains import Planner
-from askance.chains.stream import in_order
 from askance.chat import key_of
+from askance.concurrency import map_in_order
 from askance.documents import misfit
 from askance.errors import BadData, UsageError
 from askance.evals.judges.labels import Labels, read_labels
@@ -311,9 +311,9 @@ async def planned_card(
                     f"The calls of the judge {member} cannot be counted: it is no model.",
                     hint="Plan with judges that are models.",
                 )
-            role = planner.role("judge" if len(members) == 1 else f"judge {place}", member)
-            within.enter_context(role.hearing(member))
-        within.enter_context(planner.walking())
+            counter = planner.counter("judge" if len(members) == 1 else f"judge {place}", member)
+            within.enter_context(counter.counting(member))
+        within.enter_context(planner.counting())
         await ask_about(judge, labels.rows, draws=draws, swaps=swaps, question=question)
     return planner.plan(sum(label.verdict is not None for label in labels.rows))
 
@@ -344,7 +344,7 @@ async def ask_about(
         return await _ask(judge, label, draws=draws, swaps=swaps, question=label.question or question)
 
     pairs: list[JudgedPair] = []
-    async with aclosing(in_order(one, labels, room=room)) as done:
+    async with aclosing(map_in_order(one, labels, room=room)) as done:
         async for pair in done:
             pairs.append(pair)
             on_progress()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from askance import statistics
 from askance.agents.choose import BlindChooser
 from askance.agents.negatives import normal, words
-from askance.chains.stream import in_order
+from askance.concurrency import map_in_order
 from askance.errors import MissingExtra
 from askance.models import get_model
 
@@ -424,7 +424,7 @@ async def ask_blind(
 
     answers: dict[str, list[tuple[str, ...]]] = {each.key: [] for each in sets}
     turns = ((each, order) for each in sets for order in range(orders))
-    async with aclosing(in_order(ask, turns, room=lambda: model.engine.places)) as found:
+    async with aclosing(map_in_order(ask, turns, room=lambda: model.engine.places)) as found:
         async for each, chosen in found:
             if chosen is not None:
                 answers[each.key].append(chosen)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from askance.agents.judge import EquivalenceJudge
 from askance.agents.negatives import normal
 from askance.chains import Planner
-from askance.chains.stream import in_order
+from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.negatives.artifacts import CHANCE, ORDERS, ask_blind, blind_choosers, find_artifacts, shuffled
 from askance.evals.negatives.edits import Sameness, StatementChange, change, nearest, sameness
@@ -228,13 +228,13 @@ async def planned_audit(
             raise UsageError(
                 f"The calls of the judge {judge} cannot be counted: it is no model.", hint="Plan with a model."
             )
-        judge = planner.role("judge", judge).stand_in(judge)
+        judge = planner.counter("judge", judge).counting_copy(judge)
     choosers: dict[int, BlindChooser] = {}
     if options.blind is not None:
         model = get_model(options.blind, engine=options.engine)
         for count, chooser in blind_choosers(full, model).items():
-            choosers[count] = planner.role("blind", chooser).stand_in(chooser)
-    with planner.walking():
+            choosers[count] = planner.counter("blind", chooser).counting_copy(chooser)
+    with planner.counting():
         if judge is not None:
             rows = [row for each in full for row in _text_columns(each, rules or Rules())]
             await _verdicts(rows, full, options, judge=judge)
@@ -297,7 +297,7 @@ async def _verdicts(
         return place, await judge.judge(reference, rows[place].negative.text, question=options.question)
 
     verdicts: dict[int, tuple[Verdict, ...]] = {}
-    async with aclosing(in_order(ask, pairs, room=_room(options.engine))) as found:
+    async with aclosing(map_in_order(ask, pairs, room=_room(options.engine))) as found:
         async for place, verdict in found:
             verdicts[place] = (*verdicts.get(place, ()), verdict)
     return verdicts

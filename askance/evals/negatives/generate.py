@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from askance.agents.negatives import Domain, NegativeKind, NegativeQuestion, NegativeWriter, kinds_of, normal
 from askance.chains import Planner
-from askance.chains.stream import in_order
 from askance.chat import key_of
+from askance.concurrency import map_in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.negatives.option_sets import SIDECAR, HardNegative, write_options
 from askance.evals.storage import RunFolder, write_lines
@@ -233,8 +233,8 @@ async def planned_negatives(
     """
     recipe, planner = recipe or Recipe(), Planner()
     _, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
-    counted = {kind: planner.role(kind, writer).stand_in(writer) for kind, writer in writers.items()}
-    with planner.walking(), use_draw(recipe.draw):
+    counted = {kind: planner.counter(kind, writer).counting_copy(writer) for kind, writer in writers.items()}
+    with planner.counting(), use_draw(recipe.draw):
         for call in calls_of(sources, recipe):
             if call.kind in counted:
                 await counted[call.kind].ask(call.question)
@@ -328,7 +328,7 @@ class _OpenCalls:
             await self._model.output_mode()
         guard = None if self._model is None else self._model.engine.budget
         affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
-        async with aclosing(in_order(self._line, affordable, room=self._room)) as lines:
+        async with aclosing(map_in_order(self._line, affordable, room=self._room)) as lines:
             async for line in lines:
                 if line is not None:
                     self._take(line)

@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from askance.agents import LABELS, Atypicalities, classify_atypicality
 from askance.atypicality import RELATIONS
-from askance.chains import Link, optional
+from askance.chains import Link
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.pittads.task import DescribedTask
@@ -97,7 +97,7 @@ class Mac(ModelTask, DescribedTask):
 
 def labels_of(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
     """The labels that were given, in their fixed order."""
-    found = optional(reading, CATEGORIES)
+    found = reading.value(CATEGORIES)
     labels = () if found is None else found.labels
     return [label for label in LABELS if label in labels]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
-from askance.chains.state import link_named
+from askance.chains.link import link_named
 from askance.errors import UsageError
 from askance.evals.analysis.blame import NONE as UNBLAMED
 from askance.evals.analysis.blame import LinkBlame, StoredBlames, mark_of, read_trials

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance import __version__
 from askance.amounts import many
-from askance.chains.line import said_in
+from askance.chains.output_line import link_values
 from askance.evals.report.elements import Field, PageLink, Sortable
 from askance.evals.report.html import document, write_page
 from askance.evals.report.run_part import RunPart, SampleRow, row_of
@@ -36,7 +36,7 @@ class PictureReading:
     """One picture that a chain has read."""
 
     line: Mapping[str, Any]
-    """As `askance.chains.line.line_of` gives it."""
+    """As `askance.chains.output_line.line_of` gives it."""
     options: tuple[str, ...] = ()
     """The options to choose from."""
 
@@ -98,7 +98,7 @@ def _answer(read: PictureReading, *, epoch: int) -> SampleResult:
 
 def _value(line: Mapping[str, Any]) -> Any:
     """The result of the chain: the value of its last link that has one."""
-    said = said_in(line)
+    said = link_values(line)
     last = next(reversed(said), None)
     return line["statement"].get("text") if last == "statement" else said.get(last or "")
 

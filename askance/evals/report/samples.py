@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.amounts import many
 from askance.atypicality import Statement
 from askance.chains import LINKS
-from askance.chains.line import said_in
+from askance.chains.output_line import link_values
 from askance.errors import UsageError
 from askance.evals.report.html import DataBlock, block, packed_block
 from askance.evals.report.run_part import RESULTS, kinds_of_options, options_of, places_in, plain, true_places
@@ -201,7 +201,7 @@ def _link(name: str, link: JsonObject, meta: Mapping[str, Any]) -> JsonObject:
 def _verbalization(prediction: Prediction) -> JsonObject:
     """The values of the links that have no place of their own on the page."""
     there = {"verbalization": prediction.trace.get("verbalization"), "links": prediction.links}
-    return {name: value for name, value in said_in(there).items() if name != "statement"}
+    return {name: value for name, value in link_values(there).items() if name != "statement"}
 
 
 def calls_of(part: RunPart, answer: SampleResult) -> Mapping[str, JsonObject]:
@@ -323,7 +323,7 @@ def _said(trace: Any, links: Any) -> dict[str, str]:
     there = _map(trace)
     form = {"verbalization": _map(there.get("verbalization")), "statement": there.get("statement")}
     forms = {name: _map(each) for name, each in _map(links).items()}
-    texts = {name: _text(name, value) for name, value in said_in({**form, "links": forms}).items()}
+    texts = {name: _text(name, value) for name, value in link_values({**form, "links": forms}).items()}
     return {name: text for name, text in texts.items() if text is not None}
 
 

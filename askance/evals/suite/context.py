@@ -35,7 +35,6 @@ from askance.chains import (
     Link,
     Step,
     picture,
-    required,
 )
 from askance.chains.catalog import atypicality, options_question, verbalize, visual_question
 from askance.errors import UsageError
@@ -185,7 +184,7 @@ def _described(task: ModelTask) -> list[Step]:
 
 
 def _in_t_v(reading: Reading) -> StatementQuestion:
-    return StatementQuestion(description=required(reading, DESCRIPTION).text, objects=required(reading, OBJECTS).names)
+    return StatementQuestion(description=reading.require(DESCRIPTION).text, objects=reading.require(OBJECTS).names)
 
 
 def _pruned(steps: Iterable[Step], target: Link[Any], given: Collection[str]) -> list[Step]:

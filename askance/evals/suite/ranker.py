@@ -20,7 +20,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from askance.chains import DESCRIPTION, Chain
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
 from askance.evals.sample import Prediction
@@ -140,7 +140,7 @@ class FusionSolver:
             return
         options, scorer = options_of(sample), self.scorer
         keys, lacking = scorer.keys(sample.image, options), scorer.lacking(sample.image, options)
-        planner.compute("scores", scorer.id, keys=keys, lacking=lacking)
+        planner.add_computed("scores", scorer.id, keys=keys, lacking=lacking)
         if self.embedder is None:
             return
         waiting = [part for part in self.parts if _is_missing(reading, part)]
@@ -148,8 +148,8 @@ class FusionSolver:
         known = [] if waiting and joined else self._texts(reading, without=waiting)
         texts = [*known, *options] if known or waiting else []
         keys, lacking = self.embedder.keys(texts), self.embedder.lacking(texts)
-        below = min(1, len(waiting)) if joined else len(waiting)
-        planner.compute("vectors", self.embedder.id, keys=keys, lacking=lacking, below=below)
+        dependent = min(1, len(waiting)) if joined else len(waiting)
+        planner.add_computed("vectors", self.embedder.id, keys=keys, lacking=lacking, dependent=dependent)
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
         """The prediction for one sample.
@@ -276,7 +276,7 @@ class PairRanker:
         if sample.image is not None:
             image, options, scorer = sample.image, options_of(sample), self.scorer
             keys, lacking = scorer.keys(image, options), scorer.lacking(image, options)
-            planner.compute("scores", scorer.id, keys=keys, lacking=lacking)
+            planner.add_computed("scores", scorer.id, keys=keys, lacking=lacking)
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable
         """The prediction for one sample.

@@ -25,8 +25,8 @@ from askance.agents import VisualQuestion, answer_from_description, judge_equiva
 from askance.agents.negatives import normal
 from askance.agents.vqa import AnswerInCaption, find_candidates, write_question
 from askance.chains import Planner
-from askance.chains.stream import in_order
 from askance.chat import key_of
+from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
 from askance.evals.storage import RunFolder, write_lines, write_whole
@@ -38,7 +38,7 @@ from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
     from askance.agents import JudgeForm, Verdict
-    from askance.chains.planner import Role as PlanRole
+    from askance.chains.planner import CallCounter
     from askance.chat import JsonObject
     from askance.images import Image
     from askance.models import Model, ModelLike
@@ -126,14 +126,14 @@ class QuestionMaker:
             "judge": self.judge,
         }
 
-    def standing_in(self, roles: Mapping[str, PlanRole]) -> QuestionMaker:
-        """One that asks the same in the roles of a plan, which are called as those of `nodes`."""
+    def counting_copy(self, counters: Mapping[str, CallCounter]) -> QuestionMaker:
+        """A copy whose calls are counted in a plan, by the roles of `nodes`."""
         twin = copy.copy(self)
-        twin.finder = roles["finder"].stand_in(self.finder)
-        twin.writer = roles["writer"].stand_in(self.writer)
-        twin.reader = roles["reader"].stand_in(self.reader)
-        twin.guesser = roles["blind"].stand_in(self.guesser)
-        twin.judge = roles["judge"].stand_in(self.judge)
+        twin.finder = counters["finder"].counting_copy(self.finder)
+        twin.writer = counters["writer"].counting_copy(self.writer)
+        twin.reader = counters["reader"].counting_copy(self.reader)
+        twin.guesser = counters["blind"].counting_copy(self.guesser)
+        twin.judge = counters["judge"].counting_copy(self.judge)
         return twin
 
     def form(self) -> JsonObject:
@@ -387,7 +387,7 @@ async def amake(
             return None if unaffordable else found
 
         done = len(captions) - len(todo)
-        async with aclosing(in_order(line, affordable, room=lambda: engine.places)) as lines:
+        async with aclosing(map_in_order(line, affordable, room=lambda: engine.places)) as lines:
             async for each in lines:
                 if each is None:
                     continue
@@ -480,22 +480,22 @@ async def planned(entries: Sequence[WeirdImage], maker: QuestionMaker) -> Plan:
         UsageError: no entry has a caption, or the mode is `replay`, which asks nothing.
     """
     captions, planner = captions_of(entries), Planner(unit="caption")
-    roles = {name: planner.role(name, node) for name, node in maker.nodes.items()}
-    twin = maker.standing_in(roles)
+    counters = {name: planner.counter(name, node) for name, node in maker.nodes.items()}
+    twin = maker.counting_copy(counters)
 
-    def behind(first: str, *, count: int) -> None:
+    def add_dependent(first: str, *, count: int) -> None:
         """Counts the calls of `count` pairs from that of `first` on."""
         for role in _ASKED[_ASKED.index(first) :] if first else ():
-            roles[role.split()[0]].behind(count)
+            counters[role.split()[0]].add_dependent(count)
 
-    with planner.walking():
+    with planner.counting():
         for caption in captions.values():
             found = await twin.find(caption)
             if found.error == Pending.__name__:
-                behind("writer", count=maker.finder.count)
+                add_dependent("writer", count=maker.finder.count)
             for answer in () if found.value is None else found.value.texts:
                 pair = await twin.pair(caption, answer)
-                behind(_waiting(pair) if pair.failed else "", count=1)
+                add_dependent(_waiting(pair) if pair.failed else "", count=1)
     return planner.plan(len(captions))
 
 

@@ -125,7 +125,7 @@ async def test_the_plan_counts_what_will_be_asked(pictures: Path, tmp_path: Path
     await make_blame(trials)
 
     # Which calls below will come to the same nobody can know.
-    assert [(link.link, link.known, link.below) for link in plan.links if link.calls] == [
+    assert [(link.link, link.known, link.dependent) for link in plan.links if link.calls] == [
         ("description", 4, 0),
         ("answers", 2, 4),
     ]

@@ -313,9 +313,9 @@ def test_the_plan_counts_scores_and_vectors_once(planned: GridPlan, made: GridRu
     made_of = {kind: {record.key for run in fused for record in run.records.of_kind(kind)} for kind in KINDS}
     scores, vectors = (next(link for link in planned.plan.links if link.link == name) for name in ("scores", "vectors"))
 
-    assert (scores.known, scores.below) == (len(made_of["score"]), 0)
+    assert (scores.known, scores.dependent) == (len(made_of["score"]), 0)
     # Texts that are not said yet may turn out to be equal, or to say nothing.
-    assert vectors.known < len(made_of["embed"]) <= vectors.known + vectors.below
+    assert vectors.known < len(made_of["embed"]) <= vectors.known + vectors.dependent
 
 
 KINDS: tuple[RecordKind, ...] = ("embed", "score")

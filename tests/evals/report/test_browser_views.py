@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from askance.chains import action_reason, verbalize
-from askance.chains.line import line_of
+from askance.chains.output_line import line_of
 from askance.evals.judges import Label, Labels, judge_card
 from askance.evals.report import Thumbnails, build_report, report_page
 from askance.evals.report.card_page import card_page

@@ -73,7 +73,7 @@ async def test_the_plan_counts_each_score_once(data: Path, tmp_path: Path) -> No
         replace(task.evaluation(), samples=task.samples()[:50]), out=tmp_path / "run", engine=own
     )  # of one picture
     after = await plan_run(task, turns(task), own)
-    found = [[(link.link, link.hits, link.known, link.below) for link in plan.links] for plan in (before, after)]
+    found = [[(link.link, link.hits, link.known, link.dependent) for link in plan.links] for plan in (before, after)]
 
     assert (asked, found) == (0, [[("scores", 0, 50, 0)], [("scores", 10, 40, 0)]])
     assert before.images == 250

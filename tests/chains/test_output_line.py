@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from askance.chains import Reading
-from askance.chains.line import meta_of
+from askance.chains.output_line import meta_of
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import BadImage, ServerFault, Unreachable
 from askance.nodes import Call, Result, no_answer

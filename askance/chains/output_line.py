@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from askance.chains.state import BY_NAME
+from askance.chains.link import LINKS_BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from askance.chains.state import Reading
+    from askance.chains.reading import Reading
     from askance.chat import Json, JsonObject, Try
     from askance.nodes import Call, Failure, Result
 
-SCHEMA = "line.schema.json"
+SCHEMA = "output_line.schema.json"
 """File beside this module: the JSON Schema of a line."""
 
 _PARTS = ("cached", "image")
@@ -46,7 +46,7 @@ def line_of(reading: Reading) -> JsonObject:
     }
 
 
-def said_in(line: Mapping[str, Any]) -> dict[str, Json]:
+def link_values(line: Mapping[str, Any]) -> dict[str, Json]:
     """By name, what the links of a line say, as their `write` has it; what says nothing is left out.
 
     Args:
@@ -72,7 +72,7 @@ def _link(link: str, result: Result[Any], value: Json) -> JsonObject:
     form |= {name: found for name, found in said.items() if found is not None}
     if result.given:
         form["given"] = True
-    if value is not None and link not in BY_NAME:
+    if value is not None and link not in LINKS_BY_NAME:
         form["value"] = value
     return form
 

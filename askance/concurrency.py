@@ -1,4 +1,4 @@
-"""Work on a stream of inputs: many under way at once, results in the order of the inputs, memory bounded."""
+"""Work on many inputs at once: results come in the order of the inputs, and few are held at a time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 HELD = 4
-"""Inputs that may be begun and whose results are not given out yet, in multiples of those under way."""
+"""Inputs whose results are not given out yet, at most, in multiples of those under way."""
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 
 
-async def in_order(
+async def map_in_order(
     work: Callable[[In], Coroutine[Any, Any, Out]], inputs: Iterable[In], *, room: Callable[[], int]
 ) -> AsyncGenerator[Out, None]:
     """The results of `work`, each as soon as it and those before it are there.

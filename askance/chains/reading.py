@@ -1,0 +1,273 @@
+"""A reading: what a chain knows of one picture so far, link by link.
+
+Every chain starts from a reading and fills in its links. What is given to a chain becomes a reading here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
+
+from askance.agents import Choice, Description, Reply, check_options
+from askance.chains.link import (
+    ANSWERS,
+    DESCRIPTION,
+    LINKS_BY_NAME,
+    NARRATION,
+    OBJECTS,
+    REPLY,
+    SCENE_TEXT,
+    STATEMENT,
+    UNUSUAL,
+    Link,
+)
+from askance.errors import BadImage, Skipped, UsageError
+from askance.images import Image
+from askance.nodes import Call, Failure, Result
+from askance.nodes.tracing import image_digest
+
+if TYPE_CHECKING:
+    from askance.atypicality import Statement
+    from askance.chat import Outcome
+    from askance.tools import Narration, Objects, SceneText, Unusual
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a chain knows of one picture."""
+
+    name: str
+    """Name of the picture, for display."""
+    image: Image | None = None
+    problem: str | None = None
+    """Why the picture cannot be used, where it cannot."""
+    options: tuple[str, ...] | None = None
+    question: str | None = None
+    """What is asked about the picture, where that is not the same for all pictures."""
+    target: Link[Any] = ANSWERS
+    """The link that the chain is after; its outcome is the reading's."""
+    links: Mapping[str, Result[Any]] = field(default_factory=dict[str, Result[Any]])
+    """By name, the links that were asked for or given, in the order in which a picture travels."""
+    known: Mapping[str, Link[Any]] = field(default_factory=lambda: LINKS_BY_NAME, repr=False, compare=False)
+    """By name, every link that the chain knows, in the same order."""
+
+    def get(self, link: Link[V]) -> Result[V] | None:
+        """The result of `link`; None where it was neither asked for nor given."""
+        return self.links.get(link.name)
+
+    @overload
+    def __getitem__(self, link: Link[V]) -> Result[V]: ...
+    @overload
+    def __getitem__(self, link: str) -> Result[Any]: ...
+    def __getitem__(self, link: Link[Any] | str) -> Result[Any]:
+        """The result of a link, or of the link of that name.
+
+        Raises:
+            KeyError: it was neither asked for nor given.
+        """
+        return self.links[str(link)]
+
+    def value(self, link: Link[V]) -> V | None:
+        """The value of `link`; None where it has no answer."""
+        result = self.get(link)
+        return None if result is None else result.value
+
+    def require(self, link: Link[V]) -> V:
+        """The value of `link`: `reading.require(STATEMENT).text`.
+
+        Raises:
+            Skipped: it was neither asked for nor given.
+            CallError: of the class that stands for its outcome, where it has no answer.
+        """
+        result = self.get(link)
+        if result is None:
+            raise Skipped(f"{link} is neither asked nor given")
+        return result.unwrap()
+
+    @property
+    def objects(self) -> Result[Objects] | None:
+        """V."""
+        return self.get(OBJECTS)
+
+    @property
+    def scene_text(self) -> Result[SceneText] | None:
+        """T."""
+        return self.get(SCENE_TEXT)
+
+    @property
+    def narration(self) -> Result[Narration] | None:
+        """IN."""
+        return self.get(NARRATION)
+
+    @property
+    def unusual(self) -> Result[Unusual] | None:
+        """UH."""
+        return self.get(UNUSUAL)
+
+    @property
+    def description(self) -> Result[Description] | None:
+        """T_V, or another context."""
+        return self.get(DESCRIPTION)
+
+    @property
+    def statement(self) -> Result[Statement] | None:
+        """The atypicality statement ŝ."""
+        return self.get(STATEMENT)
+
+    @property
+    def answers(self) -> Result[Choice] | None:
+        """The chosen options."""
+        return self.get(ANSWERS)
+
+    @property
+    def reply(self) -> Result[Reply] | None:
+        """A free answer."""
+        return self.get(REPLY)
+
+    @property
+    def digest(self) -> str | None:
+        """sha256 of the picture's bytes; None where there is no picture or it cannot be read."""
+        return None if self.image is None else image_digest(self.image)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Outcome of the link that the chain is after."""
+        result = self.get(self.target)
+        return "skipped" if result is None else result.outcome
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no answer: the reason of the first link that failed, else of the target."""
+        if self.outcome == "answered":
+            return None
+        for link, result in self.links.items():
+            if result.outcome not in {"answered", "skipped"}:
+                return result.reason if link == self.target.name else f"{link}: {result.reason}"
+        target = self.get(self.target)
+        return None if target is None else target.reason
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Every request that was made for this reading, in the order of the links."""
+        return tuple(call for result in self.links.values() for call in result.calls)
+
+    @property
+    def failures(self) -> Mapping[str, Failure]:
+        """The calls that were tried and ended without an answer, by the link that they were made for."""
+        return {link: result.failure for link, result in self.links.items() if result.failure is not None}
+
+    def with_links(self, links: Mapping[str, Result[Any]]) -> Reading:
+        """This reading with `links` in the place of its own."""
+        return Reading(
+            name=self.name,
+            image=self.image,
+            problem=self.problem,
+            options=self.options,
+            question=self.question,
+            target=self.target,
+            links={name: links[name] for name in self.known if name in links},
+            known=self.known,
+        )
+
+    def _repr_links(self) -> str:
+        return ", ".join(f"{link}={result.outcome}" for link, result in self.links.items())
+
+    def __str__(self) -> str:
+        return f"Reading({self.name!r}, {self._repr_links()})"
+
+
+Given: TypeAlias = "Reading | Image | str | Path | bytes | Mapping[str, Any]"
+"""What a chain takes: a picture, or a mapping with `image`, `options`, `question` and any link that is known."""
+
+
+def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]]) -> Reading:
+    """The state that a chain starts from.
+
+    Args:
+        source: a picture (anything that `Image.load` takes), a mapping with `image`, `name`, `options`, `question`
+            and given links, or a `Reading` whose answered links are kept.
+        target: the link that the chain is after.
+        known: by name, the links of the chain in the order in which a picture travels.
+
+    Raises:
+        UsageError: a key that is no link of the chain, or a value that is none for its link.
+        BadOptions: options that cannot be chosen from.
+    """
+    if isinstance(source, Reading):
+        return Reading(
+            name=source.name,
+            image=source.image,
+            problem=source.problem,
+            options=source.options,
+            question=source.question,
+            target=target,
+            known={**source.known, **known},
+        ).with_links({link: result for link, result in source.links.items() if result.answered})
+    told: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {"image": source}
+    image, problem = _picture(told.pop("image", None))
+    name = told.pop("name", None) or (image.name if image else _name(source))
+    options = told.pop("options", None)
+    options = None if options is None else check_options(options)
+    question = told.pop("question", None)
+    if question is not None and not isinstance(question, str):
+        raise UsageError(f"{question!r} is no question.", hint="Give a text.")
+    unknown = [key for key in told if key not in known]
+    if unknown:
+        parts = ", ".join(("image", "name", "options", "question", *known))
+        raise UsageError(f"{', '.join(map(repr, unknown))} is no part of a reading.", hint=f"Use {parts}.")
+    links = {key: link.result(told[key]) for key, link in known.items() if told.get(key) is not None}
+    for link, result in links.items():
+        if known[link].chooses:
+            _check_numbers(result, options)
+    return Reading(
+        name=name,
+        image=image,
+        problem=problem,
+        options=options,
+        question=question,
+        target=target,
+        links=links,
+        known=known,
+    )
+
+
+def _check_numbers(chosen: Result[Any], options: tuple[str, ...] | None) -> None:
+    if chosen.value is None or options is None:
+        return
+    beyond = [number for number in chosen.value.numbers if not 1 <= number <= len(options)]
+    if beyond:
+        numbers = ", ".join(map(str, beyond))
+        raise UsageError(f"The given answer {numbers} is not among the {len(options)} options.", hint="Count from 1.")
+
+
+def _picture(source: Any) -> tuple[Image | None, str | None]:
+    if source is None:
+        return None, None
+    try:
+        return Image.load(source), None
+    except BadImage as error:
+        return None, str(error)
+
+
+def _name(source: Given) -> str:
+    found = source.get("image") if isinstance(source, Mapping) else source
+    named = isinstance(found, Path) or (isinstance(found, str) and not found.lower().startswith("data:"))
+    return Path(cast("str | Path", found)).name if named else "image"
+
+
+def picture(reading: Reading) -> Image:
+    """The picture of `reading`.
+
+    Raises:
+        BadImage: it cannot be used, or there is none.
+    """
+    if reading.image is None:
+        raise BadImage(
+            reading.problem or f"There is no image for {reading.name!r}.",
+            hint=None if reading.problem else "Give `image`.",
+        )
+    return reading.image
