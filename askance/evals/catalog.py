@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
-from askance.evals.plugins import suites
+from askance.evals.registry import suites
 from askance.evals.task import Task, defined
 from askance.evals.yaml_task import YamlTask, read_task, task_from_form
 
