@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from askance.errors import UsageError
+
 if TYPE_CHECKING:
     import yaml
     from jsonschema.protocols import Validator
@@ -133,6 +135,46 @@ def parse_yaml(text: str, *, deepest: int) -> tuple[Any, list[tuple[int, str]]]:
         return None, [(1, f"this is not YAML: {' '.join(str(error).split()) or type(error).__name__}")]
 
 
+MOST_YAML_BYTES = 200_000
+"""Most bytes of a YAML file."""
+MOST_YAML_DEPTH = 12
+
+
+def read_yaml(path: Path, *, what: str) -> Mapping[str, Any]:
+    """The mapping in a YAML file, as plain values.
+
+    Args:
+        path: of the file.
+        what: noun for its content in messages, such as `a task`.
+
+    Raises:
+        UsageError: the file cannot be read, is too large or too deep, is not YAML or no mapping, or has an alias or a
+            key twice.
+    """
+    content, faults = parse_yaml(_yaml_text(path, what), deepest=MOST_YAML_DEPTH)
+    for line, message in faults:
+        raise UsageError(
+            f"{str(path)!r}, line {line}: {message}.",
+            hint=f"Write {what} in plain YAML; texts with a colon want quotes.",
+        )
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in cast("dict[Any, Any]", content)):
+        raise UsageError(
+            f"{str(path)!r} holds no map of names to values.", hint=f"Write {what} as `name: value` lines."
+        )
+    return cast("dict[str, Any]", content)
+
+
+def _yaml_text(path: Path, what: str) -> str:
+    try:
+        if path.stat().st_size > MOST_YAML_BYTES:
+            raise UsageError(f"{str(path)!r} is larger than {MOST_YAML_BYTES:,} bytes.", hint=f"Is it {what}?")
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.", hint="Check the name.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(path)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
+
+
 @cache
 def yaml_loader() -> Any:
     """The loader of plain values, written in C where that is installed."""
@@ -217,7 +259,7 @@ def misfit_of(error: ValidationError) -> str:
         return f"{place} is missing"
     wanted = first["msg"].removeprefix("Input should be ")
     if wanted == first["msg"]:
-        return f"{place}: {wanted}"
+        return f"{place}: {wanted.removeprefix('Value error, ')}"
     return f"{place} is {_shortened(json.dumps(first['input'], ensure_ascii=False, default=str))}, not {wanted}"
 
 

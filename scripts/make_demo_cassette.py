@@ -1,4 +1,4 @@
-"""Turn the demo's hand-written table into what `askance demo` replays.
+"""SampleEpoch the demo's hand-written table into what `askance demo` replays.
 
     .venv/bin/python scripts/make_demo_cassette.py
 

@@ -46,7 +46,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "aiohttp": ("askance.models.openai.transport",),
     "datasets": ("askance.evals.exports.frames",),
     "diskcache": ("askance.replay*",),
-    "filelock": ("askance.evals.storage", "askance.models.batch.job", "askance.models.encoders.vectors"),
+    "filelock": ("askance.evals.run_folder", "askance.models.batch.job", "askance.models.encoders.vectors"),
     "huggingface_hub": ("askance.models.local.hub",),
     "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.evals.report.html", "askance.prompts*"),
@@ -88,7 +88,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "typer": ("askance.cli*",),
     "vllm": ("askance.models.vllm.*",),
     "yarl": ("askance.models.openai.transport",),
-    "yaml": ("askance.documents", "askance.evals.reference*", "askance.prompts*"),
+    "yaml": ("askance.documents", "askance.prompts*"),
 }
 """Where each vendor's package may be imported, as patterns of module names; typing-only imports are free."""
 

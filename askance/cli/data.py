@@ -239,7 +239,7 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
 
     from askance.cli.output import print_plan
     from askance.cli.progress import Progress, calls_state
-    from askance.evals.evaluation import LEDGER
+    from askance.evals.run_format import LEDGER
     from askance.evals.whoops import Whoops
     from askance.evals.whoops.questions import amake, planned
     from askance.terminal import json_text

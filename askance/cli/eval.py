@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from askance.cli.workspace import CommandWorkspace
     from askance.evals import Evaluation, Figure, Run
     from askance.evals.analysis.rescore import RescoreResult
-    from askance.evals.predictions import Turn
+    from askance.evals.runner import SampleEpoch
     from askance.evals.task import Task
     from askance.models import Engine
     from askance.workspace import Workspace
@@ -51,7 +51,7 @@ class TableFormat(StrEnum):
 
 def _leave_langchain_out(context: typer.Context, task: str | None) -> None:
     """Loads no LangChain, unless the task is somebody's own code, which may compose with it."""
-    from askance.evals.plugins import is_own_code
+    from askance.evals.registry import is_own_code
 
     if not is_own_code(task):
         Process.of(context).without_langchain()
@@ -225,18 +225,18 @@ def _task(asked: EvaluationOptions, task: type[Task], work: Workspace) -> Evalua
     return found
 
 
-def _turns(asked: EvaluationOptions, task: Evaluation) -> list[Turn]:
-    from askance.evals.predictions import Turn
+def _sample_epochs(asked: EvaluationOptions, task: Evaluation) -> list[SampleEpoch]:
+    from askance.evals.runner import SampleEpoch
 
-    return [Turn(sample=sample, epoch=epoch) for epoch in range(asked.epochs) for sample in task.samples]
+    return [SampleEpoch(sample=sample, epoch=epoch) for epoch in range(asked.epochs) for sample in task.samples]
 
 
 async def _plan(asked: EvaluationOptions, task: Evaluation, engine: Engine) -> int:
     """Prints what the run would ask and cost; returns the exit code."""
     from askance.cli.output import print_plan
-    from askance.evals.plan import plan_run
+    from askance.evals.run_plan import plan_run
 
-    found = await plan_run(task, _turns(asked, task), engine)
+    found = await plan_run(task, _sample_epochs(asked, task), engine)
     print_plan(found, engine, as_json=asked.as_json)
     return OK
 
@@ -308,7 +308,8 @@ class _EvaluationRun:
     """A run under way, and what is printed about it."""
 
     def __init__(self, asked: EvaluationOptions, task: Evaluation, work: CommandWorkspace) -> None:
-        from askance.evals.evaluation import LEDGER, configuration_of, place_of
+        from askance.evals.run_format import LEDGER
+        from askance.evals.runner import configuration_of, place_of
 
         self._asked = asked
         self._task = task
@@ -340,8 +341,7 @@ class _EvaluationRun:
 
     async def _evaluated(self, progress: EvaluationProgress) -> Run:
         from askance.cli.progress import BatchStatus
-        from askance.evals.evaluation import aevaluate
-        from askance.evals.predictions import BatchOptions
+        from askance.evals.runner import BatchOptions, aevaluate
 
         asked = self._asked
         batches = BatchOptions(on_progress=BatchStatus()) if asked.batch else None
@@ -366,11 +366,13 @@ class _EvaluationRun:
 
     async def _left(self, run: Run) -> Plan:
         """The plan of the samples that the budget had nothing left for."""
-        from askance.evals.plan import plan_run
+        from askance.evals.run_plan import plan_run
 
         there = {(answer.sample.id, answer.epoch) for answer in run.answers}
-        turns = [turn for turn in _turns(self._asked, self._task) if (turn.sample.id, turn.epoch) not in there]
-        return await plan_run(self._task, turns, self._engine)
+        sample_epochs = [
+            each for each in _sample_epochs(self._asked, self._task) if (each.sample.id, each.epoch) not in there
+        ]
+        return await plan_run(self._task, sample_epochs, self._engine)
 
     def _interrupted(self, progress: EvaluationProgress) -> None:
         print(
@@ -392,9 +394,9 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Score a run again, without asking any model: after a change of the scoring, or of a parser."""
-    from askance.evals.run_files import described
+    from askance.evals.run_format import read_description
 
-    form = described(folder)
+    form = read_description(folder)
     _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"]["task"])
     import asyncio
 

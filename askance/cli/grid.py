@@ -13,7 +13,7 @@ from askance.cli.options import Calls, ConventionOption, spelled_out
 if TYPE_CHECKING:
     from askance.cli.tally import Tally
     from askance.evals.analysis.grid import Grid, GridPlan, GridPosition
-    from askance.evals.evaluation import RunProgress
+    from askance.evals.runner import RunProgress
     from askance.models import Engine
 
 

@@ -102,8 +102,8 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
     from askance.cli.output import print_plan
-    from askance.evals.evaluation import LEDGER
     from askance.evals.negatives import Recipe, planned_negatives
+    from askance.evals.run_format import LEDGER
 
     domain, sources = _sources(asked)
     named = None if asked.kinds is None else [kind.strip() for kind in asked.kinds.split(",") if kind.strip()]
@@ -288,7 +288,7 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     Process.of(context_).without_langchain()
     from askance.cli.output import print_plan
     from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
-    from askance.evals.storage import write_whole
+    from askance.evals.run_folder import write_whole
     from askance.terminal import json_text, printable
 
     sets = read_negatives(asked.file, sidecar=asked.sidecar)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from askance.cli.tally import Tally
     from askance.evals import Run
-    from askance.evals.evaluation import RunProgress
+    from askance.evals.runner import RunProgress
     from askance.models import Engine
     from askance.models.batch.batches import BatchProgress
 

@@ -192,7 +192,7 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
     from askance.cli.output import print_plan, say_budget
     from askance.cli.progress import BatchStatus
     from askance.evals.picture_run import PictureRun, inputs_of, open_folder
-    from askance.evals.predictions import BatchOptions
+    from askance.evals.runner import BatchOptions
 
     with calls.open(image_policy=asked.image_policy) as work:
         _ = work.config  # an error in the settings is said before one in the pictures
@@ -297,7 +297,7 @@ def _write_readings(
     interrupted: bool,
 ) -> None:
     from askance.evals.report.readings import PictureReading, write_readings
-    from askance.evals.storage import records_of
+    from askance.evals.run_folder import records_of
     from askance.terminal import printable
 
     read = [PictureReading(line=line, options=tuple(options)) for line, options in show.kept or ()]
@@ -327,7 +327,7 @@ def _left(count: int, *, interrupted: bool) -> str:
 def _ledger(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
     """Where the run's budget is kept: in its folder, else with the records."""
     from askance.chat import key_of
-    from askance.evals.run_files import LEDGER
+    from askance.evals.run_format import LEDGER
 
     if folder is not None:
         return folder.path / LEDGER
@@ -337,7 +337,7 @@ def _ledger(folder: RunFolder | None, records: Store, configuration: JsonObject)
 def _batches(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
     """Where the run's batches are kept while they are under way: in its folder, else with the records."""
     from askance.chat import key_of
-    from askance.evals.run_files import BATCHES
+    from askance.evals.run_format import BATCHES
 
     if folder is not None:
         return folder.path / BATCHES

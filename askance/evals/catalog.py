@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
-from askance.evals.plugins import suites
+from askance.evals.registry import suites
 from askance.evals.task import Task, defined
 from askance.evals.yaml_task import YamlTask, read_task, task_from_form
 from askance.python_file import load_file

@@ -1,6 +1,6 @@
-"""Controls: what a model answers when the picture in front of it is not the one that it is asked about.
+"""Controls, as experiments have them: the task again, with each picture swapped for that of another sample.
 
-What a model gets right on a swapped picture it did not get from the picture.
+What a model gets right on the wrong picture, it did not get from the picture.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from askance.amounts import many
 from askance.chains import STATEMENT
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadImage, UsageError
+from askance.evals.evaluation import Evaluation
 from askance.evals.solver import ChainSolver
-from askance.evals.task import Evaluation
 
 if TYPE_CHECKING:
     from askance.evals.sample import Sample
@@ -29,10 +29,15 @@ SWAPPED_NOTE = "Control: each sample is shown another sample's picture, and what
 
 
 def controlled(task: Task | Evaluation, control: str, *, seed: int = 0) -> Evaluation:
-    """`task` under a control.
+    """`task` with a control.
+
+    Args:
+        task: a task, or the evaluation of one.
+        control: name of the control.
+        seed: decides which picture goes where.
 
     Raises:
-        UsageError: there is no control of that name, or it has no place in this task.
+        UsageError: there is no control of that name, or the task cannot have it.
     """
     make = _CONTROLS.get(control)
     if make is None:
@@ -41,18 +46,18 @@ def controlled(task: Task | Evaluation, control: str, *, seed: int = 0) -> Evalu
 
 
 def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
-    """`task` with every sample's picture exchanged for that of another sample.
+    """`task` with every sample's picture swapped for that of another sample.
 
-    No sample keeps its own picture, nor one of equal bytes, and samples of one picture get one picture. Ids, targets,
-    groups and options stay; links that are given, such as published verbalizations, tell of the sample's own picture
-    and are dropped.
+    No sample keeps its own picture, or one of equal bytes. Samples that share a picture share one after the swap. Ids,
+    targets, groups and options stay. Links that are given, such as published verbalizations, describe the sample's own
+    picture, so they are dropped.
 
     Args:
-        task: of samples with pictures.
-        seed: which picture goes where.
+        task: its samples have pictures.
+        seed: decides which picture goes where.
 
     Raises:
-        UsageError: a sample has no picture, all have the same one, or the chain would not ask for what is dropped.
+        UsageError: a sample has no picture, all have the same one, or the chain has no step for a link that is dropped.
     """
     task = Evaluation.of(task)
     lacking = [sample.id for sample in task.samples if sample.image is None]
@@ -82,13 +87,13 @@ def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
 
 
 def next_of(names: Sequence[str], *, seed: int) -> Mapping[str, str]:
-    """For each of at least two names another one: all stand in a ring, whose order the seed decides."""
+    """Maps each of at least two names to another one: the next in a ring, whose order the seed decides."""
     ring = sorted(names, key=lambda name: sha256(f"{seed}\n{name}".encode()).hexdigest())
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
 def _check_links(task: Evaluation) -> None:
-    """Raises where a link that is given is not asked for when it is dropped; a statement may be missing."""
+    """Raises where the chain has no step for a link that is dropped; a statement may be missing."""
     if not isinstance(task.solver, ChainSolver):
         return
     asked = {STATEMENT.name, *(step.link.name for step in task.solver.chain.steps)}
@@ -108,7 +113,7 @@ def _shown(sample: Sample, image: Image | None, links: Collection[str]) -> Sampl
 
 
 def _digest(sample: Sample) -> str:
-    """What tells the sample's picture from others; a file that cannot be read is one of its own."""
+    """Digest of the sample's picture; a file that cannot be read counts as a picture of its own."""
     try:
         return "" if sample.image is None else sample.image.sha256
     except BadImage:

@@ -1,10 +1,10 @@
-"""A chain run over single pictures: a line each, kept in a folder as it comes, with nothing to score.
+"""A chain run over pictures that nobody scores: `askance run`. Each picture's reading is a line in the run's folder.
 
 ```python
 run = read_pictures(chain, {Path("ads/a.jpg"): None}, out=Path("readings"))
 ```
 
-The same call goes on where an earlier one stopped: what the folder has an answer for is not asked again.
+The same call finishes a run that was interrupted: pictures with an answer in the folder are not asked again.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from askance.chains import read_in_batches
 from askance.chains.output_line import line_of
 from askance.errors import BadImage, OverBudget
-from askance.evals.evaluation import stop_if_hopeless
+from askance.evals.run_folder import RunFolder
+from askance.evals.runner import stop_if_hopeless
 from askance.evals.solver import ChainSolver
-from askance.evals.storage import RunFolder
 from askance.images import Image
 from askance.models import run_sync
 from askance.models.capabilities import endpoint_key
@@ -30,24 +30,24 @@ from askance.models.counters import RunCounters
 if TYPE_CHECKING:
     from askance.chains import Chain, Given, Reading
     from askance.chat import JsonObject
-    from askance.evals.predictions import BatchOptions
+    from askance.evals.runner import BatchOptions
     from askance.models import Counters, Model
 
 PictureOptions: TypeAlias = Mapping[Path, Sequence[str] | None]
-"""Options to choose from, by picture; None where the chain takes none."""
+"""By picture, the options to choose from; None if the chain takes none."""
 
 OnLine: TypeAlias = Callable[[Path, Mapping[str, Any]], None]
-"""Is called with each picture and its line, in the order of the pictures."""
+"""Called with each picture and its line, in the order of the pictures."""
 
 
 class PictureRun:
     """A run of a chain over pictures, under way or ended.
 
     Args:
-        chain: that reads them.
-        folder: of the run, by `open_folder`; None keeps nothing but the records.
-        batches: that the chain is asked through the batch interface; it names the folder for what is under way.
-        on_line: is called with every line, also with those of earlier starts.
+        chain: reads the pictures.
+        folder: of the run, made by `open_folder`; None keeps only the records.
+        batches: asks through the batch interface; it names the folder for batches under way.
+        on_line: called with every line, also with those that were in the folder before.
     """
 
     def __init__(
@@ -64,18 +64,18 @@ class PictureRun:
         self.outcomes: Counter[str] = Counter()
         """How many pictures ended in which outcome."""
         self.left: dict[Path, Sequence[str] | None] = {}
-        """PictureOptions that the budget had nothing left for, with their options."""
+        """Pictures without an answer because the budget was used up, with their options."""
         self.counters: Mapping[str, Counters] = {}
-        """What models on this machine computed, by name."""
+        """What models on this machine computed, by name of the model."""
         self._batches = batches
         self._on_line = on_line
 
     async def read(self, pictures: PictureOptions) -> None:
-        """Reads every picture; lets go of the models and the folder, however it ends.
+        """Reads every picture; closes the models and the folder at the end, also after an error.
 
         Raises:
-            CallError: a model cannot be asked at all, or the first picture failed in a way that all others would.
-            StoreError: records or folder cannot be read or written.
+            CallError: a model cannot be reached at all, or the first picture failed in a way that all others would.
+            StoreError: the records or the folder cannot be read or written.
         """
         counting = await RunCounters.begun(self.models)
         try:
@@ -105,9 +105,9 @@ class PictureRun:
             self._on_line(path, line)
 
     async def _lines(self, pictures: PictureOptions) -> AsyncGenerator[tuple[Path, Mapping[str, Any]], None]:
-        """Every picture with its line, in order: those that the folder has, and those read now.
+        """Every picture with its line, in order: lines of the folder, and lines of pictures that are read now.
 
-        When the budget is used up no more pictures are begun; those that could not be ended are left.
+        Once the budget is used up, no further picture is started; those without an answer go to `left`.
         """
         finished: Mapping[str, Mapping[str, Any]] = {} if self.folder is None else self.folder.finished
         unread = {path: options for path, options in pictures.items() if path.as_posix() not in finished}
@@ -145,15 +145,15 @@ async def aread_pictures(
     """Reads every picture by `chain`.
 
     Args:
-        chain: that reads.
-        pictures: with their options.
-        out: folder of the run; None keeps nothing but the records.
-        on_line: is called with every line, also with those of earlier starts.
+        chain: reads the pictures.
+        pictures: the pictures with their options.
+        out: folder of the run; None keeps only the records.
+        on_line: called with every line, also with those that were in the folder before.
 
     Raises:
         UsageError: the folder holds something else.
-        CallError: a model cannot be asked at all, or the first picture failed in a way that all others would.
-        StoreError: records or folder cannot be read or written.
+        CallError: a model cannot be reached at all, or the first picture failed in a way that all others would.
+        StoreError: the records or the folder cannot be read or written.
     """
     folder = None if out is None else open_folder(out, configuration_of(chain, pictures))
     run = PictureRun(chain, folder=folder, on_line=on_line)
@@ -169,7 +169,7 @@ def read_pictures(
 
 
 def open_folder(path: Path, configuration: JsonObject) -> RunFolder:
-    """The folder of a run over pictures; a line counts as long as its picture is still the same.
+    """The folder of a run over pictures. A line in it is valid as long as its picture has not changed.
 
     Raises:
         UsageError: it holds another run, or something else.
@@ -184,18 +184,18 @@ def configuration_of(chain: Chain, pictures: PictureOptions) -> JsonObject:
 
 
 def samples_form(pictures: PictureOptions) -> JsonObject:
-    """PictureOptions and their options as the configuration of a run has them."""
+    """Pictures and their options, as the configuration of a run has them."""
     return {path.as_posix(): list(options) if options else None for path, options in pictures.items()}
 
 
 def inputs_of(pictures: PictureOptions) -> Iterator[Given]:
-    """PictureOptions and their options as a chain takes them."""
+    """Pictures and their options, as a chain takes them."""
     items = pictures.items()
     return ({"image": path, "name": path.as_posix(), "options": options} for path, options in items)
 
 
 def _same_picture(line: Mapping[str, Any]) -> bool:
-    """Whether the picture of an earlier run's line is still the one that it tells of."""
+    """Whether the picture of a line is still the same file content."""
     try:
         return Image.from_path(Path(line["image"])).sha256 == line["sha256"]
     except BadImage:

@@ -1,4 +1,4 @@
-"""A run as it lies on disk: what was asked for, every sample's answer and score, and the figures."""
+"""`Run`: an evaluation read from its folder: configuration, every sample's answer and score, and the figures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.metric import Figure, MissingAnswerPolicy
 from askance.evals.report.elements import Drawing, drawing_of, interval_text
 from askance.evals.report.html import render
-from askance.evals.run_files import COUNTERS, READ_BY, SAMPLES, SCORES, SampleLine, ScoreLine, described, lines_of
+from askance.evals.run_folder import records_of
+from askance.evals.run_format import (
+    COUNTERS,
+    READ_BY,
+    SAMPLES,
+    SCORES,
+    SampleLine,
+    ScoreLine,
+    lines_of,
+    read_description,
+)
 from askance.evals.sample import Prediction, Sample, Score
-from askance.evals.storage import records_of
 from askance.evals.tables import shown_value
 
 if TYPE_CHECKING:
@@ -27,27 +36,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleResult:
-    """One sample, what was answered, and what that is worth."""
+    """One sample of a run with its answer and its score."""
 
     sample: Sample
     epoch: int
-    """Counted from 0 where samples are answered several times."""
+    """Counts from 0; a run with several epochs answers each sample several times."""
     prediction: Prediction
     score: Score | None = None
-    """None where there is no answer."""
+    """None if there is no answer, or if it could not be scored."""
     unscored: str | None = None
-    """Why an answer has no score: the call that was to judge it has none."""
+    """Why an answer has no score, such as a judge's call that failed."""
     tried: tuple[str, ...] = field(default=(), compare=False)
-    """Keys of the records of such calls, while the run is under way: they are kept with it."""
+    """Keys of the records of those calls; used while the run is under way."""
 
     @property
     def bare(self) -> SampleResult:
-        """The answer without what was said: all that figures are made of, in a tenth of the memory."""
+        """The result without the texts of its answer: enough for the figures, in a tenth of the memory."""
         return replace(self, prediction=_bare(self.prediction.outcome))
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Keys of the records that the answer and its score rest on."""
+        """Keys of the records that the answer and its score are made from."""
         links = self.prediction.links.values()
         asked = tuple(str(key) for link in links for key in link["calls"])
         return asked if self.score is None else (*asked, *self.score.calls)
@@ -55,42 +64,42 @@ class SampleResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """An evaluation, finished or not; made from its folder alone."""
+    """An evaluation, finished or not, as its folder has it."""
 
     path: Path
     configuration: Mapping[str, Any]
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
     totals: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Counts: samples, outcomes, records."""
+    """How many samples, outcomes of each kind, and records there are."""
     finished: str | None = None
-    """When, in ISO form; None as long as it is not."""
+    """Time of the end in ISO form; None if the run is not finished."""
     left: int = 0
-    """Samples that the budget had nothing left for."""
+    """Samples without an answer because the budget was used up."""
     seed: int = 0
-    """Of the bootstraps."""
+    """Seed of the bootstraps."""
     counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """By name of a model that counts its work: what it computed and spared, as `askance.models.Counters` has it."""
+    """By name of a model that counts its work: what it computed and what it found on record, as `Counters` has it."""
     label: str = ""
-    """What it is to be called; it tells no run from another."""
+    """Its name in tables, if it was given one; not part of the configuration."""
     data_notes: tuple[str, ...] = ()
-    """Of `notes`, those that the data gave rise to, not the scoring."""
+    """Those of `notes` that are about the data, not the scoring."""
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Where the task is found, where its name does not say it."""
+    """Where the task is defined, if its name does not say so."""
     made_by: str = ""
-    """Version of askance that made it."""
+    """Version of askance that wrote it."""
     readers: int | None = None
-    """Version of the readers that read its replies, `askance.nodes.reply.READERS` of the time; None is not known."""
+    """Version of the reply readers, `askance.nodes.reply.READERS` at the time; None if it is not known."""
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
         """The run in the folder `path`.
 
         Raises:
-            UsageError: the folder is missing, holds no evaluation, one of another version, or one that was spoilt.
+            UsageError: the folder is missing, or holds no evaluation, one of another version, or a broken one.
         """
         folder = Path(path)
-        form = described(folder)
+        form = read_description(folder)
         return cls(
             path=folder,
             configuration=form["configuration"],
@@ -110,7 +119,7 @@ class Run:
 
     @property
     def convention(self) -> MissingAnswerPolicy:
-        """What becomes of non-answers in the figures."""
+        """Whether samples without an answer count as wrong or are left out of the figures."""
         return self.figures[0].convention if self.figures else "wrong"
 
     @property
@@ -120,7 +129,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What tells it from other runs of the task, in a line: its label, else models and control, else its folder."""
+        """A name in one line: its label, else its models and control, else its folder."""
         if self.label:
             return self.label
         control = self.configuration.get("options", {}).get("control")
@@ -129,7 +138,7 @@ class Run:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names of the models that it asked, each once."""
+        """Names of the models that the run asked, each once."""
         forms: list[Mapping[str, Any]] = [
             *self.configuration.get("models", {}).values(),
             *self.configuration["solver"].get("models", {}).values(),
@@ -150,10 +159,10 @@ class Run:
 
     @cached_property
     def answers(self) -> Sequence[SampleResult]:
-        """Every sample's answer, ordered by sample and epoch.
+        """Every sample's result, ordered by sample and epoch.
 
         Raises:
-            UsageError: a line of the run is none.
+            UsageError: a line of the run is malformed.
         """
         scores = {(form["id"], form["epoch"]): form for form in lines_of(self.path / SCORES, ScoreLine)}
         found: list[SampleResult] = []
@@ -164,27 +173,27 @@ class Run:
         return sorted(found, key=_place)
 
     def unanswered(self) -> Sequence[SampleResult]:
-        """The samples without an answer, ordered by sample and epoch; the others are not held.
+        """The samples without an answer, ordered by sample and epoch; only these are held in memory.
 
         Raises:
-            UsageError: a line of the run is none.
+            UsageError: a line of the run is malformed.
         """
         lines = lines_of(self.path / SAMPLES, SampleLine)
         return sorted((answer_of(line) for line in lines if line["outcome"] != "answered"), key=_place)
 
     @cached_property
     def records(self) -> Records:
-        """The records that the run rests on; their file is gone through, and checked, when one of them is looked at."""
+        """The records of the run; their file is read and checked when one of them is first looked up."""
         return records_of(self.path)
 
     def scored(self, answers: Sequence[SampleResult], figures: Sequence[Figure]) -> Run:
-        """This run with other scores and figures; its folder is as it was."""
+        """This run with other results and figures; the folder does not change."""
         run = replace(self, figures=tuple(figures))
         run.__dict__["answers"] = answers
         return run
 
     def with_images(self, images: Iterable[Image]) -> Run:
-        """This run with pictures in place of their digests; its folder is as it was."""
+        """This run with pictures in place of their digests; the folder does not change."""
         found = {image.sha256: image for image in images}
         digests = [None if answer.sample.image is None else answer.sample.image.sha256 for answer in self.answers]
         answers = [
@@ -195,13 +204,13 @@ class Run:
 
     @classmethod
     def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[SampleResult], records: Records) -> Run:
-        """A run that lies in no folder: answers that nobody scores, in their order, and the records they rest on."""
+        """A run without a folder: results without scores, in their order, and their records."""
         run = cls(path=Path(), configuration=configuration)
         run.__dict__.update(answers=answers, records=records)
         return run
 
     def to_pandas(self) -> Any:
-        """A pandas `DataFrame`, a row an answer; lists and maps as JSON texts.
+        """The results as a pandas `DataFrame`, one row each; lists and maps are JSON texts.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -209,18 +218,18 @@ class Run:
         return pandas_frame(self)
 
     def plot(self, metrics: Sequence[str] | None = None) -> Drawing:
-        """The figures with their intervals as a drawing, which a notebook shows and `save` writes as SVG.
+        """A plot of the figures with their intervals. A notebook shows it, and `save` writes it as SVG.
 
         Args:
-            metrics: names of those that are drawn; by default the first ones that say how right answers are.
+            metrics: names of the metrics; by default the first ones that say how right the answers are.
 
         Raises:
-            UsageError: there is nothing to draw, or shares and other numbers are mixed.
+            UsageError: there is nothing to plot, or percentages and other numbers are mixed.
         """
         return drawing_of(self, metrics)
 
     def to_polars(self) -> Any:
-        """As `to_pandas`, a polars `DataFrame`.
+        """As `to_pandas`, but a polars `DataFrame`.
 
         Raises:
             MissingExtra: polars is not installed.
@@ -258,7 +267,7 @@ def _place(answer: SampleResult) -> tuple[str, int]:
 
 
 def line_of_answer(answer: SampleResult) -> JsonObject:
-    """The line of `samples.jsonl`: all that is stable, and `meta`."""
+    """The line of a result in `samples.jsonl`; only `meta` changes when a run is repeated."""
     prediction = answer.prediction.form()
     meta = prediction.pop("meta")
     return {
@@ -271,10 +280,10 @@ def line_of_answer(answer: SampleResult) -> JsonObject:
 
 
 def answer_of(line: Mapping[str, Any]) -> SampleResult:
-    """The answer that a line of `samples.jsonl` tells of.
+    """The result in a line of `samples.jsonl`.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the line is malformed.
     """
     try:
         sample = Sample.from_form(line["sample"])
@@ -286,7 +295,7 @@ def answer_of(line: Mapping[str, Any]) -> SampleResult:
 
 
 def name_of_line(line: Mapping[str, Any]) -> str:
-    """Which sample and epoch a line is about."""
+    """Name of the sample and epoch that a line is about."""
     return f"{line['id']}\n{line['epoch']}"
 
 

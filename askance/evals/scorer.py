@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from askance.amounts import many
 from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.metric import Figure, MissingAnswerPolicy, Scored, figure, mean
+from askance.evals.run_folder import write_lines
 from askance.evals.sample import Sample, Score
-from askance.evals.storage import write_lines
 from askance.models import collect_keys
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
-"""Seals, by which this machine knows the files again that its own run folders wrote.
+"""Seals of files that this user's own runs wrote, so that they need not be checked again.
 
-What a stranger wrote is checked line by line whenever it is read, which takes longer than all else that is done with a
-run. A file that has this user's seal was written here and is as it was written. The seal is an HMAC (RFC 2104) of the
-file's SHA-256, under a key that lies in the user's own configuration and goes nowhere: whoever changes a file, or makes
-a folder or a pack elsewhere, cannot make a seal for it.
+A file from a stranger is checked line by line whenever it is read, which takes longer than all other work on a run. A
+file with this user's seal was written here and has not changed since. The seal is an HMAC (RFC 2104) of the file's
+SHA-256. Its key lies in the user's configuration and never leaves it: whoever changes a file, or makes a folder or a
+pack elsewhere, cannot make a seal for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LENGTH = 32
 
 
 def seal_of(file: Path) -> str | None:
-    """The seal of a file that was just written, 64 hex digits; None where this user can keep no key.
+    """The seal of a file that was just written, as 64 hex digits; None if the user's key cannot be kept.
 
     Raises:
         OSError: the file cannot be read.
@@ -33,11 +33,11 @@ def seal_of(file: Path) -> str | None:
 
 
 def has_seal(file: Path, seal: Path) -> bool:
-    """Whether a file is as this user's run folder wrote it.
+    """Whether a file is exactly as a run of this user wrote it.
 
     Args:
         file: the file.
-        seal: file of its seal, which need not exist.
+        seal: the file with its seal; it may be missing.
     """
     try:
         with seal.open("rb") as text:
@@ -58,21 +58,21 @@ def _place() -> Path:
 
 
 def _key() -> bytes | None:
-    """This user's key; None where there is none, or where it is not the user's own."""
+    """This user's key; None if there is none, or if its file belongs to somebody else."""
     try:
         check_owner(_place(), "The key of your seals,")
         key = _place().read_bytes()
-    except (OSError, RuntimeError, ConfigError):  # RuntimeError: nobody knows where the user's home is
+    except (OSError, RuntimeError, ConfigError):  # RuntimeError: the user has no home folder
         return None
     return key if len(key) == _LENGTH else None
 
 
 def _new_key() -> bytes | None:
-    """A key, from now on this user's; None where it cannot be kept."""
+    """Makes the key of this user; None if it cannot be kept."""
     key = secrets.token_bytes(_LENGTH)
     with suppress(OSError, RuntimeError):
         _place().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Readable for its owner alone from the start, and there as a whole or not at all.
+        # Only its owner can read it, from the start; it is written whole or not at all.
         with NamedTemporaryFile(dir=_place().parent, prefix=".seal", delete=False) as part:
             try:
                 part.write(key)

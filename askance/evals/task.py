@@ -27,8 +27,7 @@ import inspect
 import os
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -36,17 +35,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
-from askance.chains import Chain
 from askance.errors import UsageError
-from askance.evals.plugins import package_of, suites
-from askance.evals.sample import Sample, grouped_by_picture
-from askance.evals.solver import ChainSolver
+from askance.evals.evaluation import Evaluation
+from askance.evals.registry import package_of, suites
 from askance.models import get_model
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from askance.chat import JsonObject
+    from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
     from askance.evals.solver import Solver
     from askance.models import Engine, Model
@@ -236,94 +234,6 @@ class Task(BaseModel):
             f"The option {name!r} of the task {cls.name!r} cannot be {value!r}.",
             hint=f"It takes {type_in_words(cls.takes()[name])}.",
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """A task with its samples read and its solver made: what is run, planned and named."""
-
-    samples: Sequence[Sample]
-    """Those that share a picture and name no group become one group, which is called by the digest."""
-    solver: Solver
-    """A chain, a Runnable or a function: from a sample to a prediction, or to the answer itself."""
-    scorer: Scorer | Callable[[Engine], Scorer]
-    """How answers are scored, or what says so once it has the run's engine."""
-    name: str = ""
-    label: str = ""
-    """What its run is called in tables; by default its models. It tells no run from another."""
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What it was made with, as JSON: part of what tells one run from another."""
-    models: Mapping[str, Model] = field(default_factory=dict[str, "Model"])
-    """The models that it was made with, by role."""
-    notes: tuple[str, ...] = ()
-    """What there is to say of the data, such as samples that had to be left out."""
-    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Where its task is found, where its name does not say it, as JSON; a run keeps it to be scored again."""
-
-    @classmethod
-    def of(cls, task: Task | Evaluation) -> Evaluation:
-        """What is run of a task.
-
-        Raises:
-            UsageError: `task` is no task, such as the class of one.
-        """
-        if isinstance(task, Evaluation):
-            return task
-        given: Any = task
-        if isinstance(given, Task):
-            return given.evaluation()
-        if isinstance(given, type) and issubclass(given, Task):
-            raise UsageError(
-                f"{given.__name__!r} is the class of a task.", hint=f"Make one: `{given.__name__}(data=…, vlm=…)`."
-            )
-        if isinstance(given, str):
-            raise UsageError(
-                f"{given!r} is a text, not a task.", hint=f'Make one: `find_task("{given}")(data=…, vlm=…)`.'
-            )
-        raise UsageError(f"A {type(task).__name__} is no task.", hint="Give a `Task`, or an `Evaluation`.")
-
-    def __post_init__(self) -> None:
-        samples: Sequence[Any] = self.samples
-        others = [type(sample).__name__ for sample in samples if not isinstance(sample, Sample)]
-        if others:
-            raise UsageError(
-                f"A sample is a {others[0]}.",
-                hint='Write `Sample(id="1", image=Image.open("photo.jpg"), target=…)`.',
-            )
-        if isinstance(self.solver, Chain):
-            object.__setattr__(self, "solver", ChainSolver(self.solver))
-        object.__setattr__(self, "samples", grouped_by_picture(self.samples))
-
-    def limited(self, count: int) -> Evaluation:
-        """Over the first `count` samples.
-
-        Raises:
-            UsageError: that is none.
-        """
-        if count < 1:
-            raise UsageError(f"A limit of {count} leaves no sample.", hint="Give at least 1.")
-        if count >= len(self.samples):
-            return self
-        note = f"The first {count:,} of {len(self.samples):,} samples."
-        return replace(self, samples=self.samples[:count], notes=(*self.notes, note))
-
-    def with_ids(self, ids: Collection[str]) -> Evaluation:
-        """Over the samples of these ids, in the task's order.
-
-        Raises:
-            UsageError: an id is that of no sample.
-        """
-        wanted = dict.fromkeys(ids)
-        there = {sample.id for sample in self.samples}
-        unknown = [name for name in wanted if name not in there]
-        if unknown:
-            raise UsageError(
-                f"{len(unknown):,} of {len(wanted):,} ids are those of no sample, such as {unknown[0]!r}.",
-                hint=f"The samples of {self.name!r} are called like {self.samples[0].id!r}." if self.samples else None,
-            )
-        note = f"{len(wanted):,} of {len(there):,} samples, by a list of ids."
-        samples = [sample for sample in self.samples if sample.id in wanted]
-        return replace(self, samples=samples, notes=(*self.notes, note))
 
 
 def _needed(name: str) -> str:

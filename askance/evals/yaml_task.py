@@ -22,10 +22,10 @@ from typing_extensions import override
 from askance.agents.vqa import ask_about_picture
 from askance.chains import REPLY, Chain, Context, Step, action_reason, end_to_end, picture, verbalize
 from askance.chains.catalog import installed_chain
+from askance.documents import read_yaml
 from askance.errors import UsageError
 from askance.evals.solver import ChainSolver
 from askance.evals.task import Task, type_in_words
-from askance.evals.yaml_files import read_yaml
 from askance.evals.yaml_rows import Rows
 from askance.evals.yaml_scorer import ScoreName, scorer_of
 from askance.models import ModelLike

@@ -15,7 +15,7 @@ import pytest
 
 from askance.errors import Refused
 from askance.evals import Sample
-from askance.evals.storage import amending
+from askance.evals.run_folder import amending
 from tests.cli.command import Command, finish, start
 from tests.cli.test_terminal import text
 from tests.cli.test_terminal import watch as on_a_terminal

@@ -84,7 +84,7 @@ def test_what_is_no_run_of_today_is_told(changes: dict[str, Any], message: str) 
 NONE: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", "it is no JSON (Expecting value, column 1)"),
     "half": (b'{"format": 1, "conf', "it is no JSON (Unterminated string starting at, column 15)"),
-    "list": (b"[]", "it is no map"),
+    "list": (b"[]", "it is not a JSON object"),
     "bottomless": (b"[" * 100_000, "it is nested deeper than 100 levels"),
     "endless": (b"1" * 5000, "it holds 111111111111111111…, a number of 5,000 digits"),
     "bytes": (b"\xff\xfe", "is no text in UTF-8"),

@@ -13,8 +13,8 @@ import pytest
 
 from askance.errors import CassetteError
 from askance.evals import RunFolder
+from askance.evals.run_folder import records_of
 from askance.evals.seal import has_seal
-from askance.evals.storage import records_of
 from askance.replay import MemoryStore, Record, cassette
 
 ASKED = Record.make(

@@ -115,7 +115,7 @@ def test_an_option_cannot_have_the_name_of_a_method() -> None:
 
 
 NO_TASKS: dict[str, tuple[Any, str]] = {
-    "class": (Counted, r"^'Counted' is the class of a task\. Make one: `Counted\(data=…, vlm=…\)`\.$"),
+    "class": (Counted, r"^'Counted' is a class, not a task\. Make one: `Counted\(data=…, vlm=…\)`\.$"),
     "name": ("pittads/mac", r'^\'pittads/mac\' is a text, not a task\. Make one: `find_task\("pittads/mac"\)\('),
     "number": (3, r"^A int is no task\. Give a `Task`, or an `Evaluation`\.$"),
 }

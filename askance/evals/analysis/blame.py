@@ -30,14 +30,13 @@ from askance.chat import key_of
 from askance.concurrency import map_in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
-from askance.evals.evaluation import stop_if_hopeless
 from askance.evals.metric import Figure, Scored, figure, mean
-from askance.evals.plan import JudgePlan
-from askance.evals.predictions import models_of
-from askance.evals.run_files import BLAMES, TRIALS
+from askance.evals.run_folder import amending, write_lines
+from askance.evals.run_format import BLAMES, TRIALS
+from askance.evals.run_plan import JudgePlan
+from askance.evals.runner import models_of, stop_if_hopeless
 from askance.evals.sample import Score
 from askance.evals.solver import plain, solved
-from askance.evals.storage import amending, write_lines
 from askance.models import run_sync, use_draw
 from askance.models.capabilities import endpoint_key
 from askance.models.counters import RunCounters, counts_form

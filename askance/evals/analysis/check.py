@@ -13,7 +13,7 @@ from askance import __version__
 from askance.errors import AskanceError, UsageError
 from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, rescored
 from askance.evals.catalog import packaged
-from askance.evals.run_files import CALLS
+from askance.evals.run_format import CALLS
 from askance.evals.tables import task_tables
 from askance.evals.yaml_task import task_from_form
 from askance.nodes.reply import READERS

@@ -24,29 +24,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from askance.chat import key_of
-from askance.documents import misfit_of
+from askance.documents import misfit_of, read_yaml
 from askance.errors import CallError, UsageError
-from askance.evals.evaluation import RunProgress, aevaluate, configuration_of, place_of
-from askance.evals.plan import Plannable, plan_runs
-from askance.evals.predictions import Turn
-from askance.evals.reference import Suite, reference_table
+from askance.evals.published_figures import find_published_table, published_files
+from askance.evals.run_plan import Plannable, plan_runs
+from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of
 from askance.evals.solver import ChainSolver
 from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
 from askance.evals.task import ROLES
-from askance.evals.yaml_files import read_yaml
 from askance.models import get_model
 
 if TYPE_CHECKING:
     from askance.chains import Plan
+    from askance.evals.evaluation import Evaluation
     from askance.evals.metric import MissingAnswerPolicy
-    from askance.evals.plan import Work
     from askance.evals.run import Run
-    from askance.evals.task import Evaluation, Task
+    from askance.evals.run_plan import Work
+    from askance.evals.task import Task
     from askance.models import Config, Engine
 
 
@@ -387,7 +386,7 @@ class GridRunner:
                 reasons[asked] = str(error)
                 continue
             if isinstance(task.solver, (ChainSolver, Plannable)):
-                work.append((task, [Turn(sample=sample, epoch=0) for sample in task.samples]))
+                work.append((task, [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]))
             else:
                 reasons[asked] = "nobody can tell what a solver will ask that is no chain"
         found = await plan_runs(work, self._engine)
@@ -424,10 +423,9 @@ def published_figure(table: str, row: tuple[str, ...], column: str) -> float | N
         UsageError: there is no such suite or table.
     """
     name, _, number = table.partition("/")
-    suite: Suite | None = next((each for each in get_args(Suite) if each == name), None)
-    if suite is None or not number.isdecimal():
+    if name not in published_files() or not number.isdecimal():
         raise UsageError(f"No published table is called {table!r}.", hint="Write suite and number, such as pittads/3.")
-    found = reference_table(suite, int(number))
+    found = find_published_table(name, int(number))
     return found.value(*row, column=column) if column in found.columns else None
 
 

@@ -25,7 +25,7 @@ from askance import __version__
 from askance.documents import Archive, UnreadableDocument, misfit, parse_json
 from askance.errors import StoreError, UsageError
 from askance.evals.run import Run
-from askance.evals.run_files import CALLS, DESCRIPTION, PROMPTS, SAMPLES, SCORES
+from askance.evals.run_format import CALLS, DESCRIPTION, PROMPTS, SAMPLES, SCORES
 from askance.evals.tables import task_tables
 
 if TYPE_CHECKING:

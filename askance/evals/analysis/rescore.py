@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.run import Run, line_of_answer
-from askance.evals.run_files import PROMPTS, READ_BY, SAMPLES, SCORES
+from askance.evals.run_folder import amending, links_of_today, write_lines
+from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.scorer import figures_of, scored, unscored_note, write_scores
 from askance.evals.solver import solved
-from askance.evals.storage import amending, links_of_today, write_lines
 from askance.models import Engine, use_draw
 from askance.models.factory import model_from_form
 from askance.nodes.reply import READERS

@@ -17,7 +17,7 @@ from askance.chains import DESCRIPTION, NARRATION, OBJECTS, SCENE_TEXT, STATEMEN
 from askance.chains.output_line import link_values
 from askance.chat import key_of
 from askance.errors import UsageError
-from askance.evals.run_files import PROMPTS
+from askance.evals.run_format import PROMPTS
 from askance.evals.sample import Prediction
 from askance.evals.scorer import bounds_of, scored
 from askance.evals.solver import ChainSolver

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.catalog import task_of
 from askance.evals.run import Run, answer_of
-from askance.evals.run_files import DESCRIPTION, LOCK, SAMPLES, PictureLine, SampleLine, described, read_line
+from askance.evals.run_format import DESCRIPTION, LOCK, SAMPLES, PictureLine, SampleLine, read_description, read_line
 from askance.evals.scorer import figures_of, scored
 from askance.models import Engine, run_sync
 from askance.replay import MemoryStore
@@ -184,7 +184,7 @@ class Watcher:
 
     def _described(self) -> JsonObject:
         """What `run.json` says."""
-        self._description = described(self.path, pictures=True)
+        self._description = read_description(self.path, pictures=True)
         return self._description
 
     def _observed(self) -> float | None:

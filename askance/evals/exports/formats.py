@@ -11,7 +11,7 @@ from askance.evals.exports.frames import write_data_set, write_parquet
 from askance.evals.exports.inspect_log import write_inspect
 from askance.evals.exports.mlflow_store import write_mlflow
 from askance.evals.exports.rows import write_csv, write_jsonl
-from askance.evals.storage import writing_to
+from askance.evals.run_folder import writing_to
 
 if TYPE_CHECKING:
     from askance.evals.run import Run

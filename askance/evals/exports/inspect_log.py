@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance import __version__
 from askance.chat import key_of
 from askance.evals.exports.rows import finite, text_of
-from askance.evals.run_files import DESCRIPTION
+from askance.evals.run_format import DESCRIPTION
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject

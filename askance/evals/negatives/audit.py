@@ -23,7 +23,7 @@ from askance.evals.negatives.artifacts import CHANCE, ORDERS, ask_blind, blind_c
 from askance.evals.negatives.edits import Sameness, StatementChange, change, nearest, sameness
 from askance.evals.negatives.option_sets import HardNegative, OptionSet, own_sidecar, write_options
 from askance.evals.negatives.rules import RULES, Decision, Rule, Rules
-from askance.evals.storage import write_lines
+from askance.evals.run_folder import write_lines
 from askance.models import get_model
 
 if TYPE_CHECKING:

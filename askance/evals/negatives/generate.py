@@ -21,7 +21,7 @@ from askance.chat import key_of
 from askance.concurrency import map_in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.negatives.option_sets import SIDECAR, HardNegative, write_options
-from askance.evals.storage import RunFolder, write_lines
+from askance.evals.run_folder import RunFolder, write_lines
 from askance.models import get_model, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
 

@@ -17,7 +17,7 @@ from askance.agents.negatives import NegativeKind, normal
 from askance.documents import UnreadableDocument, misfit, parse_json
 from askance.errors import BadData
 from askance.evals.negatives.edits import nearest
-from askance.evals.storage import write_whole
+from askance.evals.run_folder import write_whole
 from askance.evals.suite.files import read_text
 from askance.evals.suite.selection import read_ids
 from askance.evals.suite.statements import read_qa

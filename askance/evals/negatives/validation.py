@@ -23,7 +23,7 @@ from askance.documents import misfit
 from askance.errors import BadData, UsageError
 from askance.evals.report.html import jpeg_uri, self_contained_page
 from askance.evals.report.thumbnails import thumbnail
-from askance.evals.storage import write_whole
+from askance.evals.run_folder import write_whole
 from askance.evals.suite.files import read_json, read_table
 from askance.evals.suite.selection import draw_ids
 from askance.evals.tables import spreadsheet_cell

@@ -14,7 +14,7 @@ from askance.errors import UsageError
 from askance.evals.analysis.blame import NONE as UNBLAMED
 from askance.evals.analysis.blame import LinkBlame, StoredBlames, mark_of, read_trials
 from askance.evals.analysis.trial import Place
-from askance.evals.run_files import BLAMES
+from askance.evals.run_format import BLAMES
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

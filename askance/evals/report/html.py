@@ -24,7 +24,7 @@ from zlib import compress
 
 from askance.amounts import many
 from askance.errors import UsageError
-from askance.evals.storage import writing_to
+from askance.evals.run_folder import writing_to
 from askance.evals.tables import shown_value
 from askance.terminal import printable
 

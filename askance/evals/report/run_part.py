@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from askance.evals.report.literature import published_beside
-from askance.evals.run_files import DESCRIPTION
+from askance.evals.report.published_part import published_beside
+from askance.evals.run_format import DESCRIPTION
 from askance.statistics import mean_estimate
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.report.blame_part import RunBlames
-    from askance.evals.report.literature import PublishedTable
+    from askance.evals.report.published_part import PublishedBeside
     from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Sample
     from askance.statistics import Interval
@@ -312,7 +312,7 @@ class RunPart:
     rows: tuple[SampleRow, ...]
     breakdowns: tuple[Breakdown, ...] = ()
     judges: tuple[Mapping[str, Any], ...] = ()
-    beside: tuple[PublishedTable, ...] = ()
+    beside: tuple[PublishedBeside, ...] = ()
     blames: RunBlames | None = None
     """Which links of its chain are to blame; None without a blame."""
 

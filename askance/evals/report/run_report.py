@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from askance.evals.analysis.trial import Place
     from askance.evals.metric import Figure
     from askance.evals.report.blame_part import BlamePart, Culprits, RunBlames
-    from askance.evals.report.literature import PublishedTable
+    from askance.evals.report.published_part import PublishedBeside
     from askance.evals.report.run_part import Breakdown, RunPart
     from askance.evals.run import Run
     from askance.evals.tables import Table
@@ -143,7 +143,7 @@ def _figures(report: RunReport) -> Iterator[tuple[str, FigureTables]]:
 
 
 def _published(report: RunReport) -> Iterator[PublishedView]:
-    together: dict[PublishedTable, list[RunPart]] = {}
+    together: dict[PublishedBeside, list[RunPart]] = {}
     for part in report.runs:
         for beside in part.beside:
             together.setdefault(beside, []).append(part)

@@ -11,11 +11,11 @@ from askance.amounts import many
 from askance.evals.metric import Figure
 from askance.evals.report.elements import Field, Sortable, interval_field, interval_text
 from askance.evals.report.run_part import RESULTS
-from askance.evals.run_files import PROMPTS
+from askance.evals.run_format import PROMPTS
 from askance.evals.tables import NONE, notes_of, shown_figure, shown_value, table_of_runs
 
 if TYPE_CHECKING:
-    from askance.evals.report.literature import PublishedTable
+    from askance.evals.report.published_part import PublishedBeside
     from askance.evals.report.run_part import RunPart, Spent
     from askance.evals.tables import Cell
 
@@ -294,7 +294,7 @@ def _unfolding(heads: Sequence[str], rows: Sequence[Sequence[Field]], first: int
     return [shown, Sortable(heads=heads, rows=others, summary=f"{len(others):,} more figures")]
 
 
-def published_table(table: PublishedTable, parts: Sequence[RunPart]) -> Sortable:
+def published_table(table: PublishedBeside, parts: Sequence[RunPart]) -> Sortable:
     """Our figures, and published ones in columns of their own."""
     figures = _by_metric(parts)
     ours = ["ours"] if len(parts) == 1 else [part.name for part in parts]

@@ -29,7 +29,7 @@ from askance.chat import key_of
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
-from askance.evals.storage import RunFolder, write_lines, write_whole
+from askance.evals.run_folder import RunFolder, write_lines, write_whole
 from askance.evals.suite.context import NOTHING
 from askance.evals.suite.shuffle import lot
 from askance.models import run_sync

@@ -18,7 +18,7 @@ from askance.evals.analysis.blame import Blame, StoredBlames, ablame, make_blame
 from askance.evals.analysis.trial import Replacement, Trials, from_run, from_truth
 from askance.evals.judges import judged_scoring
 from askance.evals.report.blame_part import blames_of
-from askance.evals.storage import RunFolder
+from askance.evals.run_folder import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.models.budget import Budget, BudgetGuard
 from askance.models.ledger import SqliteLedger

@@ -19,7 +19,7 @@ from askance.evals.catalog import find_task
 from askance.evals.metric import Figure
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
-from askance.evals.reference import reference_table
+from askance.evals.published_figures import find_published_table
 from askance.evals.tables import FORMATS, rendered
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, ScriptedScorer, get_model
@@ -288,8 +288,8 @@ def test_the_published_rows_of_the_grid_are_there() -> None:
             assert spec.published is not None
             assert row_.published is not None
             _, _, number = spec.published.partition("/")
-            assert reference_table("pittads", int(number)).row(*row_.published) is not None
-            assert {*spec.columns} <= {*reference_table("pittads", int(number)).columns}
+            assert find_published_table("pittads", int(number)).row(*row_.published) is not None
+            assert {*spec.columns} <= {*find_published_table("pittads", int(number)).columns}
 
 
 def test_calls_that_runs_share_are_made_once(made: GridRun) -> None:

@@ -12,8 +12,8 @@ from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Task, aevaluate, evaluate
 from askance.evals.analysis.rescore import rescore
-from askance.evals.plan import plan_run
-from askance.evals.predictions import Turn
+from askance.evals.run_plan import plan_run
+from askance.evals.runner import SampleEpoch
 from askance.evals.whoops import CaptionMatching
 from askance.images import Image
 from askance.models import Engine, ScriptedScorer
@@ -89,8 +89,8 @@ async def test_nothing_is_planned_in_a_replay(data: Path) -> None:
         await plan_run(task, turns(task), own)
 
 
-def turns(task: Task) -> list[Turn]:
-    return [Turn(sample=sample, epoch=0) for sample in task.samples()]
+def turns(task: Task) -> list[SampleEpoch]:
+    return [SampleEpoch(sample=sample, epoch=0) for sample in task.samples()]
 
 
 def test_per_image_gives_each_image_its_weight(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from askance.chat import ChatRequest
 from askance.evals import Run, evaluate
 from askance.evals.analysis.rescore import rescore
-from askance.evals.reference import reference_table
+from askance.evals.published_figures import find_published_table
 from askance.evals.whoops import Vqa
 from askance.evals.whoops.vqa import plain
 from tests.evals.pittads.worlds import shown
@@ -157,7 +157,7 @@ def test_answers_are_made_comparable(text: str, expected: str) -> None:
 
 def test_the_published_figure_stands_beside_the_metric_of_its_rule() -> None:
     metrics = [metric.name for metric in Vqa.of_run({}).scorer().metrics]
-    columns = reference_table("whoops", 2).columns
+    columns = find_published_table("whoops", 2).columns
 
     assert [name for name in metrics if name in columns] == ["strict match"]
-    assert reference_table("whoops", 2).value("zero-shot", "OFA Large", column="strict match") == 8
+    assert find_published_table("whoops", 2).value("zero-shot", "OFA Large", column="strict match") == 8

@@ -32,7 +32,7 @@ from askance.evals import (
     mean,
     right_or_wrong,
 )
-from askance.evals.evaluation import configuration_of
+from askance.evals.runner import configuration_of
 from askance.evals.solver import Solver
 from askance.images import Image
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
@@ -415,7 +415,7 @@ REFUSED: dict[str, tuple[Callable[[], Evaluation], str]] = {
         lambda: Evaluation(samples=[*samples(2), *samples(1)], solver=always_odd, scorer=task_of().scorer),
         "1 ids of samples are given twice, such as '00'.",
     ),
-    "a target that is no JSON": (bad_target, "The sample 'a' holds what is no JSON"),
+    "a target that is no JSON": (bad_target, "The sample 'a' holds a value that JSON does not have"),
 }
 
 

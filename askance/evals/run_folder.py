@@ -1,8 +1,8 @@
-"""A run as a folder: what was asked for, a line a sample as it finishes, and the records that the lines refer to.
+"""Writing a run's folder: `RunFolder` holds its lock, adds a line for each sample, and ends it with totals and records.
 
-`run.json` holds the configuration and the totals, `samples.jsonl` a line a sample, `calls.jsonl` the records in
-cassette form. The same command finds the folder again and finishes it; a torn last line is dropped and its sample is
-read again.
+`run.json` holds the configuration and the totals, `samples.jsonl` one line for each sample, `calls.jsonl` the records
+as a cassette. The same command finds the folder again and finishes the run. If the last line was cut off, it is dropped
+and its sample is asked again. `askance.evals.run` reads folders; `askance.evals.run_format` names and checks the files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
-from askance.evals.run_files import (
+from askance.evals.run_format import (
     CALLS,
     COUNTERS,
     DESCRIPTION,
@@ -42,22 +42,22 @@ if TYPE_CHECKING:
     from askance.models import Counters
     from askance.replay import Records
 
-ROOM = "Make room on the disk, or check the rights to the folder; then the same command again."
+ROOM = "Make room on the disk, or check the rights to the folder; then run the same command again."
 
 
 class RunFolder:
-    """One run's folder, held by one process at a time.
+    """The folder of a run, which one process at a time can write.
 
     Args:
-        path: made where it is missing.
-        configuration: everything that decides the samples; once there is a sample, the folder takes no other.
-        name: which sample a line is about.
-        keeps: whether an answered line of an earlier run still holds; by default it does.
-        facts: what else `run.json` says from the start, which does not tell runs apart.
+        path: of the folder; it is made if it is missing.
+        configuration: everything that decides the answers. A folder with a sample takes no other configuration.
+        name: gives the name of the sample that a line is about.
+        keeps: whether the answered line of an earlier process is still valid; by default it is.
+        facts: further entries of `run.json` that do not tell runs apart.
 
     Raises:
         UsageError: the folder holds another run, or something else.
-        StoreError: another process is writing it, or it cannot be written.
+        StoreError: another process is writing the folder, or it cannot be written.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class RunFolder:
         self.configuration = configuration
         self.hash = key_of("run", configuration)
         self.finished: Mapping[str, JsonObject] = {}
-        """Lines of earlier runs of the same command that have an answer, by sample; each is read when looked at."""
+        """Answered lines that earlier processes wrote, by name of the sample; each is read when it is looked up."""
         self._added = False
         self._lock = _locked(path)
         try:
@@ -91,7 +91,7 @@ class RunFolder:
             raise
 
     def add(self, line: Mapping[str, Any]) -> JsonObject:
-        """Writes the line of one sample, at once; returns it as it will be read."""
+        """Writes the line of a sample to the disk; returns it as it will be read."""
         text = json.dumps(line, ensure_ascii=False)
         if self._name(line) not in self.finished:
             with writing_to(self.path / SAMPLES):
@@ -104,12 +104,12 @@ class RunFolder:
     ) -> JsonObject:
         """Writes the records that the lines refer to, and the totals; returns the totals.
 
-        A run to which nothing was added since it was finished keeps the time of its end.
+        The time at which the run was finished changes only if a line was added.
 
         Args:
-            records: where the answers are; those that an earlier run put into the folder stay.
-            also: keys of further records that belong to the run, such as what its endpoints can do.
-            more: what else there is to say of the run.
+            records: where the answers are; records that are in the folder already stay.
+            also: keys of further records of the run, such as the capabilities of its endpoints.
+            more: further entries of `run.json`.
         """
         self._samples.close()
         keys, outcomes = set[str](also), Counter[str]()
@@ -128,25 +128,25 @@ class RunFolder:
         return totals
 
     def counted(self, counts: Mapping[str, Counters]) -> None:
-        """Adds what models computed in this process to what `run.json` says of earlier ones."""
+        """Adds what models computed in this process to the counts in `run.json`."""
         if not counts:
             return
         there = self._there()
         _describe(self.path, {**there, COUNTERS: counts_form(counts, there.get(COUNTERS))})
 
     def _there(self) -> JsonObject:
-        """What `run.json` says by now."""
+        """What `run.json` holds now."""
         return json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
 
     def keep(self, folder: str, texts: Mapping[str, str]) -> None:
-        """Writes texts, by name, into a folder of the run."""
+        """Writes texts, by file name, into a folder within that of the run."""
         for name, text in texts.items():
             (self.path / folder).mkdir(exist_ok=True)
             with _writing(self.path / folder / name) as file:
                 file.write(text)
 
     def _keep_records(self, keys: Collection[str], records: Records | None) -> int:
-        """Writes the records of `keys` and the seal of their file; returns how many there are."""
+        """Writes the records of `keys` and the seal of their file; returns the number of records."""
         own = records_of(self.path)
         holders = [own] if records is None else [records, own]
         found = ((holder.get(key) for holder in holders) for key in sorted(keys))
@@ -158,8 +158,8 @@ class RunFolder:
         return kept
 
     def close(self) -> None:
-        """Lets go of the folder."""
-        with suppress(OSError):  # a line that found no room was told of when it was written
+        """Releases the folder."""
+        with suppress(OSError):  # a full disk was reported when the line was written
             self._samples.close()
         self._lock.release()
 
@@ -177,7 +177,7 @@ class RunFolder:
             same = self.hash in {there["hash"], _hash_of_today(there)} and there["format"] == FORMAT
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{str(file)!r} describes no run.", hint="Give another `--out`.") from error
-        if not same and not any(self.lines()):  # it never got further than its first line
+        if not same and not any(self.lines()):  # it has no sample yet
             self._save({"started": _now()})
         elif not same:
             raise UsageError(
@@ -186,7 +186,7 @@ class RunFolder:
             )
 
     def lines(self) -> Iterator[JsonObject]:
-        """The samples so far; a line that a kill tore is none."""
+        """The samples so far; a line that was cut off is left out."""
         return (line for _, line in self._lines())
 
     def _lines(self) -> Iterator[tuple[int, JsonObject]]:
@@ -206,7 +206,7 @@ class RunFolder:
                 place += len(text)
 
     def _rewritten(self, finished: Lines) -> IO[bytes]:
-        """`samples.jsonl` with the finished lines alone, open for more; it is replaced whole."""
+        """Replaces `samples.jsonl` by one with the finished lines only; returns it, open for more lines."""
         part = self.path / f"{SAMPLES}.part"
         places: dict[str, int] = {}
         with part.open("wb") as file:
@@ -224,7 +224,7 @@ class RunFolder:
     def _save(self, more: JsonObject) -> None:
         file = self.path / DESCRIPTION
         there: JsonObject = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        # Lines that stay were read by the readers that are named there.
+        # Lines that stay were read by the reply readers of the version that stands there.
         kept = ("started", COUNTERS, READ_BY) if self.finished else ("started", COUNTERS)
         content = {
             "format": FORMAT,
@@ -241,9 +241,9 @@ class RunFolder:
 
 
 def links_of_today(configuration: Mapping[str, Any]) -> Mapping[str, str]:
-    """Links that a run of this configuration may know by an earlier name, each with its name of today.
+    """Links that older runs of this configuration have under another name, each with the name that it has today.
 
-    Once a declared `ask` filled in the description, and `pittads/mac` the answers.
+    In earlier versions the chain `ask` filled in `description`, and that of `pittads/mac` filled in `answers`.
     """
     if configuration.get("task") == "pittads/mac":
         return {"answers": "labels"}
@@ -251,7 +251,7 @@ def links_of_today(configuration: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _hash_of_today(form: JsonObject) -> str | None:
-    """The hash of a run with the names that its links have today."""
+    """The hash of an older run, with today's names of its links; None if no name changed."""
     configuration: JsonObject = form.get("configuration") or {}
     names, solver = links_of_today(configuration), configuration.get("solver", {})
     if not names:
@@ -261,11 +261,11 @@ def _hash_of_today(form: JsonObject) -> str | None:
 
 
 class Lines(Mapping[str, JsonObject]):
-    """Lines of a file of JSON lines by name, each read when it is looked at.
+    """The lines of a JSONL file, by name; each is read when it is looked up.
 
     Args:
-        file: to which lines may be added, and in which none changes.
-        places: by name, the byte at which a line begins.
+        file: lines may be added to it, but none may change.
+        places: by name, the byte at which the line begins.
     """
 
     def __init__(self, file: Path, places: Mapping[str, int]) -> None:
@@ -288,9 +288,9 @@ class Lines(Mapping[str, JsonObject]):
 
 
 def records_of(folder: Path) -> Records:
-    """The records that a run rests on; their file is gone through when one of them is looked at.
+    """The records of a run; their file is read when one of them is first looked up.
 
-    It is checked line by line, unless this machine's own run folder wrote it.
+    It is checked line by line, unless a run of this user wrote it and it has not changed since.
     """
     file = folder / CALLS
     return Cassette(file, check=not has_seal(file, folder / SEAL)) if file.exists() else MemoryStore()
@@ -298,7 +298,7 @@ def records_of(folder: Path) -> Records:
 
 @contextmanager
 def amending(path: Path) -> Generator[Callable[[Mapping[str, Any]], None]]:
-    """Holds a run's folder; gives what changes entries of its `run.json`.
+    """Locks a run's folder; gives a function that changes entries of its `run.json`.
 
     Raises:
         StoreError: another process is writing the folder, or it cannot be written.
@@ -312,7 +312,7 @@ def amending(path: Path) -> Generator[Callable[[Mapping[str, Any]], None]]:
 
 
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Writes a file of JSON lines, whole or not at all."""
+    """Writes a JSONL file, whole or not at all."""
     part = path.with_name(f"{path.name}.part")
     with writing_to(path):
         with _writing(part) as file:
@@ -349,7 +349,7 @@ def _locked(path: Path) -> FileLock:
 
 
 def _writing(path: Path) -> IO[str]:
-    """A text file; half a surrogate pair, as a file's name may hold, is written as JSON's escape for it."""
+    """Opens a text file to write. A lone surrogate, as a file name may hold, is written as its JSON escape."""
     return path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
@@ -359,10 +359,10 @@ def _now() -> str:
 
 @contextmanager
 def writing_to(path: Path, *, hint: str = ROOM) -> Generator[None]:
-    """Tells of a file that cannot be written; what stands beside it as `NAME.part` is then taken away.
+    """Turns an `OSError` of writing `path` into a `StoreError`, and removes the file `NAME.part` beside it.
 
     Raises:
-        StoreError: the system refuses.
+        StoreError: the file cannot be written.
     """
     try:
         yield

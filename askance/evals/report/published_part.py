@@ -1,7 +1,7 @@
-"""Published figures for the setting of a run, from the tables of papers.
+"""The part of a report with published figures: those that papers print for the same setting as a run's.
 
-The packaged grid of a suite has the task and metric of each column of a table, and the options of each row. The models
-of a published row are not compared: it is shown beside a run of any model.
+The grid of a suite says which task and metric each column of a published table is of, and which options each row has.
+Models are not compared: a published row is shown beside a run of any model.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from askance.evals.analysis.grid import NAMED, Grid, read_grid
-from askance.evals.reference import PERCENT, Suite, read_reference
+from askance.evals.published_figures import PERCENT, published_files, read_published
 
 if TYPE_CHECKING:
     from askance.evals.analysis.grid import CellSpec
-    from askance.evals.reference import Reference, ReferenceTable
+    from askance.evals.published_figures import PublishedTable
     from askance.evals.run import Run
 
 _SETTING = ("context", "small", "step_by_step", "which", "qa", "negatives", "true", "statement", "control")
-"""Options of a task that decide its setting; the others are seeds and sizes."""
+"""Options that make up the setting of a run; the others are seeds and sizes."""
 _DEFAULTS: Mapping[str, Any] = {
     "small": False,
     "step_by_step": False,
@@ -32,40 +32,38 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedTable:
-    """Published figures for the setting of a run: a row for each metric, a column for each published row."""
+class PublishedBeside:
+    """Figures of one published table for the setting of a run: one row a metric, one column a published row."""
 
     title: str
     source: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, tuple[float | None, ...]], ...]
-    """Name of our metric, and the figures in percent or in the unit of their column."""
+    """Name of our metric, and the published figures on its scale."""
 
 
-def published_beside(run: Run) -> Iterator[PublishedTable]:
-    """The published tables with the setting of `run`."""
-    suite: Suite | None = next((each for each in get_args(Suite) if each == run.task.partition("/")[0]), None)
-    grid = _grid_of(suite)
-    if suite is None or grid is None:
+def published_beside(run: Run) -> Iterator[PublishedBeside]:
+    """The published tables that have rows with the setting of `run`."""
+    suite = run.task.partition("/")[0]
+    grid = _grid_of(suite) if suite in published_files() else None
+    if grid is None:
         return
-    reference = read_reference(suite)
+    published = read_published(suite)
     for name, spec in grid.tables.items():
         number = (spec.published or "").rpartition("/")[2]
         if number.isdecimal():
-            found = _table_beside(run, name, grid, reference=reference, table=reference.tables[int(number)])
+            found = _table_beside(run, name, grid, source=published.source, table=published.tables[int(number)])
             yield from () if found is None else (found,)
 
 
 @cache
-def _grid_of(suite: Suite | None) -> Grid | None:
-    """The packaged grid of a suite; it is read once."""
-    file = Path(__file__).parents[1] / f"{suite}" / "grid.yaml"
+def _grid_of(suite: str) -> Grid | None:
+    """The grid of a suite of this package, if it has one."""
+    file = Path(__file__).parents[1] / suite / "grid.yaml"
     return read_grid(file) if file.is_file() else None
 
 
-def _table_beside(
-    run: Run, name: str, grid: Grid, *, reference: Reference, table: ReferenceTable
-) -> PublishedTable | None:
+def _table_beside(run: Run, name: str, grid: Grid, *, source: str, table: PublishedTable) -> PublishedBeside | None:
     spec = grid.tables[name]
     figures: dict[str, dict[str, float | None]] = {}
     for cell in grid.only([name]).cells:
@@ -74,14 +72,14 @@ def _table_beside(
             continue
         value = table.value(*published, column=cell.head)
         if value is not None and any(figure.metric == cell.metric for figure in run.figures):
-            unit = 100.0 if table.units[cell.head] == PERCENT else 1.0
+            unit = 100.0 if table.unit(cell.head) == PERCENT else 1.0
             figures.setdefault(cell.metric, {})[", ".join(published)] = value / unit
     heads = tuple(dict.fromkeys(head for row in figures.values() for head in row))
     if not heads:
         return None
-    return PublishedTable(
+    return PublishedBeside(
         title=f"Table {table.number}: {table.title}",
-        source=reference.source,
+        source=source,
         heads=heads,
         rows=tuple((metric, tuple(row.get(head) for head in heads)) for metric, row in figures.items()),
     )

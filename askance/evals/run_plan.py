@@ -1,4 +1,7 @@
-"""What runs would ask and cost: their solvers, and the judges of their scoring."""
+"""The plan of a run: how many calls its solver and its judges would make, and what they would cost.
+
+`askance.chains.planner` counts the calls of a chain; here are those of whole runs.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_check
 from askance.chains import Planner
 from askance.chat import key_of
 from askance.errors import UsageError
-from askance.evals.evaluation import scorer_of
+from askance.evals.evaluation import Evaluation
 from askance.evals.run import SampleResult
+from askance.evals.runner import scorer_of
 from askance.evals.scorer import scored
 from askance.evals.solver import ChainSolver, solved
-from askance.evals.task import Evaluation
 from askance.models.call_scope import Pending
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Plan, Reading
-    from askance.evals.predictions import Turn
+    from askance.evals.runner import SampleEpoch
     from askance.evals.sample import Prediction, Sample
     from askance.evals.scorer import Scorer
     from askance.evals.task import Task
@@ -28,87 +31,87 @@ if TYPE_CHECKING:
     from askance.nodes import Node
 
 JUDGE: Final = "judge"
-"""What the line of a judge is called in a plan; several are numbered."""
+"""Name of a judge's line in a plan; several judges are numbered."""
 
-Work: TypeAlias = "tuple[Evaluation, Sequence[Turn]]"
-"""A task, and those of its samples that are to be answered."""
+Work: TypeAlias = "tuple[Evaluation, Sequence[SampleEpoch]]"
+"""A task, and the samples of it that have no answer yet."""
 
 
 @runtime_checkable
 class Plannable(Protocol):
-    """A solver that makes more than the calls of a chain, and can tell how much."""
+    """A solver that computes something beside the calls of its chain, and can count it beforehand."""
 
     chain: Chain
 
     def given(self, sample: Sample) -> Mapping[str, Any]:
-        """What the chain is given for a sample."""
+        """The chain's input for a sample."""
         ...
 
     def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
-        """Counts what is made beside the calls of the chain; nothing is made.
+        """Counts what is computed beside the calls of the chain, without computing it.
 
         Args:
-            sample: that is to be answered.
-            reading: what the chain says of it, as far as that is on record.
-            planner: that counts.
+            sample: the sample to answer.
+            reading: the chain's reading of it, as far as it is on record.
+            planner: counts.
         """
         ...
 
 
-async def plan_run(task: Task | Evaluation, turns: Sequence[Turn], engine: Engine) -> Plan:
-    """What `turns` would ask of the solver's models and of the scoring's judges; nothing is asked.
+async def plan_run(task: Task | Evaluation, sample_epochs: Sequence[SampleEpoch], engine: Engine) -> Plan:
+    """Plans the calls to the solver's models and the scorer's judges, without making any.
 
     Args:
-        task: whose run is planned.
-        turns: samples that are to be answered.
-        engine: the run's.
+        task: the task to run.
+        sample_epochs: what has no answer yet.
+        engine: the engine of the run.
 
     Raises:
-        UsageError: the solver is no chain, so that nobody can tell what it will ask; or the mode is `replay`.
+        UsageError: the solver is not a chain, so its calls are not known beforehand; or the mode is `replay`.
     """
-    return await plan_runs([(Evaluation.of(task), turns)], engine)
+    return await plan_runs([(Evaluation.of(task), sample_epochs)], engine)
 
 
 async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
-    """The plan of several runs, with a line for each judge; what several of them would ask counts once.
+    """The plan of several runs, with a line for each judge. A call that several of them would make counts once.
 
     Args:
-        work: the runs.
-        engine: of all of them.
+        work: what each run has to answer.
+        engine: the engine of all runs.
 
     Raises:
-        UsageError: the solver of one is no chain, so that nobody can tell what it will ask; or the mode is `replay`.
+        UsageError: a solver is not a chain, so its calls are not known beforehand; or the mode is `replay`.
     """
     planner = Planner()
     judges = JudgePlan(planner)
-    for task, turns in work:
+    for task, sample_epochs in work:
         solver = task.solver
         if not isinstance(solver, (ChainSolver, Plannable)):
-            raise UsageError("Nobody can tell what a solver will ask that is no chain.", hint="Leave `--plan` out.")
+            raise UsageError("The calls of a solver that is not a chain cannot be planned.", hint="Leave `--plan` out.")
         walk = planner.walk(solver.chain)
         with judges.counting(scorer_of(task, engine)) as count:
-            for turn in turns:
-                reading = await walk.read(solver.given(turn.sample), draw=turn.epoch)
+            for each in sample_epochs:
+                reading = await walk.read(solver.given(each.sample), draw=each.epoch)
                 if isinstance(solver, Plannable):
-                    solver.plan(turn.sample, reading, planner)
+                    solver.plan(each.sample, reading, planner)
                 else:
-                    await count(solver, reading, turn.sample, epoch=turn.epoch)
+                    await count(solver, reading, each.sample, epoch=each.epoch)
     return judges.numbered(planner.plan())
 
 
 class CountJudged(Protocol):
-    """Counts what judges are asked about an answer."""
+    """Counts the calls of judges for one answer."""
 
     async def __call__(self, solver: ChainSolver, reading: Reading, sample: Sample, *, epoch: int) -> None:
-        """Scores an answer that is on record, and counts the questions about one that is not there yet."""
+        """Counts the judges' calls: exactly if the answer is on record, else as many as the scorer says."""
         ...
 
 
 class JudgePlan:
-    """The judges of scorings in a plan.
+    """The lines of judges in a plan.
 
     Args:
-        planner: that counts.
+        planner: counts.
     """
 
     def __init__(self, planner: Planner) -> None:
@@ -116,35 +119,35 @@ class JudgePlan:
         self._judges: dict[str, None] = {}
 
     @contextmanager
-    def counting(self, scoring: Scorer) -> Generator[CountJudged]:
-        """A context in which the planner counts, the calls of the judges of `scoring` too.
+    def counting(self, scorer: Scorer) -> Generator[CountJudged]:
+        """A context in which the planner counts, the calls of the judges of `scorer` too.
 
         Raises:
             UsageError: the mode is `replay`.
         """
-        names = [_name(judge) for judge in scoring.judges]
+        names = [_name(judge) for judge in scorer.judges]
         self._judges |= dict.fromkeys(names)
-        counters = [self._planner.counter(name, judge) for name, judge in zip(names, scoring.judges, strict=True)]
+        counters = [self._planner.counter(name, judge) for name, judge in zip(names, scorer.judges, strict=True)]
 
         async def count(solver: ChainSolver, reading: Reading, sample: Sample, *, epoch: int) -> None:
             if not counters:
                 return
             prediction = await _predicted(solver, reading, sample)
-            await scored(SampleResult(sample=sample, epoch=epoch, prediction=prediction), scoring)
+            await scored(SampleResult(sample=sample, epoch=epoch, prediction=prediction), scorer)
             if _waits(prediction):
-                counts = scoring.questions(sample)
+                counts = scorer.questions(sample)
                 each = [counts] * len(counters) if isinstance(counts, int) else counts
                 for counter, questions in dict(sorted(zip(counters, each, strict=True), key=itemgetter(1))).items():
-                    counter.add_dependent(questions)  # of equal judges the most
+                    counter.add_dependent(questions)  # judges that are equal share a counter, which counts the most
 
         with ExitStack() as within:
             within.enter_context(self._planner.counting())
-            for counter, judge in zip(counters, scoring.judges, strict=True):
+            for counter, judge in zip(counters, scorer.judges, strict=True):
                 within.enter_context(counter.counting(judge))
             yield count
 
     def numbered(self, plan: Plan) -> Plan:
-        """The plan with the lines of judges last; several are numbered."""
+        """The plan with the judges' lines at its end; several judges are numbered."""
         several = len(self._judges) > 1
         names = {judge: f"{JUDGE} {place}" if several else JUDGE for place, judge in enumerate(self._judges, start=1)}
         lines = {line.link: line for line in plan.links if line.link in names}
@@ -160,12 +163,12 @@ async def _predicted(solver: ChainSolver, reading: Reading, sample: Sample) -> P
 
 
 def _name(judge: Node[Any, Any]) -> str:
-    """What tells a judge from others: those that ask the same have one role."""
-    prompt = judge.prompts_in_use[0]  # the one that it was made with; others come with what it is asked
+    """A key of what a judge asks: judges with the same key share a role."""
+    prompt = judge.prompts_in_use[0]  # the one that it was made with; others depend on the question
     form = {"kind": type(judge).__qualname__, "model": judge.model.form(), "prompt": prompt.digest}
     return key_of(JUDGE, form)
 
 
 def _waits(prediction: Prediction) -> bool:
-    """Whether a call that an answer rests on is yet to be made."""
+    """Whether the answer needs a call that was not made yet."""
     return any(link.get("error") == Pending.__name__ for link in prediction.links.values())

@@ -1,8 +1,8 @@
-"""What lies in a run's folder: the names of its files, what stands in them, and how they are read.
+"""The format of a run's folder: names of its files, the types of their content, and their reading and checking.
 
-Somebody may have edited a folder, or made it up. So sizes have limits here, and a file that does not have its form is
-told of by file, line and place. The forms are typed dictionaries that pydantic checks; it takes a hundredth of the time
-of a JSON Schema, and a run has a line for each sample.
+Somebody may have edited a folder, or made it up. So sizes have limits here, and an error names the file, the line and
+the place that is wrong. The types are typed dictionaries, which pydantic checks in a hundredth of the time of a JSON
+Schema; a run has a line for each sample.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from askance.documents import UnreadableDocument, misfit_of, parse_json
 from askance.errors import UsageError
 
 FORMAT = 1
-"""Version of the folder's layout."""
+"""Version of the format."""
 
 DESCRIPTION, SAMPLES, SCORES, CALLS = "run.json", "samples.jsonl", "scores.jsonl", "calls.jsonl"
 TRIALS, BLAMES = "blame.jsonl", "blame.json"
-"""The trials of blames, a line each, and what they come to."""
+"""The trials of a blame, one a line, and its result."""
 PROMPTS = "prompts"
-"""Folder of the prompt files that a run was asked with."""
+"""Folder with the prompt files of the run."""
 SEAL = ".seal"
-"""The seal of the file of records, by which this machine knows it again."""
+"""The seal of `calls.jsonl`; see `askance.evals.seal`."""
 LOCK = ".lock"
-"""The file that a process which writes the run holds locked."""
+"""The lock of the process that writes the run."""
 BATCHES, LEDGER = "batches", "budget.db"
-"""What is under way in batches, and what was spent of a budget."""
+"""Batches that are under way, and what was spent of the budget."""
 COUNTERS = "counters"
-"""Entry of `run.json`: what models computed and spared, by name."""
+"""Entry of `run.json`: what models computed and what they found on record, by name."""
 READ_BY = "readers"
-"""Entry of `run.json`: the version of the readers that read its replies."""
+"""Entry of `run.json`: version of the reply readers, `askance.nodes.reply.READERS`."""
 
 LARGEST_DESCRIPTION = 64 << 20
 """Most bytes of a `run.json`."""
@@ -45,7 +45,7 @@ LONGEST_LINE = 64 << 20
 
 _MEND = "Take the file from a copy, or run the evaluation again with another `--out`."
 
-# --- what stands in them ---
+# --- content of the files ---
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -66,7 +66,7 @@ class _SamplesForm(TypedDict):
 
 
 class ConfigurationForm(TypedDict):
-    """What decides the answers of an evaluation; there may be more."""
+    """What decides the answers of an evaluation; further entries are allowed."""
 
     task: str
     options: JsonObject
@@ -195,7 +195,7 @@ class SampleLine(TypedDict):
 
 
 class PictureLine(TypedDict):
-    """A line of `samples.jsonl` where single pictures were asked about."""
+    """A line of `samples.jsonl` in a run over single pictures."""
 
     image: str
     outcome: Outcome
@@ -218,11 +218,11 @@ class ScoreLine(TypedDict):
 
 
 def fault(form: Any, shape: type) -> str | None:
-    """What is wrong with a value in a few words, as `totals.samples is -1: …`; None where nothing is.
+    """The first thing that is wrong with a value, as `totals.samples is -1: …`; None if nothing is.
 
     Args:
-        form: as JSON has it.
-        shape: one of the typed dictionaries here; what they do not name may stand beside.
+        form: a JSON value.
+        shape: one of the typed dictionaries of this module; further entries are allowed.
     """
     try:
         _adapter(shape).validate_python(form, strict=True)
@@ -237,10 +237,10 @@ def _adapter(shape: type) -> TypeAdapter[Any]:
 
 
 def lines_of(file: Path, shape: type) -> Iterator[JsonObject]:
-    """The whole lines of a file, each of which has its form.
+    """The lines of a file, checked; a last line that was cut off is left out.
 
     Raises:
-        UsageError: one does not.
+        UsageError: a line is not of that shape.
     """
     if not file.exists():
         return
@@ -249,15 +249,15 @@ def lines_of(file: Path, shape: type) -> Iterator[JsonObject]:
         while (line := lines.readline(LONGEST_LINE)).endswith(b"\n"):
             number += 1
             yield read_line(line[:-1], shape, where=f"Line {number} of {str(file)!r}")
-    if len(line) == LONGEST_LINE:  # a shorter one was torn by a kill
+    if len(line) == LONGEST_LINE:  # a shorter one was cut off when its process was killed
         raise UsageError(f"Line {number + 1} of {str(file)!r} is longer than {LONGEST_LINE >> 20} MB.", hint=_MEND)
 
 
 def read_line(line: bytes, shape: type, *, where: str) -> JsonObject:
-    """What a line of a run's files says.
+    """The content of a line, checked.
 
     Raises:
-        UsageError: it is no such line.
+        UsageError: it is not of that shape.
     """
     try:
         form: Any = parse_json(line, finite=False)
@@ -268,15 +268,15 @@ def read_line(line: bytes, shape: type, *, where: str) -> JsonObject:
     return form
 
 
-def described(folder: Path, *, pictures: bool = False) -> JsonObject:
-    """What the `run.json` of an evaluation says.
+def read_description(folder: Path, *, pictures: bool = False) -> JsonObject:
+    """The content of the `run.json` of an evaluation.
 
     Args:
         folder: of the run.
-        pictures: whether a run over single pictures is taken as well.
+        pictures: whether a run over single pictures is accepted, too.
 
     Raises:
-        UsageError: there is none, it does not have its form, it is none of an evaluation, or of another version.
+        UsageError: there is no such file, it is malformed, or it is of another kind of run or another version.
     """
     file = folder / DESCRIPTION
     if not file.is_file():
@@ -289,7 +289,7 @@ def described(folder: Path, *, pictures: bool = False) -> JsonObject:
     except UnreadableDocument as error:
         raise UsageError(f"{str(file)!r} describes no run: it {error}.", hint=_MEND) from error
     if not isinstance(form, dict):
-        raise UsageError(f"{str(file)!r} describes no run: it is no map.", hint=_MEND)
+        raise UsageError(f"{str(file)!r} describes no run: it is not a JSON object.", hint=_MEND)
     there = cast("JsonObject", form)
     _check_version(folder, there)
     configuration = there.get("configuration")
@@ -325,7 +325,7 @@ def _check_version(folder: Path, form: JsonObject) -> None:
 
 
 def check_files(path: Path) -> None:
-    """A run consists of files and folders: to open anything else, such as a pipe, might never end.
+    """Refuses a folder with anything but files and folders: to open a pipe, say, might never end.
 
     Raises:
         UsageError: the folder holds something else.

@@ -13,8 +13,8 @@ from askance.agents import Judge, JudgeForm, judge_equivalence, judge_panel
 from askance.chains import Plan, verbalize
 from askance.evals import ChainSolver, Evaluation, Sample, aevaluate
 from askance.evals.judges import judged_scoring
-from askance.evals.plan import plan_run, plan_runs
-from askance.evals.predictions import Turn
+from askance.evals.run_plan import plan_run, plan_runs
+from askance.evals.runner import SampleEpoch
 from askance.images import Image
 from askance.models import Engine, Model, Price, ScriptedModel, get_model
 from askance.replay import MemoryStore
@@ -47,8 +47,8 @@ def described(folder: Path, judge: Judge, engine: Engine) -> Evaluation:
     return Evaluation(name="t", samples=samples, solver=ChainSolver(chain), scorer=judged_scoring(judge))
 
 
-def turns(task: Evaluation) -> list[Turn]:
-    return [Turn(sample=sample, epoch=0) for sample in task.samples]
+def turns(task: Evaluation) -> list[SampleEpoch]:
+    return [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]
 
 
 def judges_of(plan: Plan) -> list[tuple[str, str | None, Price | None, int, int, int]]:
@@ -119,7 +119,7 @@ async def test_every_epoch_is_planned(tmp_path: Path, engine: Engine) -> None:
     chain = verbalize(get_model(script, engine=engine))
     task = replace(task, solver=ChainSolver(chain), scorer=judged_scoring(Scripted(lambda _r, _c: "true")))
 
-    plan = await plan_run(task, [Turn(sample=task.samples[0], epoch=epoch) for epoch in range(2)], engine)
+    plan = await plan_run(task, [SampleEpoch(sample=task.samples[0], epoch=epoch) for epoch in range(2)], engine)
     await aevaluate(replace(task, samples=task.samples[:1]), out=tmp_path / "run", engine=engine, epochs=2)
 
     assert plan.calls == len(script.requests) == 2 * 5

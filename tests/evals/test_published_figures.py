@@ -5,16 +5,15 @@ from pathlib import Path
 import pytest
 
 from askance.errors import UsageError
-from askance.evals.reference import (
-    ReferenceCell,
-    ReferenceRow,
-    ReferenceTable,
-    read_reference,
-    read_reference_file,
-    reference_table,
+from askance.evals.published_figures import (
+    PublishedRow,
+    PublishedTable,
+    find_published_table,
+    read_published,
+    read_published_file,
 )
 
-TABLES = read_reference("pittads").tables
+TABLES = read_published("pittads").tables
 ROUNDING = 0.0101
 """A hundredth: half of one for the figures of a row, half of one for their mean."""
 
@@ -59,13 +58,14 @@ def test_a_printed_average_is_that_of_its_row_or_said_not_to_be() -> None:
     } == {place: mean for place, (_, mean) in differing.items()}
 
 
-def averages(table: ReferenceTable, row: ReferenceRow) -> list[tuple[float, float]]:
+def averages(table: PublishedTable, row: PublishedRow) -> list[tuple[float, float]]:
     """The average of a row with what it should be, where the whole row is known."""
-    known = {**row.values, **row.inferred}
-    if table.average is None:
+    known = {**table.figures(row), **row.inferred}
+    if not table.average:
         return []
-    figures = [known[column] for column in table.average[1]]
-    printed = known[table.average[0]]
+    ((average, of),) = table.average.items()
+    figures = [known[column] for column in of]
+    printed = known[average]
     whole = [figure for figure in figures if figure is not None]
     return [] if printed is None or len(whole) < len(figures) else [(printed, sum(whole) / len(whole))]
 
@@ -74,7 +74,7 @@ def test_retrieval_figures_are_in_the_order_that_their_definitions_give() -> Non
     """More of three are found at 1 than at 3; and what is found first is among the first two, and those among three."""
     orders = [("precision@3", "precision@2", "precision@1"), ("top-1", "top-2", "precision@1")]
     checked = [
-        [value for column in order if (value := row.values.get(column)) is not None]
+        [value for column in order if (value := table.figures(row).get(column)) is not None]
         for table in TABLES.values()
         for row in table.rows
         for order in orders
@@ -82,7 +82,8 @@ def test_retrieval_figures_are_in_the_order_that_their_definitions_give() -> Non
 
     assert [values for values in checked if values != sorted(values)] == []
     assert sum(len(values) == 3 for values in checked) == 93
-    assert [row.names for row in TABLES[11].rows if row.values["top-3"] not in {row.values["precision@1"], None}] == []
+    figures = {row.names: TABLES[11].figures(row) for row in TABLES[11].rows}
+    assert [name for name, each in figures.items() if each["top-3"] not in {each["precision@1"], None}] == []
 
 
 REPEATED = {
@@ -104,7 +105,7 @@ def test_what_is_printed_twice_is_the_same(places: list[tuple[int, tuple[str, ..
 
 
 def test_the_tables_of_whoops_are_there() -> None:
-    reference = read_reference("whoops")
+    reference = read_published("whoops")
     judged, other = reference.tables[1], reference.tables[2]
 
     assert {number: (len(table.rows), len(table.columns)) for number, table in reference.tables.items()} == {
@@ -122,37 +123,36 @@ def test_the_tables_of_whoops_are_there() -> None:
 
 def test_people_and_the_judge_differ_most_about_the_weakest_model() -> None:
     """Section 5.2 of the WHOOPS! paper says by nine at most; its Table 1 has twelve."""
-    rows = [(row.names[1], row.values["people"], row.values["judge"]) for row in reference_table("whoops", 1).rows]
+    table = find_published_table("whoops", 1)
+    every = [(row, table.figures(row)) for row in table.rows]
+    rows = [(row.names[1], figures["people"], figures["judge"]) for row, figures in every]
     apart = {name: abs(said - judged) for name, said, judged in rows if said is not None and judged is not None}
 
     assert max(apart.values()) == apart["BLIP2 FlanT5-XXL (zero-shot)"] == 12
 
 
-def test_cells_carry_what_tells_them_apart() -> None:
-    cells = list(reference_table("pittads", 2).cells())
+def test_a_column_has_its_unit_and_a_row_its_set() -> None:
+    table = find_published_table("pittads", 2)
+    last = table.rows[-1]
 
-    assert len(cells) == 20
-    assert cells[0] == ReferenceCell(
-        table=2, row=("BLIP2",), column="similarity", value=0.45, unit="cosine", set="full"
-    )
-    assert cells[-1] == ReferenceCell(
-        table=2, row=("GPT-4V",), column="> 0.5", value=77.14, unit="percent", set="small"
-    )
+    assert (table.value("BLIP2", column="similarity"), table.unit("similarity")) == (0.45, "cosine")
+    assert (last.names, last.set, table.set) == (("GPT-4V",), "small", "full")
+    assert (table.figures(last)["> 0.5"], table.unit("> 0.5")) == (77.14, "percent")
 
 
 def test_what_could_not_be_read_is_no_number() -> None:
-    table = reference_table("pittads", 3)
+    table = find_published_table("pittads", 3)
     row = table.row("LLaVA", "I")
 
     assert table.value("LLaVA", "I", column="precision@1") is None
     assert row is not None
     assert row.inferred["precision@1"] == 59.67
     assert table.value("a new model", "I", column="top-1") is None
-    assert sum(value is None for table in TABLES.values() for row in table.rows for value in row.values.values()) == 34
+    assert sum(value is None for table in TABLES.values() for row in table.rows for value in row.values) == 34
 
 
 def test_sets_and_remarks() -> None:
-    reference = read_reference("pittads")
+    reference = read_published("pittads")
 
     assert (reference.sets["full"].n, reference.sets["small"].n) == (1168, 250)
     assert [remark.value for remark in reference.in_text if remark.unit == "count"] == [1669, 12]
@@ -160,40 +160,31 @@ def test_sets_and_remarks() -> None:
 
 def test_what_is_not_there_is_said() -> None:
     with pytest.raises(UsageError, match=r"^pittads has no published table 15\. It has 1, 2, 3"):
-        reference_table("pittads", 15)
+        find_published_table("pittads", 15)
     with pytest.raises(UsageError, match=r"^Table 4 has no column 'F1'\. It has precision@1, "):
-        reference_table("pittads", 4).value("LLaVA", "I", column="F1")
+        find_published_table("pittads", 4).value("LLaVA", "I", column="F1")
     with pytest.raises(UsageError, match=r"^No published figures are known of 'ads'\."):
-        read_reference("ads")
+        read_published("ads")
 
 
 HEAD = "suite: x\nsource: y\nsets: {full: {n: 2, what: z}}\ntables:\n"
 ROW = "  1: {title: t, set: full, rows_by: [m], columns: [a, b], rows: [{row: [M], values: [1, 2]}]}\n"
 BROKEN = {
-    "no YAML": ("a: [", r"^x\.yaml cannot be read: while parsing"),
-    "no tables": ("suite: x\nsource: y\nsets: {}\n", r"at the top: 'tables' is a required property\. Mend it there\.$"),
-    "unknown field": (HEAD + ROW.replace("title", "tilte"), r"at tables/1: "),
+    "no YAML": ("a: [", r"x\.yaml', line 2: this is not YAML: "),
+    "no tables": ("suite: x\nsource: y\nsets: {}\n", r"malformed: tables is missing\. Mend it there\.$"),
+    "unknown field": (HEAD + ROW.replace("title", "tilte"), r"malformed: tables\[1\]\.title is missing"),
     "text for a number": (
         HEAD + ROW.replace("[1, 2]", "[1, two]"),
-        r"at tables/1/rows/0/values/1: 'two' is not of type",
+        r"tables.1.\.rows\[0\]\.values\[1\] is \"two\", not a valid number",
     ),
     "too few values": (
         HEAD + ROW.replace("[1, 2]", "[1]"),
-        r"\['M'\] is not, or has not, as many values as columns\. Mend it there\.$",
+        r": the row \('M',\) has not as many values as there are columns\. Mend it there\.$",
     ),
-    "too many names": (HEAD + ROW.replace("[M]", "[M, N]"), r"\('M', 'N'\) is not, or has not, as many names"),
-    "unknown set": (
-        HEAD + ROW.replace("set: full", "set: half"),
-        r"'half' is not, or has not, a set\. Mend it there\.$",
-    ),
-    "unknown column": (
-        HEAD + ROW.replace("rows:", "units: {c: m}, rows:"),
-        r"'c' is not, or has not, a column\. Mend it there\.$",
-    ),
-    "no number": (
-        HEAD + ROW.replace("1:", "one:", 1),
-        r"'one' is not, or has not, a table's number\. Mend it there\.$",
-    ),
+    "too many names": (HEAD + ROW.replace("[M]", "[M, N]"), r"the row \('M', 'N'\) has not as many names as `rows_by`"),
+    "unknown set": (HEAD + ROW.replace("set: full", "set: half"), r"there is no set 'half', which table 1 names\."),
+    "unknown column": (HEAD + ROW.replace("rows:", "units: {c: m}, rows:"), r": there is no column 'c'\."),
+    "no number": (HEAD + ROW.replace("1:", "one:", 1), r"\"one\", not a valid integer"),
 }
 
 
@@ -203,4 +194,4 @@ def test_a_file_of_another_form_is_refused(text: str, message: str, tmp_path: Pa
     path.write_text(text, encoding="utf-8")
 
     with pytest.raises(UsageError, match=message):
-        read_reference_file(path)
+        read_published_file(path)

@@ -1,0 +1,413 @@
+"""Running a task: `evaluate` answers every sample, scores the answers, writes both to the run's folder, makes figures.
+
+Samples that have an answer in the folder are not asked again. So the same call finishes a run that was interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from askance import chains
+from askance.chat import canonical_json, key_of
+from askance.concurrency import map_in_order
+from askance.errors import FATAL, OverBudget, UsageError
+from askance.evals.evaluation import Evaluation
+from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
+from askance.evals.run_folder import RunFolder
+from askance.evals.run_format import BATCHES, PROMPTS, SCORES
+from askance.evals.sample import Prediction, Sample
+from askance.evals.scorer import Scorer, figures_of, scored, unscored_note, write_scores
+from askance.evals.solver import ChainSolver, form_of, plain, solved
+from askance.models import Engine, run_sync, use_draw
+from askance.models.capabilities import endpoint_key
+from askance.models.counters import RunCounters
+from askance.models.engine import default_engine
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.metric import Figure, MissingAnswerPolicy
+    from askance.evals.solver import Solver
+    from askance.evals.task import Task
+    from askance.models import Model
+    from askance.models.batch.batches import BatchProgress
+
+RUNS = Path("runs")
+"""Where the folder of a run is made if none is named."""
+
+SIDE_BY_SIDE = 64
+"""How many answers are scored at the same time. Models that judge have limits of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleEpoch:
+    """One sample in one epoch."""
+
+    sample: Sample
+    epoch: int
+
+    @property
+    def name(self) -> str:
+        """Its name within a run, as `name_of_line` gives it."""
+        return f"{self.sample.id}\n{self.epoch}"
+
+
+_Predictions: TypeAlias = AsyncGenerator[tuple[SampleEpoch, Prediction], None]
+PredictionStream: TypeAlias = Callable[[Sequence[SampleEpoch]], _Predictions]
+"""Predicts many samples at once; gives each with its prediction, in the order of the samples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOptions:
+    """How a run uses the provider's batch interface."""
+
+    folder: Path | None = None
+    """Where batches under way are kept; by default in the run's folder."""
+    on_progress: Callable[[BatchProgress], None] | None = None
+    """Called at every step of a batch."""
+
+
+@dataclass(kw_only=True)
+class RunProgress:
+    """How far a run has come; given to `on_progress` after every sample."""
+
+    total: int = 0
+    done: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    left: int = 0
+    """Samples without an answer because the budget was used up; known when the run ends."""
+    metric: str = ""
+    """Name of the task's first metric."""
+    running: Callable[[], Figure | None] = lambda: None
+    """Computes that metric over the samples so far."""
+
+
+OnProgress = Callable[[RunProgress], None]
+"""Called after every sample."""
+
+
+async def aevaluate(
+    task: Task | Evaluation,
+    *,
+    out: str | Path | None = None,
+    engine: Engine | None = None,
+    epochs: int = 1,
+    convention: MissingAnswerPolicy = "wrong",
+    seed: int = 0,
+    batches: BatchOptions | None = None,
+    on_progress: OnProgress | None = None,
+) -> Run:
+    """Runs `task` and scores it. The same call finishes a run that was interrupted.
+
+    Args:
+        task: a task with its options, or an `Evaluation`.
+        out: folder of the run; by default one in `runs/` that is named by the task and its configuration.
+        engine: its records, mode and budget are used; by default the engine of the solver or of its models.
+        epochs: how often each sample is answered; each epoch has its own answers.
+        convention: whether samples without an answer count as wrong or are left out of the figures.
+        seed: of the bootstraps.
+        batches: asks through the batch interface; None asks one call at a time.
+        on_progress: called after every sample.
+
+    Raises:
+        UsageError: there are no samples, two have one id, or the folder holds something else.
+        CallError: a model cannot be reached at all, or the first sample failed in a way that all others would.
+        StoreError: the records or the folder cannot be read or written.
+    """
+    task = Evaluation.of(task)
+    _check(task)
+    configuration = configuration_of(task, epochs=epochs)
+    models = models_of(task.solver)
+    own: Engine | None = getattr(task.solver, "engine", None)
+    engine = engine or own or (models[0].engine if models else default_engine())
+    scoring = scorer_of(task, engine)
+    models = list(dict.fromkeys([*models, *(judge.model for judge in scoring.judges)]))
+    sample_epochs = [SampleEpoch(sample=sample, epoch=epoch) for sample in task.samples for epoch in range(epochs)]
+    folder = RunFolder(
+        Path(out) if out is not None else place_of(configuration),
+        configuration,
+        name=name_of_line,
+        facts={
+            **({"label": task.label} if task.label else {}),
+            **({"origin": dict(task.origin)} if task.origin else {}),
+        },
+    )
+    try:
+        running = _Runner(scoring, folder, convention=convention, on_progress=on_progress)
+        if batches is None:
+            stream = predict_online(task.solver, engine)
+        else:
+            stream = predict_in_batches(task.solver, batches.folder or folder.path / BATCHES, batches.on_progress)
+        folder.keep(PROMPTS, getattr(task.solver, "prompts", {}))
+        counting = await RunCounters.begun([*models, *task.models.values()])
+        try:
+            await running.run(sample_epochs, models, stream)
+        finally:
+            folder.counted(await counting.so_far())
+        figures = figures_of(running.answers, scoring, convention=convention, seed=seed)
+        write_scores(folder.path / SCORES, running.answers)
+        also = _further_keys(running.answers, models)
+        more = {
+            "figures": [figure.form() for figure in figures],
+            "notes": [*scoring.notes, *task.notes, *unscored_note(running.answers)],
+            "data_notes": list(task.notes),
+            "left": running.progress.left,
+            "seed": seed,
+        }
+        running.answers.clear()  # `finish` reads the folder and needs the memory
+        folder.finish(engine.recorder.records, also=also, more=more)
+    finally:
+        folder.close()
+        for each in scoring.closing:
+            await each.aclose()
+    return Run.open(folder.path)
+
+
+def scorer_of(task: Evaluation, engine: Engine) -> Scorer:
+    """The scorer of a task in a run with this engine."""
+    return task.scorer if isinstance(task.scorer, Scorer) else task.scorer(engine)
+
+
+def _further_keys(answers: Sequence[SampleResult], models: Sequence[Model]) -> list[str]:
+    """Keys of the records that the run rests on and that no link names: of its scores and its endpoints."""
+    scores = [key for answer in answers for key in (answer.tried if answer.score is None else answer.score.calls)]
+    return [*scores, *(endpoint_key(model.id) for model in models)]
+
+
+def evaluate(task: Task | Evaluation, **options: Any) -> Run:
+    """As `aevaluate`, from anywhere: scripts, threads, notebooks."""
+    return run_sync(aevaluate(task, **options))
+
+
+# --- predictions: many samples under way at once, given in the order of the samples ---
+
+
+def models_of(solver: Solver) -> list[Model]:
+    """The models that a solver asks, each once; none if the solver does not say."""
+    if isinstance(solver, ChainSolver):
+        return list(dict.fromkeys(node.model for node in solver.chain.nodes))
+    return list(getattr(solver, "models", ()))
+
+
+def predict_online(solver: Solver, engine: Engine) -> PredictionStream:
+    """Predicts as many samples at once as keep the models busy; starts no more once the budget is used up."""
+
+    async def predict(each: SampleEpoch) -> tuple[SampleEpoch, Prediction]:
+        with use_draw(each.epoch):
+            return each, await solved(solver, each.sample)
+
+    def stream(sample_epochs: Sequence[SampleEpoch]) -> _Predictions:
+        guard = engine.budget
+        return map_in_order(
+            predict,
+            takewhile(lambda _: guard is None or not guard.used_up, sample_epochs),
+            room=lambda: engine.places,
+        )
+
+    return stream
+
+
+def predict_in_batches(
+    solver: Solver, folder: Path, on_progress: Callable[[BatchProgress], None] | None = None
+) -> PredictionStream:
+    """Predicts by the provider's batch interface, one epoch after the other.
+
+    Args:
+        solver: a chain.
+        folder: where batches under way are kept.
+        on_progress: called at every step of a batch.
+
+    Raises:
+        UsageError: the solver is not a chain, so its calls are not known beforehand.
+    """
+    if not isinstance(solver, ChainSolver):
+        raise UsageError("Only a chain can be asked by batches, and this solver is none.", hint="Leave `--batch` out.")
+
+    async def stream(sample_epochs: Sequence[SampleEpoch]) -> _Predictions:
+        for epoch in sorted({each.epoch for each in sample_epochs}):
+            some = [each for each in sample_epochs if each.epoch == epoch]
+            inputs = [solver.given(each.sample) for each in some]
+            batches = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch), on_progress=on_progress)
+            async with aclosing(batches) as readings:
+                for each in some:
+                    with use_draw(epoch):  # the epoch is the draw of the readings, not of the calls that score them
+                        reading = await anext(readings)
+                    yield each, plain(solver.prediction(reading, each.sample))
+        await asyncio.to_thread(_remove_empty, folder)
+
+    return stream
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):  # a folder that is not empty is still needed
+        folder.rmdir()
+
+
+# --- scoring and progress ---
+
+
+class _Runner:
+    """A run under way: writes answers as they come, scores them, and reports progress."""
+
+    def __init__(
+        self, scoring: Scorer, folder: RunFolder, *, convention: MissingAnswerPolicy, on_progress: OnProgress | None
+    ) -> None:
+        self._scoring = scoring
+        self._folder = folder
+        self._on_progress = on_progress
+        self._reached = False
+        """Whether a model has answered a call in this process; an answer on record does not count."""
+        self._samples: Mapping[str, Sample] = {}
+        self._scored: deque[asyncio.Task[SampleResult]] = deque()
+        self.answers: list[SampleResult] = []
+        """Answers with their scores and without their texts, which are in the folder."""
+        headline = scoring.metrics[0]
+        self.progress = RunProgress(
+            metric=headline.name,
+            running=lambda: figures_of(self.answers, replace(scoring, metrics=(headline,)), convention=convention)[0],
+        )
+
+    async def run(
+        self, sample_epochs: Sequence[SampleEpoch], models: Sequence[Model], stream: PredictionStream
+    ) -> None:
+        """Scores the answers that the folder has, then answers and scores the other samples."""
+        self.progress.total = len(sample_epochs)
+        self._samples = {each.sample.id: each.sample for each in sample_epochs}
+        unread = [each for each in sample_epochs if each.name not in self._folder.finished]
+        try:
+            for line in self._folder.finished.values():
+                await self._take(line)
+            for model in models if unread else ():
+                await model.output_mode()
+            async with aclosing(stream(unread)) as predictions:
+                async for each, prediction in predictions:
+                    if _unaffordable(prediction):
+                        self.progress.left += 1
+                        continue
+                    if not self._reached:
+                        calls = prediction.meta.get("calls", 0)
+                        stop_if_hopeless(prediction.links, calls=calls, reason=prediction.reason)
+                    # A solver that counts no calls may have made one for any answer.
+                    self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
+                    answer = SampleResult(sample=each.sample, epoch=each.epoch, prediction=prediction)
+                    await self._take(self._folder.add(line_of_answer(answer)))
+            await self._count(until=0)
+        finally:
+            for task in self._scored:
+                task.cancel()
+            await asyncio.gather(*self._scored, return_exceptions=True)
+            for model in models:
+                await model.aclose()
+        self.progress.left = len(sample_epochs) - len(self.answers)
+
+    async def _take(self, line: Mapping[str, Any]) -> None:
+        """Starts to score the answer in a line, whether it was written now or by an earlier process.
+
+        A judge is slow, so up to `SIDE_BY_SIDE` answers are scored at the same time. They are counted in order.
+        """
+        answer = answer_of(line)
+        own = self._samples.get(answer.sample.id, answer.sample)
+        # The sample of the task is used. If its JSON form differs from it (a tuple, say), the written sample is scored.
+        sample = own if own.form() == line["sample"] else replace(answer.sample, image=own.image)
+        answer = replace(answer, sample=sample)
+        self._scored.append(asyncio.create_task(scored(answer, self._scoring)))
+        await self._count(until=SIDE_BY_SIDE)
+
+    async def _count(self, *, until: int) -> None:
+        """Counts the scored answers, in order; waits while more than `until` are being scored."""
+        await asyncio.sleep(0)  # lets a scorer that awaits nothing finish
+        while self._scored and (len(self._scored) > until or self._scored[0].done()):
+            answer = await self._scored.popleft()
+            self.answers.append(answer.bare)
+            self.progress.done += 1
+            self.progress.outcomes[answer.prediction.outcome] += 1
+            if self._on_progress is not None:
+                self._on_progress(self.progress)
+
+
+def stop_if_hopeless(links: Mapping[str, Any], *, calls: int, reason: str | None = None, what: str = "sample") -> None:
+    """Stops a run whose first sample failed in a way that all others would.
+
+    Args:
+        links: links of the first sample that was asked, as JSON.
+        calls: how many of its calls were answered.
+        reason: why it has no answer, if its links do not say.
+        what: noun for a sample in the message.
+
+    Raises:
+        CallError: it failed so; the error has the same class.
+    """
+    for link in links.values() if not calls else ():
+        kind = FATAL.get(str(link.get("error")))
+        if kind is not None:
+            hint = f"Stopped at the first {what}, since the others would fail alike."
+            raise kind(str(link.get("reason") or reason), hint=hint)
+
+
+def _unaffordable(prediction: Prediction) -> bool:
+    """Whether a call was not made because the budget was used up: then the sample has no outcome yet."""
+    return any(link.get("error") == OverBudget.__name__ for link in prediction.links.values())
+
+
+def configuration_of(task: Evaluation, *, epochs: int) -> JsonObject:
+    """Everything that decides the answers, as JSON; its hash names the run. The order of samples does not matter.
+
+    Raises:
+        UsageError: a sample or an option holds a value that JSON does not have.
+    """
+    _check_json({"id": "of the task's options", **task.options})
+    return {
+        "task": task.name,
+        "options": dict(task.options),
+        "models": {role: model.form() for role, model in task.models.items()},
+        "solver": form_of(task.solver),
+        "samples": {"count": len(task.samples), "digest": _digest(task.samples)},
+        "epochs": epochs,
+    }
+
+
+def _digest(samples: Sequence[Sample]) -> str:
+    """`key_of("samples", {"samples": [...]})` of all forms, ordered by id, with one form in memory at a time."""
+    digest = sha256(b'samples\n{"samples":[')
+    for number, sample in enumerate(sorted(samples, key=lambda sample: sample.id)):
+        form = sample.form()
+        _check_json(form)
+        digest.update(f"{',' if number else ''}{canonical_json(form)}".encode("utf-8", "surrogatepass"))
+    digest.update(b"]}")
+    return digest.hexdigest()
+
+
+def _check_json(form: JsonObject) -> None:
+    try:
+        json.dumps(form, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"The sample {form['id']!r} holds a value that JSON does not have: {error}.",
+            hint="Targets, inputs and tags are texts, numbers, lists and maps with texts as keys.",
+        ) from error
+
+
+def place_of(configuration: Mapping[str, Any]) -> Path:
+    """The folder of a run for which no folder is named."""
+    name = "-".join(part for part in str(configuration["task"]).replace("/", "-").split() if part) or "task"
+    return RUNS / f"{name}-{key_of('run', dict(configuration))[:12]}"
+
+
+def _check(task: Evaluation) -> None:
+    if not task.samples:
+        raise UsageError(f"The task {task.name!r} has no samples.", hint="Check the data, `ids` and `limit`.")
+    counts = Counter(sample.id for sample in task.samples)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise UsageError(
+            f"{len(twice)} ids of samples are given twice, such as {twice[0]!r}.",
+            hint="Give each sample an id of its own.",
+        )
