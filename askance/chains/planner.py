@@ -90,6 +90,10 @@ class LinkPlan:
         return self.input * (self.price.input / 1e6) + self.output * (self.price.output / 1e6)
 
 
+MOST_TROUBLES = 3
+"""Pictures that cannot be used of which a plan says why."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a run would do. Calls that are asked again after faults are not in it."""
@@ -104,6 +108,8 @@ class Plan:
     """Work that asks no model here, such as OCR or a node of the caller's own."""
     unit: str = "image"
     """What `images` counts."""
+    troubles: tuple[str, ...] = ()
+    """Why pictures cannot be used, of the first `MOST_TROUBLES`."""
 
     @property
     def hits(self) -> int:
@@ -457,6 +463,7 @@ class Planner:
             probes=len(self._probed),
             elsewhere=dict(elsewhere),
             unit=self._unit,
+            troubles=max((tuple(walk.troubles) for walk in self.walks), key=len, default=()),
         )
 
     def _measured(self) -> Mapping[int, Mapping[CallKind, TokenStatistics]]:
@@ -518,6 +525,8 @@ class ChainWalk:
         self._draw = 0
         self.readings = self.unusable = 0
         """Pictures, and those of them that cannot be used."""
+        self.troubles: list[str] = []
+        """Why those cannot be used, of the first."""
         self.elsewhere: Counter[str] = Counter()
         """Work that asks no model."""
         self._walked = chain.with_nodes(**{step.link.name: self._stand_in(step) for step in chain.steps})
@@ -533,7 +542,10 @@ class ChainWalk:
         with use_draw(draw):
             reading = await self._walked.read(source)
         self.readings += 1
-        self.unusable += any(result.error == BadImage.__name__ for result in reading.links.values())
+        reasons = [result.reason for result in reading.links.values() if result.error == BadImage.__name__]
+        self.unusable += bool(reasons)
+        if reasons and len(self.troubles) < MOST_TROUBLES:
+            self.troubles.append(reasons[0] or reading.name)
         waiting: set[str] = set()
         for step in self._chain.steps:
             result = reading[step.link.name]
