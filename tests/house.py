@@ -18,7 +18,18 @@ from typing import Literal
 PACKAGE = "askance"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("amounts", "concurrency", "documents", "errors", "process_lock", "python_file", "statistics", "terminal", "trust"),
+    (
+        "amounts",
+        "concurrency",
+        "data_table",
+        "documents",
+        "errors",
+        "process_lock",
+        "python_file",
+        "statistics",
+        "terminal",
+        "trust",
+    ),
     ("images", "atypicality"),
     ("chat",),
     ("replay", "prompts"),
@@ -44,7 +55,7 @@ RUNNABLE_ROOMS = tuple(f"{PACKAGE}.{room}*" for room in ("nodes", "tools", "agen
 VENDORS: dict[str, tuple[str, ...]] = {
     "PIL": ("askance.images*",),
     "aiohttp": ("askance.models.openai.transport",),
-    "datasets": ("askance.evals.exports.frames",),
+    "datasets": ("askance.data_table", "askance.evals.exports.frames"),
     "diskcache": ("askance.replay*",),
     "filelock": ("askance.evals.run_folder", "askance.models.batch.job", "askance.models.encoders.vectors"),
     "huggingface_hub": ("askance.models.local.hub",),
@@ -70,7 +81,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "openai": ("askance.models.*openai*",),
     "pandas": ("askance.evals.exports.frames",),
     "polars": ("askance.evals.exports.frames",),
-    "pyarrow": ("askance.evals.exports.frames", "askance.evals.whoops.layout"),
+    "pyarrow": ("askance.data_table", "askance.evals.exports.frames"),
     "pycocoevalcap": ("askance.evals.whoops.captioning",),
     "pydantic": ("askance.evals*", "askance.models.*langchain*", *RUNNABLE_ROOMS),
     "rapidocr": ("askance.tools.*ocr*",),

@@ -94,6 +94,10 @@ class LinkPlan:
         return self.input * (self.price.input / 1e6) + self.output * (self.price.output / 1e6)
 
 
+MOST_TROUBLES = 3
+"""Pictures that cannot be used of which a plan says why."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a run would do. Calls that are asked again after faults are not in it."""
@@ -108,6 +112,8 @@ class Plan:
     """By link, work that asks no model, such as OCR or a node of the caller's own."""
     unit: str = "image"
     """What `images` counts."""
+    troubles: tuple[str, ...] = ()
+    """Why pictures cannot be used, of the first `MOST_TROUBLES`."""
 
     @property
     def hits(self) -> int:
@@ -341,6 +347,7 @@ class Planner:
             probes=len(self._probed),
             without_model=dict(without_model),
             unit=self._unit,
+            troubles=max((tuple(walk.troubles) for walk in self.walks), key=len, default=()),
         )
 
     def _statistics(self) -> Mapping[int, Mapping[CallKind, TokenStatistics]]:
@@ -371,6 +378,8 @@ class ChainWalk:
         self.readings = 0
         self.unusable = 0
         """Readings whose picture cannot be used."""
+        self.troubles: list[str] = []
+        """Why those cannot be used, of the first."""
         self.without_model: Counter[str] = Counter()
         """By link, work that asks no model."""
         self._counting = chain.with_nodes(**{step.link.name: self._counting_node(step) for step in chain.steps})
@@ -386,7 +395,10 @@ class ChainWalk:
         with use_draw(draw):
             reading = await self._counting.read(source)
         self.readings += 1
-        self.unusable += any(result.error == BadImage.__name__ for result in reading.links.values())
+        reasons = [result.reason for result in reading.links.values() if result.error == BadImage.__name__]
+        self.unusable += bool(reasons)
+        if reasons and len(self.troubles) < MOST_TROUBLES:
+            self.troubles.append(reasons[0] or reading.name)
         pending: set[str] = set()
         for step in self._chain.steps:
             result, name = reading[step.link], step.link.name

@@ -42,6 +42,7 @@ def plan_form(plan: Plan, engine: Engine) -> JsonObject:
     return {
         "images": plan.images,
         "unusable": plan.unusable,
+        "troubles": list(plan.troubles),
         "hits": plan.hits,
         "calls": plan.calls,
         "tokens": {"input": _form(plan.input, 0), "output": _form(plan.output, 0)},
@@ -120,7 +121,8 @@ def _notes(plan: Plan) -> Iterator[str]:
     if plan.without_model:
         yield f"Work that asks no model here is not counted: {', '.join(plan.without_model)}."
     if plan.unusable:
-        yield f"{many(plan.unusable, plan.unit)} cannot be used."
+        more = " …" if plan.unusable > len(plan.troubles) else ""
+        yield f"{many(plan.unusable, plan.unit)} cannot be used: {' '.join(plan.troubles)}{more}"
 
 
 def _dollars(spread: Range) -> str:

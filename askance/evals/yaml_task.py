@@ -138,7 +138,10 @@ class Declaration(BaseModel):
         takes = type_in_words(cls.model_fields[name])
         if first["type"] == "missing":
             return UsageError(f"{where}: `{name}` is missing.", hint=f"It is {takes}.")
-        return UsageError(f"{where}: `{name}` is {takes}, not {first['input']!r}.", hint=f"Mend `{name}`.")
+        hint = f"Mend `{name}`."
+        if isinstance(first["input"], bool):
+            hint = f'YAML reads yes, no, on and off as true and false; write {name} in quotes: "yes", "no".'
+        return UsageError(f"{where}: `{name}` is {takes}, not {first['input']!r}.", hint=hint)
 
     def _check(self, where: str) -> None:
         """Raises where values do not go together."""

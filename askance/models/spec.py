@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -34,6 +35,38 @@ SETTLED: dict[str, str] = {
 }
 """For models on this machine: what fills their settings in, an identity by their weights above all."""
 
+_BY_LANGCHAIN = {
+    "anthropic": "anthropic",
+    "azure": "azure_openai",
+    "azure_openai": "azure_openai",
+    "bedrock": "bedrock",
+    "claude": "anthropic",
+    "cohere": "cohere",
+    "deepseek": "deepseek",
+    "fireworks": "fireworks",
+    "gemini": "google_genai",
+    "google": "google_genai",
+    "google_genai": "google_genai",
+    "google_vertexai": "google_vertexai",
+    "groq": "groq",
+    "huggingface": "huggingface",
+    "mistral": "mistralai",
+    "mistralai": "mistralai",
+    "ollama": "ollama",
+    "openrouter": "openrouter",
+    "perplexity": "perplexity",
+    "together": "together",
+    "vertex": "google_vertexai",
+    "xai": "xai",
+}
+"""Providers that people name, and what `init_chat_model` of LangChain calls them."""
+
+_ADDRESS = re.compile(
+    r"localhost([:/]\S*)?|\d+\.\d+\.\d+\.\d+([:/]\S*)?|\[[0-9a-f:]+\]([:/]\S*)?|[\w-]+(\.[\w-]+)*:\d+(/\S*)?|[\w-]+(\.[\w-]+)+/\S*",
+    re.IGNORECASE,
+)
+"""What reads like a host, with a port or a path, and names no `http://`."""
+
 EXAMPLES = "`openai:gpt-4o`, or `openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1` for a server of your own"
 
 
@@ -59,9 +92,21 @@ class Spec:
         if not colon:
             raise ConfigError(f"{text!r} is no model spec.", hint=f"Write {EXAMPLES}.")
         if provider not in PROVIDERS:
+            if (called := _BY_LANGCHAIN.get(provider.lower())) is not None:
+                raise ConfigError(
+                    f"{provider!r} in {text!r} is reached through LangChain.",
+                    hint=f"Write langchain:{called}:{model or 'MODEL'}, after pip install 'askance[langchain]' and the "
+                    "package of LangChain for this provider.",
+                )
             raise ConfigError(
                 f"{provider!r} in {text!r} is no known provider.",
                 hint=f"{nearest(provider, PROVIDERS)}A spec reads {EXAMPLES}.",
+            )
+        name, at, address = model.rpartition("@")
+        if at and not mark and provider in {"langchain", "openai"} and _ADDRESS.fullmatch(address):
+            raise ConfigError(
+                f"The address {address!r} in {text!r} has no `http://` or `https://`.",
+                hint=f"Write {provider}:{name}@http://{address}",
             )
         if not model or model != model.strip():
             raise ConfigError(f"The spec {text!r} names no model.", hint=f"Write {EXAMPLES}.")

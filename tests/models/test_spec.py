@@ -31,6 +31,15 @@ BAD = {
     "opnai:gpt-4o": f"'opnai' in 'opnai:gpt-4o' is no known provider. Nearest: 'openai'. A spec reads {HOW}.",
     "zzz:m": "'zzz' in 'zzz:m' is no known provider. Known: 'demo', 'hf', 'langchain', 'openai', 'vllm'. "
     f"A spec reads {HOW}.",
+    "anthropic:claude-sonnet-4": "'anthropic' in 'anthropic:claude-sonnet-4' is reached through LangChain. "
+    "Write langchain:anthropic:claude-sonnet-4, after pip install 'askance[langchain]' and the package of LangChain for "
+    "this provider.",
+    "openai:m@localhost:9/v1": "The address 'localhost:9/v1' in 'openai:m@localhost:9/v1' has no `http://` or "
+    "`https://`. Write openai:m@http://localhost:9/v1",
+    "openai:a/b@10.0.0.7": "The address '10.0.0.7' in 'openai:a/b@10.0.0.7' has no `http://` or `https://`. "
+    "Write openai:a/b@http://10.0.0.7",
+    "openai:m@gpu-3.example.org/v1": "The address 'gpu-3.example.org/v1' in 'openai:m@gpu-3.example.org/v1' has no "
+    "`http://` or `https://`. Write openai:m@http://gpu-3.example.org/v1",
     "openai:": f"The spec 'openai:' names no model. Write {HOW}.",
     "openai:@http://h/v1": f"The spec 'openai:@http://h/v1' names no model. Write {HOW}.",
     "openai:m@http://": "'http://' is no address. Write it like http://localhost:8000/v1.",
@@ -53,7 +62,9 @@ def test_what_is_no_spec(text: str, message: str) -> None:
         Spec.parse(text)
 
 
-names = st.text(min_size=1).filter(lambda name: name == name.strip() and "@http" not in name)
+names = st.text(min_size=1).filter(
+    lambda name: name == name.strip() and "@http" not in name and not re.search(r"@[\w.:/-]*$", name)
+)
 endpoints = st.none() | st.from_regex(r"\Ahttps?://[a-z]{1,9}(:[1-9][0-9]{0,3})?(/[a-z0-9]{1,5}){0,2}\Z")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import io
 import json
 import stat
@@ -11,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from askance.data_table import csv_fields, encoding_of
 from askance.errors import BadData
 
 if TYPE_CHECKING:
@@ -25,18 +24,7 @@ MAX_MARKS = 16_000_000
 Problems = list[BadData]
 """Where a reader puts what is wrong with single records, and goes on; without one it raises the first."""
 
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-
 _ANOTHER = "No file of the data set is like that."
-
-_END = "\x1eend"
-"""A last row that is added to a CSV file: where it does not come out again, a quotation mark was left open."""
 
 
 def note(error: BadData, problems: Problems | None) -> None:
@@ -57,7 +45,7 @@ def read_text(path: Path, *, otherwise: str | None = None) -> str:
         BadData: it is not there, cannot be read, is too large, or is no text.
     """
     data = read_bytes(path)
-    encoding = next((encoding for mark, encoding in _BOMS if data.startswith(mark)), "utf-8")
+    encoding = encoding_of(data)
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -157,7 +145,7 @@ def read_table(path: Path, columns: Mapping[str, Sequence[str]]) -> Iterator[tup
         BadData: the file is empty, lacks a column, has a row with more fields than columns, or a quotation mark that
             is never closed.
     """
-    rows = _rows(path)
+    rows = csv_fields(io.StringIO(read_text(path), newline=""), str(path))
     _, header = next(rows, (0, list[str]()))
     if not any(header):
         raise BadData(f"The file {str(path)!r} is empty.", hint=f"Its first line should name {_listed(columns)}.")
@@ -173,21 +161,6 @@ def read_table(path: Path, columns: Mapping[str, Sequence[str]]) -> Iterator[tup
         yield line, {name: row[place] if place < len(row) else "" for name, place in places.items()}
     if not count:
         raise BadData(f"The file {str(path)!r} has no row below its header.", hint="Fetch it again.")
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(f"{read_text(path)}\n{_END}\n", newline=""))
-    try:
-        for row in reader:
-            if row == [_END]:
-                return
-            if row:
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise BadData(
-            f"The file {str(path)!r}, line {reader.line_num}: no CSV ({error}).", hint="Fetch it again."
-        ) from error
-    raise BadData(f"The file {str(path)!r} ends within a quoted field.", hint="It is cut off, or a quote is missing.")
 
 
 def _place(header: Sequence[str], spellings: Sequence[str], path: Path) -> int:

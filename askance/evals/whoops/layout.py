@@ -18,11 +18,11 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
-from askance.errors import BadData, BadImage, MissingExtra
+from askance.data_table import concat_arrow, read_arrow
+from askance.errors import BadData, BadImage
 from askance.evals.suite.files import read_text
 from askance.evals.whoops.images import COLUMNS, id_of
 from askance.images import SUFFIXES, Image
@@ -40,12 +40,7 @@ class ArrowTable:
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        arrow = _pyarrow()
-        tables = [_read(path) for path in paths]
-        try:
-            self._table = arrow.concat_tables(tables)
-        except arrow.ArrowException as error:
-            raise _unreadable(paths[0], error) from error
+        self._table = concat_arrow([read_arrow(path) for path in paths], str(paths[0]))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -65,32 +60,6 @@ class ArrowTable:
             return found, ""
         parts: Mapping[str, Any] = found
         return parts.get("bytes"), str(parts.get("path") or "")
-
-
-def _read(path: Path) -> Any:
-    """The table in a file: parquet, or the stream (or file) format of Arrow, mapped rather than read."""
-    arrow = _pyarrow()
-    try:
-        if path.suffix == ".parquet":
-            return import_module("pyarrow.parquet").read_table(str(path), memory_map=True)
-        try:
-            return arrow.ipc.open_stream(arrow.memory_map(str(path))).read_all()
-        except arrow.ArrowInvalid:
-            return arrow.ipc.open_file(arrow.memory_map(str(path))).read_all()
-    except (arrow.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: Exception) -> BadData:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return BadData(f"The file {str(path)!r} cannot be read as Arrow: {reason}.", hint="Fetch it again.")
-
-
-def _pyarrow() -> Any:
-    try:
-        return import_module("pyarrow")
-    except ImportError as error:
-        raise MissingExtra("pyarrow is not installed.", hint="pip install 'askance[arrow]'") from error
 
 
 ARCHIVE = "whoops_images.zip"

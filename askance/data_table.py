@@ -1,0 +1,728 @@
+"""Rows of a table that lies somewhere: CSV, JSON lines, Parquet, Arrow, or a data set of Hugging Face.
+
+```python
+table = open_data_table("ads.csv")
+for row in table.rows({"image": "path", "options": "choices"}):
+    print(row.where, row["image"], as_list(row["options"]))
+```
+
+| source | what it is |
+|---|---|
+| `ads.csv`, `ads.tsv` | the first line names the columns |
+| `ads.jsonl`, `ads.ndjson` | a JSON object a line |
+| `ads.parquet`, `ads.arrow` | one file, read by pyarrow (extra `arrow`) |
+| a folder | that `datasets` saved, with one split; read by pyarrow |
+| `hf:owner/name` | a data set of the hub or a folder that `datasets` loads (extra `hf`) |
+
+`hf:owner/name?split=test&config=en&revision=abc` says which split, configuration and revision. What is downloaded lies
+in the cache of Hugging Face. No code of a data set is run.
+
+Whoever wrote a table is a stranger: rows are read one after the other, within limits of lines, rows, depth and memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import math
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date, time
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol, TextIO, cast
+from urllib.parse import parse_qsl
+
+from askance.documents import UnreadableDocument, parse_json
+from askance.errors import BadData, MissingExtra
+
+MOST_ROWS = 1_000_000
+MOST_LINE = 1_000_000
+"""Most characters of a line of text."""
+MOST_GROUP = 4_000_000_000
+"""Most bytes, unpacked, of what is read of a Parquet file at a time: one row group."""
+DEEPEST_TYPE = 20
+"""Lists and structs within each other that a column of Arrow may have."""
+BATCH = 64
+"""Rows of an Arrow table that are made Python values at a time; pictures may be among them."""
+
+HUB = "hf:"
+"""What the name of a data set of Hugging Face begins with."""
+
+TEXT_SUFFIXES = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
+ARROW_SUFFIXES = frozenset({".parquet", ".arrow"})
+SUFFIXES = TEXT_SUFFIXES | ARROW_SUFFIXES
+"""Endings of files that are tables."""
+
+_STATE, _SPLITS = "state.json", "dataset_dict.json"
+"""Files of a folder that `datasets` saved: of one split, and of several."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataRow(Mapping[str, Any]):
+    """One row: its values by column; what the row leaves empty it does not have.
+
+    Values are texts, numbers, booleans, lists, maps, and bytes (a picture). Those of a CSV file are all texts.
+    """
+
+    number: int
+    """Counted from 1."""
+    where: str
+    """The place, for messages: `'ads.csv', line 3`."""
+    cells: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.cells[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+class DataTable(Protocol):
+    """A table, opened; it can be gone through several times."""
+
+    @property
+    def source(self) -> str:
+        """As it was named."""
+        ...
+
+    @property
+    def home(self) -> Path | None:
+        """The folder that paths in the rows are meant from; None for what was downloaded."""
+        ...
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns; for JSON lines those of the first row."""
+        ...
+
+    def rows(self, columns: Mapping[str, str] | None = None) -> Iterator[DataRow]:
+        """The rows in order, read as they are asked for.
+
+        Args:
+            columns: which columns are read, by the names that the rows are to have for them; None reads all.
+
+        Raises:
+            BadData: a column that is not there, a row that cannot be read, no row at all, or more than `MOST_ROWS`.
+        """
+        ...
+
+
+def names_data_table(source: str) -> bool:
+    """Whether `source` names a table, by its ending, its `hf:` or what is in the folder; no file is read for it."""
+    path = Path(source)
+    return (
+        source.startswith(HUB)
+        or path.suffix.lower() in SUFFIXES
+        or any((path / name).is_file() for name in (_STATE, _SPLITS))
+    )
+
+
+def open_data_table(source: str | Path, *, offline: bool = False) -> DataTable:
+    """The table that a file, a folder or `hf:NAME` holds.
+
+    Args:
+        source: see the table of this module.
+        offline: whether a data set of the hub is taken from this machine alone.
+
+    Raises:
+        BadData: it is not there, is no table, or cannot be read.
+        MissingExtra: what reads it is not installed.
+    """
+    named = str(source)
+    if named.startswith(HUB):
+        return _of_hub(named, offline=offline)
+    path = Path(source)
+    if path.is_dir():
+        return _of_folder(named, path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise BadData(
+            f"{named!r} is no table.", hint=f"A table ends in {', '.join(sorted(SUFFIXES))}, or is named hf:OWNER/NAME."
+        )
+    _check_file(path)
+    if suffix in ARROW_SUFFIXES:
+        return _ArrowTable(named, path.parent, _ArrowFiles([path]))
+    return _JsonLines(path) if suffix in {".jsonl", ".ndjson"} else _CsvTable(path)
+
+
+def as_list(value: Any) -> list[Any] | None:
+    """A list that stands in a table: as such, or as the text of a JSON list, which is how CSV files keep one.
+
+    Returns:
+        None where it is neither.
+    """
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(UnreadableDocument):
+            value = parse_json(value)
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
+
+def picture_in(value: Any) -> bytes | str | None:
+    """A picture that stands in a table: its bytes, or the path or address of it.
+
+    Args:
+        value: a text, bytes, or the map of bytes and path that `datasets` keeps.
+
+    Returns:
+        None where it is none of these.
+    """
+    if isinstance(value, Mapping):
+        parts = cast("Mapping[str, Any]", value)
+        value = parts.get("bytes") or parts.get("path")
+    return value if isinstance(value, (bytes, str)) and value else None
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def encoding_of(start: bytes) -> str:
+    """The encoding that the byte order mark at the start of a file names; else UTF-8."""
+    return next((encoding for mark, encoding in _BOMS if start.startswith(mark)), "utf-8")
+
+
+class _TextTable:
+    """A file of text.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.source = str(path)
+        self.home: Path | None = path.parent
+        self._columns: tuple[str, ...] | None = None
+
+    def _lines(self) -> Iterator[tuple[int, str]]:
+        """Each line with its number and its line end.
+
+        Raises:
+            BadData: it cannot be read, is no text, or has a line longer than `MOST_LINE`.
+        """
+        try:
+            with self._opened() as file:
+                number = 0
+                while line := file.readline(MOST_LINE + 1):
+                    number += 1
+                    if len(line) > MOST_LINE:
+                        raise BadData(
+                            f"{self.source!r}, line {number}: it is longer than {MOST_LINE:,} characters.",
+                            hint="Give a row a line, and pictures as files beside it.",
+                        )
+                    yield number, line
+        except OSError as error:
+            raise BadData(f"{self.source!r} cannot be read: {error.strerror}.", hint="Check the file.") from error
+        except UnicodeError as error:
+            raise BadData(f"{self.source!r} is no text in UTF-8: {error}.", hint="Save it as UTF-8.") from error
+
+    def _opened(self) -> TextIO:
+        with self._path.open("rb") as file:
+            start = file.read(4)
+        return self._path.open(encoding=encoding_of(start), newline="")
+
+
+class _JsonLines(_TextTable):
+    """A JSON object a line."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        if self._columns is None:
+            self._columns = next((tuple(form) for _, form in self._objects()), ())
+        return self._columns
+
+    def rows(self, columns: Mapping[str, str] | None = None) -> Iterator[DataRow]:
+        def found() -> Iterator[tuple[str, Mapping[str, Any]]]:
+            unseen = set((columns or {}).values())
+            for where, form in self._objects():
+                unseen -= form.keys()
+                yield (
+                    where,
+                    form
+                    if columns is None
+                    else {name: form[column] for name, column in columns.items() if column in form},
+                )
+            if unseen:
+                raise BadData(
+                    f"{self.source!r} has {min(unseen)!r} in no row.",
+                    hint=f"Its first row has {', '.join(map(repr, self.columns))}.",
+                )
+
+        return _numbered(self.source, found())
+
+    def _objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        for number, line in self._lines():
+            if not line.strip():
+                continue
+            where = f"{self.source!r}, line {number}"
+            try:
+                form = parse_json(line, unique=True)
+            except UnreadableDocument as error:
+                raise BadData(f"{where} {error}.", hint="Write a JSON object a line.") from error
+            if not isinstance(form, dict):
+                raise BadData(f"{where} is no JSON object.", hint='A row reads like {"image": "a.jpg"}.')
+            yield where, cast("dict[str, Any]", form)
+
+
+_END = "\x1eend"
+"""A last row that is added to a CSV file: where it does not come out again, a quotation mark was left open."""
+
+
+class _CsvTable(_TextTable):
+    """Values between commas; between tabs where the file ends in `.tsv`."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        if self._columns is None:
+            _, header = next(self._fields(), (0, list[str]()))
+            self._columns = tuple(name.strip() for name in header)
+            if not any(self._columns):
+                raise BadData(f"{self.source!r} is empty.", hint="Its first line names the columns.")
+        return self._columns
+
+    def rows(self, columns: Mapping[str, str] | None = None) -> Iterator[DataRow]:
+        places = _places(self.source, self.columns, columns)
+
+        def found() -> Iterator[tuple[str, Mapping[str, Any]]]:
+            fields = self._fields()
+            next(fields, None)
+            for line, cells in fields:
+                where = f"{self.source!r}, line {line}"
+                if len(cells) > len(self.columns):
+                    raise BadData(
+                        f"{where}: {len(cells)} fields, and the first line names {len(self.columns)}.",
+                        hint="A field with a comma in it stands in double quotes.",
+                    )
+                yield where, {name: cells[at] for name, at in places.items() if at < len(cells) and cells[at] != ""}
+
+        return _numbered(self.source, found())
+
+    def _fields(self) -> Iterator[tuple[int, list[str]]]:
+        delimiter = "\t" if self._path.suffix.lower() == ".tsv" else ","
+        return csv_fields((line for _, line in self._lines()), self.source, delimiter=delimiter)
+
+
+def csv_fields(lines: Iterable[str], source: str, *, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """The rows of CSV as lists of fields, each with the number of the line on which it ends; empty lines are left out.
+
+    Args:
+        lines: with their line ends.
+        source: what they are of, for messages.
+        delimiter: between two fields.
+
+    Raises:
+        BadData: it is no CSV, or a quotation mark is never closed.
+    """
+    reader = csv.reader(chain(lines, ("\n", f"{_END}\n")), delimiter=delimiter)
+    try:
+        for cells in reader:
+            if cells == [_END]:
+                return
+            if cells:
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise BadData(
+            f"The file {source!r}, line {reader.line_num}: no CSV ({error}).", hint="Save it as CSV again."
+        ) from error
+    raise BadData(
+        f"The file {source!r} ends within a quoted field.", hint="It is cut off, or a quotation mark is missing."
+    )
+
+
+def _places(source: str, columns: Sequence[str], wanted: Mapping[str, str] | None) -> Mapping[str, int]:
+    """At which place each wanted column stands.
+
+    Raises:
+        BadData: one is not there, or several have its name.
+    """
+    if wanted is None:
+        wanted = {name: name for name in columns if name}
+    for column in wanted.values():
+        count = columns.count(column)
+        if count != 1:
+            has = f"has no column {column!r}" if not count else f"has the column {column!r} {count} times"
+            shown = ", ".join(map(repr, columns[:20]))
+            raise BadData(f"{source!r} {has}.", hint=f"It has {shown}{' …' if len(columns) > 20 else ''}.")
+    return {name: columns.index(column) for name, column in wanted.items()}
+
+
+def _numbered(source: str, found: Iterator[tuple[str, Mapping[str, Any]]]) -> Iterator[DataRow]:
+    """The rows of a table, counted, without what they leave empty.
+
+    Raises:
+        BadData: there is none, or there are more than `MOST_ROWS`.
+    """
+    number = 0
+    for number, (where, values) in enumerate(found, start=1):
+        if number > MOST_ROWS:
+            raise BadData(f"{source!r} has more than {MOST_ROWS:,} rows.", hint="Split it into several.")
+        yield DataRow(number, where, {name: value for name, value in values.items() if not _empty(value)})
+    if not number:
+        raise BadData(f"{source!r} has no row.", hint="Is it the right file, and the right split?")
+
+
+def _empty(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _check_file(path: Path) -> None:
+    """Checks that a table is a file.
+
+    Raises:
+        BadData: there is no such file, or it is a device.
+    """
+    try:
+        regular = stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError as error:
+        raise BadData(f"There is no file {str(path)!r}.", hint="Check the name.") from error
+    except (OSError, ValueError) as error:
+        raise BadData(f"{str(path)!r} cannot be read: {error}.", hint="Check the name.") from error
+    if not regular:
+        raise BadData(f"{str(path)!r} is no regular file.", hint="Name the file itself.")
+
+
+# --- Arrow -----------------------------------------------------------------------------------------------------------
+
+
+class _ArrowSource(Protocol):
+    """Batches of Arrow, from files or from a data set that `datasets` loaded."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches (or tables) of at most `BATCH` rows with these columns."""
+        ...
+
+
+@dataclass(frozen=True)
+class _ArrowTable:
+    """A table of Arrow."""
+
+    source: str
+    home: Path | None
+    arrow: _ArrowSource
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.arrow.columns
+
+    def rows(self, columns: Mapping[str, str] | None = None) -> Iterator[DataRow]:
+        wanted = dict(columns) if columns is not None else {name: name for name in self.columns}
+        _places(self.source, self.columns, wanted)
+
+        def found() -> Iterator[tuple[str, Mapping[str, Any]]]:
+            number = 0
+            try:
+                for batch in self.arrow.batches(list(dict.fromkeys(wanted.values()))):
+                    for form in cast("list[dict[str, Any]]", batch.to_pylist()):
+                        number += 1
+                        where = f"{self.source!r}, row {number}"
+                        yield where, {name: _plain(form[column]) for name, column in wanted.items()}
+            except (_arrow().ArrowException, OSError, ValueError, ArithmeticError) as error:
+                raise _unreadable(self.source, error) from error
+
+        return _numbered(self.source, found())
+
+
+@dataclass(frozen=True)
+class _ArrowFiles:
+    """Parquet files, and files in the formats of Arrow, of one table."""
+
+    paths: Sequence[Path]
+    columns: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        schema = self._schema(self.paths[0])
+        if any(_depth(kind) > DEEPEST_TYPE for kind in schema.types):
+            raise BadData(
+                f"{str(self.paths[0])!r} has a column nested deeper than {DEEPEST_TYPE} levels.",
+                hint="Write it as plain columns.",
+            )
+        object.__setattr__(self, "columns", tuple(schema.names))
+
+    def _schema(self, path: Path) -> Any:
+        try:
+            if path.suffix.lower() == ".parquet":
+                return _library("pyarrow.parquet", "arrow").read_schema(str(path))
+            return _arrow_reader(path).schema
+        except (_arrow().ArrowException, OSError, ValueError) as error:
+            raise _unreadable(str(path), error) from error
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        for path in self.paths:
+            yield from (_parquet_batches if path.suffix.lower() == ".parquet" else _arrow_batches)(path, columns)
+
+
+def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    with _library("pyarrow.parquet", "arrow").ParquetFile(str(path), memory_map=True) as file:
+        for number in range(file.num_row_groups):
+            size = _unpacked(file.metadata.row_group(number), columns)
+            if size > MOST_GROUP:
+                raise BadData(
+                    f"{str(path)!r} has a row group of {size / 1e9:,.1f} GB.", hint="Write it with smaller row groups."
+                )
+        yield from file.iter_batches(batch_size=BATCH, columns=list(columns))
+
+
+def _unpacked(group: Any, columns: Sequence[str]) -> int:
+    """Bytes that the columns of a row group take, unpacked."""
+    parts = (group.column(number) for number in range(group.num_columns))
+    return sum(part.total_uncompressed_size for part in parts if part.path_in_schema.partition(".")[0] in columns)
+
+
+def _arrow_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    reader = _arrow_reader(path)
+    stream = reader if hasattr(reader, "read_next_batch") else map(reader.get_batch, range(reader.num_record_batches))
+    for batch in stream:
+        batch.validate(full=True)  # lengths and offsets as they stand in the file may lead anywhere
+        wanted = batch.select(list(columns))
+        yield from (wanted.slice(start, BATCH) for start in range(0, wanted.num_rows, BATCH))
+
+
+def _arrow_reader(path: Path) -> Any:
+    """A reader of the stream format of Arrow, else of its file format; the file is mapped rather than read."""
+    arrow = _arrow()
+    try:
+        return arrow.ipc.open_stream(arrow.memory_map(str(path)))
+    except arrow.ArrowInvalid:
+        return arrow.ipc.open_file(arrow.memory_map(str(path)))
+
+
+def read_arrow(path: Path) -> Any:
+    """All of a Parquet or Arrow file as a `pyarrow.Table`, mapped rather than read.
+
+    Raises:
+        BadData: it cannot be read.
+        MissingExtra: pyarrow is not installed.
+    """
+    arrow = _arrow()
+    try:
+        if path.suffix.lower() == ".parquet":
+            return _library("pyarrow.parquet", "arrow").read_table(str(path), memory_map=True)
+        return _arrow_reader(path).read_all()
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise _unreadable(str(path), error) from error
+
+
+def concat_arrow(tables: Sequence[Any], source: str) -> Any:
+    """One `pyarrow.Table` of several.
+
+    Raises:
+        BadData: their columns are not the same.
+        MissingExtra: pyarrow is not installed.
+    """
+    arrow = _arrow()
+    try:
+        return arrow.concat_tables(tables)
+    except arrow.ArrowException as error:
+        raise _unreadable(source, error) from error
+
+
+def _depth(kind: Any) -> int:
+    """How many lists and structs of an Arrow type stand in each other."""
+    level, depth = [kind], 0
+    while level and depth <= DEEPEST_TYPE:
+        level = [each.field(number).type for each in level for number in range(each.num_fields)]
+        depth += 1
+    return depth
+
+
+def _plain(value: Any) -> Any:
+    """A value of Arrow as JSON has it, but for bytes: moments and exact numbers become texts."""
+    if isinstance(value, (str, int, float, bool, bytes)) or value is None:
+        return value
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in cast("Sequence[Any]", value)]
+    return value.isoformat() if isinstance(value, (date, time)) else str(value)
+
+
+def _unreadable(source: str, error: Exception) -> BadData:
+    """What is raised over a table that Arrow cannot read."""
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return BadData(f"The file {source!r} cannot be read as Arrow: {reason}.", hint="Fetch it again.")
+
+
+def _arrow() -> Any:
+    return _library("pyarrow", "arrow")
+
+
+def _library(name: str, extra: str) -> Any:
+    """An optional library.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise MissingExtra(f"{package} is not installed.", hint=f"pip install 'askance[{extra}]'") from error
+
+
+# --- data sets of Hugging Face ---------------------------------------------------------------------------------------
+
+
+def _of_folder(source: str, folder: Path) -> DataTable:
+    """The table in a folder that `datasets` saved.
+
+    Raises:
+        BadData: it is none, or holds several splits.
+    """
+    if (folder / _SPLITS).is_file():
+        splits = sorted(each.name for each in folder.iterdir() if (each / _STATE).is_file())
+        if len(splits) == 1:
+            return _of_folder(source, folder / splits[0])
+        raise BadData(
+            f"The folder {source!r} holds the splits {', '.join(splits)}.",
+            hint=f"Name one: {str(folder / (splits[0] if splits else 'test'))!r}.",
+        )
+    if not (folder / _STATE).is_file():
+        raise BadData(
+            f"The folder {source!r} is no data set that `datasets` saved.",
+            hint=f"`hf:{source}` has `datasets` load a folder of Parquet, CSV or picture files.",
+        )
+    return _ArrowTable(source, folder, _ArrowFiles(_saved_files(folder)))
+
+
+def _saved_files(folder: Path) -> list[Path]:
+    """The Arrow files that the state of a saved data set names, in order.
+
+    Raises:
+        BadData: it names none, or one that is not in the folder.
+    """
+    try:
+        state: Any = parse_json((folder / _STATE).read_bytes())
+        names = [str(each["filename"]) for each in state["_data_files"]]
+        mapped = state.get("_indices_data_files")
+    except (OSError, UnreadableDocument, KeyError, TypeError, AttributeError) as error:
+        raise BadData(f"{str(folder / _STATE)!r} names no files.", hint="Save the data set again.") from error
+    if mapped:
+        raise BadData(
+            f"The data set in {str(folder)!r} is a selection by row numbers.",
+            hint="Save it with `dataset.flatten_indices().save_to_disk(…)`.",
+        )
+    files = [folder / name for name in names]
+    bad = next((file for file in files if file.name not in names or not file.is_file()), None)
+    if bad is not None or not files:
+        raise BadData(f"The data set in {str(folder)!r} lacks {str(bad or 'its files')!r}.", hint="Save it again.")
+    return files
+
+
+@dataclass(frozen=True)
+class _HubName:
+    """`hf:owner/name?split=…&config=…&revision=…`, taken apart."""
+
+    name: str
+    split: str | None = None
+    config: str | None = None
+    revision: str | None = None
+
+    @classmethod
+    def parse(cls, source: str) -> _HubName:
+        name, _, query = source.removeprefix(HUB).partition("?")
+        try:
+            pairs = parse_qsl(query, strict_parsing=True) if query else []
+            found = dict(pairs)
+            known = found.keys() <= {"split", "config", "revision"} and len(found) == len(pairs)
+        except ValueError:
+            found, known = {}, False
+        if not name or not known:
+            raise BadData(
+                f"{source!r} is no name of a data set.",
+                hint="Write hf:OWNER/NAME, or hf:OWNER/NAME?split=test; `config` and `revision` go likewise.",
+            )
+        return cls(name, **found)
+
+
+@dataclass(frozen=True)
+class _HubRows:
+    """A data set that `datasets` loaded; its rows are read as Arrow, so that nothing decodes a picture."""
+
+    loaded: Any
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.loaded.column_names)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        return self.loaded.select_columns(list(columns)).with_format("arrow").iter(batch_size=BATCH)
+
+
+def _of_hub(source: str, *, offline: bool) -> DataTable:
+    """A data set by `datasets`: of the hub, or of a folder.
+
+    Raises:
+        BadData: it is not there, cannot be loaded, or has several splits and none is named.
+        MissingExtra: `datasets` is not installed.
+    """
+    asked = _HubName.parse(source)
+    folder = Path(asked.name)
+    if any((folder / name).is_file() for name in (_STATE, _SPLITS)):
+        return _of_folder(str(folder), folder / asked.split if asked.split else folder)
+    library = _datasets(offline=offline)
+    split = asked.split or _only_split(library, asked, source)
+    loaded = _loading(
+        source, lambda: library.load_dataset(asked.name, asked.config, split=split, revision=asked.revision)
+    )
+    if len(loaded) > MOST_ROWS:
+        raise BadData(
+            f"{source!r} has {len(loaded):,} rows, more than {MOST_ROWS:,}.",
+            hint=f"Take a part: {HUB}{asked.name}?split={split}[:1000]",
+        )
+    return _ArrowTable(source, folder if folder.is_dir() else None, _HubRows(loaded))
+
+
+def _only_split(library: Any, asked: _HubName, source: str) -> str:
+    splits: list[str] = _loading(
+        source, lambda: library.get_dataset_split_names(asked.name, asked.config, revision=asked.revision)
+    )
+    if len(splits) == 1:
+        return splits[0]
+    raise BadData(
+        f"{source!r} has the splits {', '.join(splits)}.", hint=f"Name one: {HUB}{asked.name}?split={splits[-1]}"
+    )
+
+
+def _loading(source: str, load: Callable[[], Any]) -> Any:
+    try:
+        return load()
+    except Exception as error:  # the library and those below it raise whatever they like
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise BadData(
+            f"{source!r} cannot be loaded: {reason.rstrip('.')}.",
+            hint="Check the name, the split and the network; a data set that was loaded once needs none.",
+        ) from error
+
+
+def _datasets(*, offline: bool) -> Any:
+    """The library `datasets`, which asks no server where `offline` is set.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    if offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read once, when the libraries are loaded
+    library = _library("datasets", "hf")
+    library.config.HF_HUB_OFFLINE = offline or library.config.HF_HUB_OFFLINE
+    if not sys.stderr.isatty():
+        library.disable_progress_bars()
+    return library

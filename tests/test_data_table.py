@@ -1,0 +1,373 @@
+"""Rows of tables: CSV, JSON lines, Parquet, Arrow, folders that `datasets` saved, and data sets of the hub."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from askance import data_table
+from askance.data_table import as_list, names_data_table, open_data_table, picture_in
+from askance.errors import BadData, MissingExtra
+
+PICTURE = b"\x89PNG and so on"
+ROWS: Sequence[Mapping[str, Any]] = (
+    {"path": "a.jpg", "choices": ["yes", "no"], "year": 1999},
+    {"path": "b.jpg", "choices": ["left", "right"], "year": None},
+)
+
+
+def _arrow() -> Any:
+    import pyarrow as pa  # pyright: ignore[reportMissingTypeStubs]
+    import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]
+
+    return pa
+
+
+def _parquet(path: Path, rows: Sequence[Mapping[str, Any]] = ROWS) -> Path:
+    _arrow().parquet.write_table(_arrow().Table.from_pylist([*rows]), path)
+    return path
+
+
+def _stream(path: Path, rows: Sequence[Mapping[str, Any]] = ROWS) -> Path:
+    table = _arrow().Table.from_pylist([*rows])
+    with _arrow().ipc.new_stream(str(path), table.schema) as stream:
+        stream.write_table(table)
+    return path
+
+
+def _arrow_file(path: Path) -> Path:
+    table = _arrow().Table.from_pylist([*ROWS])
+    with _arrow().ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    return path
+
+
+def _saved(folder: Path, parts: Sequence[Sequence[Mapping[str, Any]]] = (ROWS[:1], ROWS[1:])) -> Path:
+    """A folder as `Dataset.save_to_disk` writes it."""
+    folder.mkdir(parents=True)
+    names = [f"data-{number:05}-of-{len(parts):05}.arrow" for number in range(len(parts))]
+    for name, rows in zip(names, parts, strict=True):
+        table = _arrow().Table.from_pylist([*rows], schema=_arrow().Table.from_pylist([*ROWS]).schema)
+        with _arrow().ipc.new_stream(str(folder / name), table.schema) as stream:
+            stream.write_table(table)
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": name} for name in names]}))
+    return folder
+
+
+def _csv(path: Path) -> Path:
+    lines = ("path,choices,year", 'a.jpg,"[""yes"", ""no""]",1999', 'b.jpg,"[""left"", ""right""]",', "")
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def _jsonl(path: Path) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n\n" for row in ROWS), encoding="utf-8")
+    return path
+
+
+def _rows(source: str | Path, columns: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    return [dict(row) for row in open_data_table(source).rows(columns)]
+
+
+KINDS: Mapping[str, Callable[[Path], Path]] = {
+    "t.csv": _csv,
+    "t.jsonl": _jsonl,
+    "t.parquet": _parquet,
+    "stream.arrow": _stream,
+    "file.arrow": _arrow_file,
+    "saved": _saved,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_gives_the_same_rows(name: str, tmp_path: Path) -> None:
+    source = KINDS[name](tmp_path / name)
+    table = open_data_table(source)
+    rows = list(table.rows({"image": "path", "options": "choices", "when": "year"}))
+    assert table.columns == ("path", "choices", "year")
+    assert table.home == (source if source.is_dir() else tmp_path)
+    assert [(row["image"], as_list(row["options"])) for row in rows] == [
+        ("a.jpg", ["yes", "no"]),
+        ("b.jpg", ["left", "right"]),
+    ]
+    assert str(rows[0]["when"]) == "1999"
+    assert "when" not in rows[1], "what a row leaves empty it does not have"
+    assert [row.number for row in rows] == [1, 2]
+    assert all(repr(str(source)) in row.where for row in rows)
+    assert rows == list(table.rows({"image": "path", "options": "choices", "when": "year"})), "it can be read again"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_without_a_mapping_all_columns_are_read(name: str, tmp_path: Path) -> None:
+    source = KINDS[name](tmp_path / name)
+    assert names_data_table(str(source))
+    assert [sorted(row) for row in _rows(source)] == [["choices", "path", "year"], ["choices", "path"]]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_column_that_is_not_there_is_named_with_those_that_are(name: str, tmp_path: Path) -> None:
+    source = KINDS[name](tmp_path / name)
+    with pytest.raises(BadData, match=r"'picture'.*'path', 'choices', 'year'"):
+        _rows(source, {"image": "picture"})
+
+
+def test_rows_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n1,2,3\n")
+    rows = open_data_table(path).rows()
+    assert dict(next(rows)) == {"a": "1", "b": "2"}
+    with pytest.raises(BadData, match=r"line 3: 3 fields, and the first line names 2"):
+        next(rows)
+
+
+def test_tabs_byte_order_marks_and_line_breaks_in_fields(tmp_path: Path) -> None:
+    tabs, wide = tmp_path / "t.tsv", tmp_path / "wide.csv"
+    tabs.write_text("a\tb\r\n1,5\tx\r\n")
+    wide.write_bytes('a,b\n"über\nzwei",2\n\n'.encode("utf-16"))
+    assert _rows(tabs) == [{"a": "1,5", "b": "x"}]
+    assert _rows(wide) == [{"a": "über\nzwei", "b": "2"}]
+
+
+def test_a_short_row_lacks_its_last_columns(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1\n2,3")
+    assert _rows(path) == [{"a": "1"}, {"a": "2", "b": "3"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.csv", "", "is empty"),
+        ("t.csv", "a,b\n", "has no row"),
+        ("t.csv", "a,a\n1,2\n", "has the column 'a' 2 times"),
+        ("t.csv", 'a,b\n"1,2\n', "ends within a quoted field"),
+        ("t.csv", f"a\n{'x' * 1_000_001}\n", "line 2: it is longer than 1,000,000 characters"),
+        ("t.csv", f'a\n"{"x" * 200_000}"\n', "line 2: no CSV"),
+        ("t.jsonl", "", "has no row"),
+        ("t.jsonl", "[1]\n", "line 1 is no JSON object"),
+        ("t.jsonl", '{"a": 1}\n{"a": 1\n', "line 2 is no JSON"),
+        ("t.jsonl", '{"a": 1, "a": 2}\n', "gives a name twice"),
+        ("t.jsonl", f'{{"a": {"[" * 200}{"]" * 200}}}\n', "is nested deeper than 100 levels"),
+        ("t.parquet", "no parquet", "cannot be read as Arrow"),
+        ("t.arrow", "no arrow", "cannot be read as Arrow"),
+        ("t.txt", "a\n", "is no table. A table ends in .arrow, .csv"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(name: str, text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(BadData) as caught:
+        _rows(tmp_path / name)
+    assert message in str(caught.value)
+    assert name in str(caught.value)
+    assert caught.value.hint
+
+
+def test_text_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("a\nü\n".encode("latin-1"))
+    with pytest.raises(BadData, match="is no text in UTF-8"):
+        _rows(tmp_path / "t.csv")
+
+
+def test_a_file_that_is_not_there_and_a_folder_that_is_no_table(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"There is no file .*none.csv"):
+        open_data_table(tmp_path / "none.csv")
+    with pytest.raises(BadData, match=r"is no data set that `datasets` saved. `hf:"):
+        open_data_table(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_more_rows_than_the_limit_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = KINDS[name](tmp_path / name)
+    monkeypatch.setattr(data_table, "MOST_ROWS", 1)
+    rows = open_data_table(source).rows()
+    next(rows)
+    with pytest.raises(BadData, match="has more than 1 rows"):
+        next(rows)
+
+
+def test_a_row_group_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = _parquet(tmp_path / "t.parquet", [{"text": "x" * 100_000, "id": number} for number in range(20)])
+    assert source.stat().st_size < 50_000
+    monkeypatch.setattr(data_table, "MOST_GROUP", 90_000)
+    assert len(_rows(source, {"id": "id"})) == 20, "only what is read counts"
+    with pytest.raises(BadData, match=r"has a row group of .* GB. Write it with smaller row groups"):
+        _rows(source)
+
+
+@pytest.mark.parametrize("write", [_parquet, _stream])
+def test_columns_nested_without_end_are_refused(write: Callable[[Path, Any], Path], tmp_path: Path) -> None:
+    value: Any = 1
+    for _ in range(30):
+        value = [value]
+    with pytest.raises(BadData, match="has a column nested deeper than 20 levels"):
+        open_data_table(write(tmp_path / ("t.parquet" if write is _parquet else "t.arrow"), [{"a": value}]))
+
+
+def test_an_arrow_file_with_offsets_beyond_its_data_is_refused(tmp_path: Path) -> None:
+    """Offsets of texts are numbers in the file; followed as they stand they would lead into foreign memory."""
+    path = _stream(tmp_path / "t.arrow", [{"text": "abcd"}, {"text": "efgh"}])
+    data = path.read_bytes()
+    offsets = b"".join(number.to_bytes(4, "little") for number in (0, 4, 8))
+    assert data.count(offsets) == 1
+    path.write_bytes(data.replace(offsets, b"".join(number.to_bytes(4, "little") for number in (0, 4, 1_000_000))))
+    with pytest.raises(BadData, match="cannot be read as Arrow"):
+        _rows(path)
+
+
+def test_values_of_arrow_become_those_of_json(tmp_path: Path) -> None:
+    from datetime import UTC, datetime
+    from decimal import Decimal
+
+    row = {
+        "day": datetime(2024, 5, 1, tzinfo=UTC),
+        "price": Decimal("1.50"),
+        "nan": float("nan"),
+        "image": {"bytes": PICTURE, "path": "a.png"},
+        "tags": [{"n": 1}],
+    }
+    found = _rows(_parquet(tmp_path / "t.parquet", [row]))[0]
+    assert found == {
+        "day": "2024-05-01T00:00:00+00:00",
+        "price": "1.50",
+        "image": {"bytes": PICTURE, "path": "a.png"},
+        "tags": [{"n": 1}],
+    }
+
+
+def test_what_a_picture_and_a_list_may_be() -> None:
+    assert picture_in("a.jpg") == "a.jpg"
+    assert picture_in(PICTURE) == PICTURE
+    assert picture_in({"bytes": PICTURE, "path": "a.jpg"}) == PICTURE
+    assert picture_in({"bytes": None, "path": "a.jpg"}) == "a.jpg"
+    assert picture_in({"bytes": None, "path": None}) is None
+    assert picture_in(3) is None
+    assert as_list(["a"]) == ["a"]
+    assert as_list(' ["a", "b"]') == ["a", "b"]
+    assert as_list("[a, b") is None
+    assert as_list("a") is None
+
+
+def test_splits_of_a_saved_folder_are_named(tmp_path: Path) -> None:
+    (tmp_path / "ads").mkdir()
+    (tmp_path / "ads" / "dataset_dict.json").write_text('{"splits": ["test"]}')
+    _saved(tmp_path / "ads" / "test")
+    assert len(_rows(tmp_path / "ads")) == 2
+    _saved(tmp_path / "ads" / "train")
+    with pytest.raises(BadData, match=r"holds the splits test, train. Name one: '.*ads/test'"):
+        _rows(tmp_path / "ads")
+    assert len(_rows(f"hf:{tmp_path}/ads?split=train")) == 2, "no library is asked for what pyarrow reads"
+
+
+@pytest.mark.parametrize("state", ["{}", "no", '{"_data_files": [{"filename": "../t.arrow"}]}', '{"_data_files": []}'])
+def test_a_saved_folder_leads_nowhere_else(state: str, tmp_path: Path) -> None:
+    _stream(tmp_path / "t.arrow")
+    folder = _saved(tmp_path / "saved")
+    (folder / "state.json").write_text(state)
+    with pytest.raises(BadData, match=r"names no files|lacks"):
+        _rows(folder)
+
+
+def test_a_selection_by_row_numbers_is_refused(tmp_path: Path) -> None:
+    folder = _saved(tmp_path / "saved")
+    state = json.loads((folder / "state.json").read_text())
+    (folder / "state.json").write_text(json.dumps({**state, "_indices_data_files": [{"filename": "i.arrow"}]}))
+    with pytest.raises(BadData, match="flatten_indices"):
+        _rows(folder)
+
+
+def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingExtra, match=r"datasets is not installed. pip install 'askance\[hf\]'"):
+        open_data_table("hf:somebody/ads")
+    source = _parquet(tmp_path / "t.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingExtra, match=r"pyarrow is not installed. pip install 'askance\[arrow\]'"):
+        open_data_table(source)
+
+
+@pytest.mark.parametrize("name", ["hf:", "hf:a/b?spilt=test", "hf:a/b?split", "hf:a/b?split=x&split=y"])
+def test_a_name_of_the_hub_that_cannot_be_read(name: str) -> None:
+    with pytest.raises(BadData, match=r"is no name of a data set. Write hf:OWNER/NAME"):
+        open_data_table(name)
+
+
+class Hub(SimpleNamespace):
+    """Stands for the library `datasets`: what is asked of it, and data sets of one or two splits."""
+
+    def __init__(self) -> None:
+        super().__init__(config=SimpleNamespace(HF_HUB_OFFLINE=False), asked=[])
+
+    def disable_progress_bars(self) -> None:
+        pass
+
+    def get_dataset_split_names(self, path: str, config: str | None, *, revision: str | None) -> list[str]:
+        if path == "nobody/none":
+            raise FileNotFoundError("Dataset 'nobody/none' doesn't exist on the Hub.\nOr not.")
+        return ["test"] if path == "a/one" else ["train", "test"]
+
+    def load_dataset(self, path: str, config: str | None, *, split: str, revision: str | None) -> Any:
+        self.asked.append((path, config, split, revision))
+        return Loaded([*ROWS])
+
+
+class Loaded:
+    """A data set as the library gives it."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.rows = rows
+        self.column_names = list(rows[0])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def select_columns(self, names: Sequence[str]) -> Loaded:
+        return Loaded([{name: row[name] for name in names} for row in self.rows])
+
+    def with_format(self, kind: str) -> Loaded:
+        assert kind == "arrow", "in any other form it would decode pictures"
+        return self
+
+    def iter(self, *, batch_size: int) -> Any:
+        for start in range(0, len(self.rows), batch_size):
+            yield _arrow().Table.from_pylist([*self.rows[start : start + batch_size]])
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
+    hub = Hub()
+    monkeypatch.setitem(sys.modules, "datasets", hub)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    return hub
+
+
+def test_a_data_set_of_the_hub(hub: Hub) -> None:
+    table = open_data_table("hf:a/two?split=test&config=en&revision=abc")
+    assert hub.asked == [("a/two", "en", "test", "abc")]
+    assert table.home is None
+    assert [dict(row) for row in table.rows({"image": "path"})] == [{"image": "a.jpg"}, {"image": "b.jpg"}]
+    assert next(table.rows()).where == "'hf:a/two?split=test&config=en&revision=abc', row 1"
+    assert not hub.config.HF_HUB_OFFLINE
+
+
+def test_the_only_split_needs_no_name_and_one_of_several_does(hub: Hub) -> None:
+    open_data_table("hf:a/one")
+    assert hub.asked == [("a/one", None, "test", None)]
+    with pytest.raises(BadData, match=r"has the splits train, test. Name one: hf:a/two\?split=test"):
+        open_data_table("hf:a/two")
+
+
+def test_what_the_library_raises_becomes_a_message(hub: Hub) -> None:
+    with pytest.raises(BadData, match=r"'hf:nobody/none' cannot be loaded: Dataset .* Hub. Or not. Check the name"):
+        open_data_table("hf:nobody/none")
+
+
+def test_offline_no_server_is_asked(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "")
+    open_data_table("hf:a/one", offline=True)
+    assert hub.config.HF_HUB_OFFLINE
