@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,37 +81,14 @@ def _copy(folder: Path) -> None:
     """
     import shlex
 
-    from askance.demo import read_table
-    from askance.errors import UsageError
+    from askance.cli.output import write_new
+    from askance.demo import project_files, read_table
 
-    entries = read_table()
-    options = {entry.path.name: list(entry.options) for entry in entries}
-    files = {entry.path.name: entry.path.read_bytes() for entry in entries}
-    files["options.json"] = (json.dumps(options, ensure_ascii=False, indent=1) + "\n").encode()
-    files["samples.jsonl"] = "".join(f"{_sample(entry)}\n" for entry in entries).encode()
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        target = folder / name
-        if target.exists() and target.read_bytes() != content:
-            raise UsageError(f"{str(target)!r} is there already and differs.", hint="Name another folder.")
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    print(f"{len(entries)} pictures, options.json and samples.jsonl are in {folder}. With hand-written answers:")
+    write_new(folder, project_files())
+    print(f"{len(read_table())} pictures, options.json and samples.jsonl are in {folder}. With hand-written answers:")
     where, options = shlex.quote(str(folder)), shlex.quote(str(folder / "options.json"))
     print(f"  askance run action-reason {where} --options {options} --vlm demo")
     print("A model of yours, on a server or behind an API, takes the place of `demo`.")
-
-
-def _sample(entry: DemoPicture) -> str:
-    """The line of a picture in `samples.jsonl`: its options, and the numbers of those that are true."""
-    row = {
-        "id": entry.name,
-        "image": entry.path.name,
-        "options": list(entry.options),
-        "target": sorted(entry.right),
-        "tags": {"odd": bool(entry.statements)},
-    }
-    return json.dumps(row, ensure_ascii=False)
 
 
 def _chain(*observers: Any) -> Chain:

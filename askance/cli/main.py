@@ -19,6 +19,7 @@ from askance.errors import AskanceError
 _COMMANDS: Mapping[str, str] = {
     "run": "run:run",
     "demo": "demo:demo",
+    "init": "init:init",
     "eval": "eval:app",
     "compare": "compare:compare",
     "blame": "blame:blame",

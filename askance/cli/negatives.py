@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         AuditOptions,
         NegativesRun,
         OptionSet,
+        PictureStatements,
         Recipe,
         Rules,
         TrueStatements,
@@ -62,7 +63,8 @@ class GenerateOptions:
     data: Annotated[
         Path,
         typer.Argument(
-            help="What is true: a file of PittAds or of its shape, a folder with one, or a folder of WHOOPS!."
+            help="What is true: a file of PittAds or of its shape, a folder with one, or a folder of WHOOPS!. "
+            "Or a folder of pictures: what the VLM says is unusual about each is taken for true."
         ),
     ]
     out: Annotated[Path, typer.Option(help="Folder for the files, and for the run; the same command finishes it.")]
@@ -70,11 +72,14 @@ class GenerateOptions:
         str | None,
         typer.Option(help="The model that writes: a spec such as openai:gpt-4o, or a name; random needs none."),
     ] = None
+    vlm: Annotated[
+        str | None, typer.Option(help="The model that says what is unusual about the pictures of a folder.")
+    ] = None
     domain: Annotated[
         DomainName | None,
         typer.Option(
             help="ads: action-reasons. explanations: of what is unusual. "
-            "By default explanations for a folder of WHOOPS!, else ads."
+            "By default explanations for a folder of WHOOPS! or of pictures, else ads."
         ),
     ] = None
     kinds: Annotated[
@@ -105,7 +110,7 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
     from askance.evals.negatives import Recipe, planned_negatives
     from askance.evals.run_format import LEDGER
 
-    domain, sources = _sources(asked)
+    domain, of_pictures = _source(asked)
     named = None if asked.kinds is None else [kind.strip() for kind in asked.kinds.split(",") if kind.strip()]
     recipe = Recipe(
         domain=domain,
@@ -115,8 +120,11 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
         seed=asked.seed,
         draw=asked.draw,
     )
+    sources = () if of_pictures else _true_statements(asked)
     with calls.open(ledger=None if calls.plan else asked.out / LEDGER) as work:
-        name = _writer(asked.llm, work, recipe)
+        sources = _pictures(asked, work) if of_pictures else sources
+        seeing = asked.vlm or work.named("vlm")
+        name = _writer(asked.llm or (work.named("llm") or seeing if of_pictures else None), work, recipe)
         if calls.plan:
             model = None if name is None else work.model(name)
             plan = asyncio.run(planned_negatives(sources, model, recipe=recipe, prompts=work.library))
@@ -125,29 +133,81 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
         raise typer.Exit(_generate(asked, sources, name, recipe, work))
 
 
-def _sources(asked: GenerateOptions) -> tuple[Domain, Sequence[TrueStatements]]:
-    """What the statements of a file or folder are, and what is true of each image.
+def _source(asked: GenerateOptions) -> tuple[Domain, bool]:
+    """What the statements of a file or folder are, and whether it is a folder of pictures, with no statement in it.
+
+    Raises:
+        UsageError: the statements are said to be those of ads, and are not.
+    """
+    from askance.errors import UsageError
+    from askance.evals.pittads import has_statements
+    from askance.evals.whoops import has_rows
+    from askance.images import SUFFIXES
+
+    data, domain = asked.data, None if asked.domain is None else asked.domain.value
+    rows = has_rows(data)
+    pictures = not rows and data.is_dir() and not has_statements(data)
+    pictures = pictures and any(each.suffix.lower() in SUFFIXES for each in data.iterdir())
+    if asked.vlm is not None and not pictures:
+        raise UsageError(
+            f"{str(data)!r} says what is true by itself, so there is nothing for --vlm to say.",
+            hint="Leave --vlm out; --llm names the model that writes the negatives.",
+        )
+    if not rows and not pictures:
+        return domain or "ads", False
+    if domain == "ads":
+        there = "explanations of WHOOPS!, and no ads" if rows else "pictures, and nothing says what they argue for"
+        raise UsageError(
+            f"The folder {str(data)!r} holds {there}.", hint="Leave --domain out, or write --domain explanations."
+        )
+    return "explanations", pictures
+
+
+def _true_statements(asked: GenerateOptions) -> Sequence[TrueStatements]:
+    """What is true of each image of a file or folder.
 
     Raises:
         BadData: there is no such file, or nothing in it is true of an image.
-        UsageError: the folder is one of WHOOPS!, and its statements are said to be those of ads.
     """
-    from askance.errors import UsageError
     from askance.evals.negatives import read_statements
     from askance.evals.pittads import statements_in
     from askance.evals.whoops import Whoops, has_rows
     from askance.evals.whoops.explain_choice import statements
 
-    data, domain = asked.data, None if asked.domain is None else asked.domain.value
-    if not has_rows(data):
-        file = statements_in(data) if data.is_dir() else data
-        return domain or "ads", read_statements(file, ids=asked.ids, limit=asked.limit)
-    if domain == "ads":
+    data = asked.data
+    if has_rows(data):
+        return statements(Whoops.open(data, ids=asked.ids))[: asked.limit]
+    return read_statements(statements_in(data) if data.is_dir() else data, ids=asked.ids, limit=asked.limit)
+
+
+def _pictures(asked: GenerateOptions, work: Workspace) -> PictureStatements:
+    """The pictures of a folder, and the chain that is asked what is unusual about them.
+
+    Raises:
+        UsageError: no model is named that sees, or a picture of the list is not there.
+    """
+    from askance.chains import explain
+    from askance.cli.inputs import find_pictures
+    from askance.errors import UsageError
+    from askance.evals.negatives import PictureStatements
+    from askance.evals.suite.selection import read_ids
+    from askance.images import Image
+
+    paths = {path.name: path for path in find_pictures([str(asked.data)])}
+    names = list(paths) if asked.ids is None else list(read_ids(asked.ids))
+    if missing := [name for name in names if name not in paths]:
         raise UsageError(
-            f"The folder {str(data)!r} holds explanations of WHOOPS!, and no ads.",
-            hint="Leave --domain out, or write --domain explanations.",
+            f"{len(missing):,} of the listed images are not in {str(asked.data)!r}, such as {missing[0]!r}.",
+            hint="Mend the list; it has names of files, with their endings.",
         )
-    return "explanations", statements(Whoops.open(data, ids=asked.ids))[: asked.limit]
+    vlm = asked.vlm or work.named("vlm")
+    if vlm is None:
+        raise UsageError(
+            f"No model is named that says what is unusual about the pictures of {str(asked.data)!r}.",
+            hint="On this machine: --local. An API: --vlm openai:gpt-4o. Or set `vlm` in askance.toml.",
+        )
+    images = {name: Image.from_path(paths[name], name=name) for name in names[: asked.limit]}
+    return PictureStatements(images=images, chain=explain(work.model(vlm), prompts=work.library))
 
 
 def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
@@ -171,7 +231,7 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
 
 def _generate(
     asked: GenerateOptions,
-    sources: Sequence[TrueStatements],
+    sources: Sequence[TrueStatements] | PictureStatements,
     name: str | None,
     recipe: Recipe,
     work: CommandWorkspace,
@@ -180,7 +240,7 @@ def _generate(
     import asyncio
 
     from askance.cli.progress import Progress, calls_state
-    from askance.evals.negatives import agenerate
+    from askance.evals.negatives import PictureStatements, agenerate
 
     model = None if name is None else work.model(name)
     try:
@@ -199,7 +259,29 @@ def _generate(
         print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
         return INTERRUPTED
     _print_run(run, work, as_json=asked.as_json)
+    if isinstance(sources, PictureStatements):
+        _print_statements(sources, run)
     return OK if run.complete else SOME
+
+
+def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
+    """Says whose word is taken for true, and how many pictures have none."""
+    from askance.amounts import many
+    from askance.evals.negatives.picture_statements import STATEMENTS
+    from askance.terminal import printable
+
+    models = ", ".join(dict.fromkeys(str(node.model.id) for node in pictures.chain.nodes))
+    lacking = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.unread.items()))
+    read = len(pictures) - run.unread.total()
+    print(
+        printable(
+            f"What is true of {many(read, 'picture')} was said by {models}, and checked by nobody: "
+            f"{run.folder / STATEMENTS}."
+        ),
+        file=sys.stderr,
+    )
+    if lacking:
+        print(f"No statement for {many(run.unread.total(), 'picture')}: {lacking}.", file=sys.stderr)
 
 
 def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> None:
@@ -207,7 +289,8 @@ def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> N
     from askance.terminal import json_text, printable
 
     if as_json:
-        print(json_text({**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes)}))
+        counts = {"outcomes": dict(run.outcomes), "unread": dict(run.unread)}
+        print(json_text({**asdict(run), "folder": str(run.folder), **counts}))
     else:
         for name, images in run.files.items():
             print(printable(f"{run.folder / name}  {many(images, 'image')}"))

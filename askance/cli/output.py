@@ -1,16 +1,19 @@
-"""What commands print: plans, budgets, and a table of what has no answer with the ways out."""
+"""What commands print: plans, budgets, a table of what has no answer with the ways out; and new files for a user."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import duration, many, money
+from askance.errors import UsageError
 from askance.terminal import printable
 
 if TYPE_CHECKING:
@@ -237,3 +240,28 @@ def _first_difference(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _filled(text: str, *, width: int, indent: int) -> str:
     return textwrap.fill(text, width=width, subsequent_indent=" " * indent, break_on_hyphens=False)
+
+
+def write_new(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Writes files into `folder`, which is made; what is there already is never written over.
+
+    Args:
+        folder: where to.
+        files: content by name; a name may lead into a folder below.
+
+    Raises:
+        UsageError: a file of a name is there with another content; then none is written.
+        OSError: a file cannot be written.
+    """
+    missing: list[str] = []
+    for name, content in files.items():
+        target = folder / name
+        if not os.path.lexists(target):
+            missing.append(name)
+        elif not target.is_file() or target.read_bytes() != content:
+            raise UsageError(f"{str(target)!r} is there already and differs.", hint="Name another folder.")
+    for name in missing:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as file:
+            file.write(files[name])

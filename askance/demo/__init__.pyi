@@ -5,4 +5,5 @@ from .table import NAME as NAME
 from .table import PICTURES as PICTURES
 from .table import TABLE as TABLE
 from .table import DemoPicture as DemoPicture
+from .table import project_files as project_files
 from .table import read_table as read_table

@@ -57,3 +57,29 @@ def read_table() -> list[DemoPicture]:
         )
         for entry in json.loads(ENTRIES.read_text(encoding="utf-8"))
     ]
+
+
+def project_files() -> dict[str, bytes]:
+    """What a project of one's own begins with, by file name.
+
+    These are the pictures; `options.json`, the options of each by its file name; and `samples.jsonl`, a line a picture
+    with its options and the numbers of those that are true.
+    """
+    entries = read_table()
+    options = {entry.path.name: list(entry.options) for entry in entries}
+    files = {entry.path.name: entry.path.read_bytes() for entry in entries}
+    files["options.json"] = (json.dumps(options, ensure_ascii=False, indent=1) + "\n").encode()
+    files["samples.jsonl"] = "".join(f"{_sample(entry)}\n" for entry in entries).encode()
+    return files
+
+
+def _sample(entry: DemoPicture) -> str:
+    """The line of a picture in `samples.jsonl`."""
+    row = {
+        "id": entry.name,
+        "image": entry.path.name,
+        "options": list(entry.options),
+        "target": sorted(entry.right),
+        "tags": {"odd": bool(entry.statements)},
+    }
+    return json.dumps(row, ensure_ascii=False)

@@ -32,7 +32,7 @@ from askance.errors import ConfigError
 from askance.images import ImagePolicy, image_policy
 from askance.models.backend import load
 from askance.models.settings import DTYPES, OUTPUT_MODES, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
-from askance.models.spec import SETTLED, Spec, checked_endpoint, nearest
+from askance.models.spec import BUILT_IN, SETTLED, Spec, checked_endpoint, nearest
 from askance.python_file import is_python
 from askance.trust import Consent, check_owner, effects_of
 
@@ -120,7 +120,8 @@ class Config:
             changes: the user's own settings of it, which go before those of the file.
         """
         place = f"models.{name}" if name in self.models else "vlm" if name == self.vlm else "llm"
-        table = self.models.get(name) or ({"spec": name} if name in {self.vlm, self.llm} else None)
+        chosen = name in {self.vlm, self.llm} and name not in BUILT_IN
+        table = self.models.get(name) or ({"spec": name} if chosen else None)
         if not self.found or self.path is None or table is None:
             return None
         whole = {**table, **changes}

@@ -97,6 +97,11 @@ def test_the_file_is_found_upwards_as_far_as_the_project_goes(own_place: Path) -
     assert Config.find(deep) == Config()
 
 
+def test_a_model_that_is_built_in_can_be_chosen(own_place: Path) -> None:
+    write(own_place, 'vlm = "demo"')
+    assert named("demo").id.name == "demo (hand-written)"
+
+
 def test_pyproject_serves_where_there_is_no_file_of_its_own(own_place: Path) -> None:
     file = write(own_place, '[tool.askance]\nllm = "one"', "pyproject.toml")
     assert Config.find() == Config(path=file, llm="one")

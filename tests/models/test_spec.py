@@ -32,8 +32,8 @@ BAD = {
     "zzz:m": "'zzz' in 'zzz:m' is no known provider. Known: 'demo', 'hf', 'langchain', 'openai', 'vllm'. "
     f"A spec reads {HOW}.",
     "anthropic:claude-sonnet-4": "'anthropic' in 'anthropic:claude-sonnet-4' is reached through LangChain. "
-    "Write langchain:anthropic:claude-sonnet-4, after pip install 'askance[langchain]' and the package of LangChain for "
-    "this provider.",
+    "Write langchain:anthropic:claude-sonnet-4, after pip install 'askance[langchain]' and the package of LangChain "
+    "for this provider.",
     "openai:m@localhost:9/v1": "The address 'localhost:9/v1' in 'openai:m@localhost:9/v1' has no `http://` or "
     "`https://`. Write openai:m@http://localhost:9/v1",
     "openai:a/b@10.0.0.7": "The address '10.0.0.7' in 'openai:a/b@10.0.0.7' has no `http://` or `https://`. "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import count
@@ -16,14 +17,16 @@ from askance.agents.judge import QUESTION, EquivalenceJudge
 from askance.chains import Planner
 from askance.chat import key_of
 from askance.concurrency import map_in_order
-from askance.documents import misfit
+from askance.documents import misfit, parse_json
 from askance.errors import BadData, UsageError
 from askance.evals.judges.labels import Labels, read_labels
 from askance.evals.judges.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
+from askance.evals.storage import write_whole
 from askance.evals.suite.files import read_json
 from askance.models import use_draw
 from askance.models.counters import RunCounters, counts_form
 from askance.nodes import Node
+from askance.replay import Store
 from askance.statistics import confusion
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from askance.chains import Plan
     from askance.chat import JsonObject
     from askance.evals.judges.labels import Label
+    from askance.models import Counters
     from askance.statistics import Confusion
 
 FORMAT = 1
@@ -261,6 +265,9 @@ async def judge_card(
 ) -> JudgeCard:
     """Asks `judge` about labelled pairs, and makes its card.
 
+    What backends computed for it is kept beside the records, in `cards`: a card that is made again, or goes on after an
+    interrupt, has the counts of all its starts.
+
     Args:
         judge: a judge of equivalence, a panel, or any `Judge`.
         labels: or the file that they are in.
@@ -273,6 +280,7 @@ async def judge_card(
 
     Raises:
         BadData: the label file cannot be used.
+        StoreError: what was counted cannot be kept.
     """
     known = labels if isinstance(labels, Labels) else read_labels(labels)
     done = count(1)
@@ -282,10 +290,29 @@ async def judge_card(
             on_progress(next(done), len(known.rows))
 
     counting = await RunCounters.begun([node.model for node in calls_of(judge)])
-    pairs = await ask_about(
-        judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, on_progress=one_more
-    )
-    return JudgeCard.of(judge, known, pairs, seed=seed, counters=counts_form(await counting.so_far()))
+    asked = {"judge": canonical_judge(judge), "labels": known.digest, "draws": draws, "swaps": swaps, "as": question}
+    folders = [each.folder for node in calls_of(judge) if isinstance(each := node.model.engine.recorder.records, Store)]
+    file = folders[0] / "cards" / f"{key_of('card', asked)[:16]}.json" if folders else None
+    counts: JsonObject = {}
+    try:
+        pairs = await ask_about(
+            judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, on_progress=one_more
+        )
+    finally:
+        counts |= _all_counts(await counting.so_far(), file)
+    return JudgeCard.of(judge, known, pairs, seed=seed, counters=counts)
+
+
+def _all_counts(counts: Mapping[str, Counters], file: Path | None) -> JsonObject:
+    """What models computed, with what `file` has of earlier starts; it is added there."""
+    earlier: JsonObject = {}
+    if file is not None:
+        with suppress(OSError, TypeError, ValueError):  # if it cannot be read, these counts alone are lost
+            earlier |= parse_json(file.read_bytes())
+    total = counts_form(counts, earlier)
+    if file is not None and counts:
+        write_whole(file, json.dumps(total) + "\n")
+    return total
 
 
 async def planned_card(

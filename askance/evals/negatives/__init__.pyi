@@ -20,6 +20,7 @@ from .option_sets import OptionSet as OptionSet
 from .option_sets import TrueStatements as TrueStatements
 from .option_sets import read_negatives as read_negatives
 from .option_sets import read_statements as read_statements
+from .picture_statements import PictureStatements as PictureStatements
 from .rules import Rules as Rules
 from .rules import Thresholds as Thresholds
 from .rules import read_rules as read_rules

@@ -21,6 +21,7 @@ from askance.chat import key_of
 from askance.concurrency import map_in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.negatives.option_sets import SIDECAR, HardNegative, write_options
+from askance.evals.negatives.picture_statements import PictureStatements
 from askance.evals.run_folder import RunFolder, write_lines
 from askance.models import get_model, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
@@ -156,18 +157,20 @@ class NegativesRun:
     """Negatives in the files, equal texts of an image once."""
     files: Mapping[str, int] = field(default_factory=dict[str, int])
     """Images by file."""
+    unread: Counter[str] = field(default_factory=Counter[str])
+    """Pictures that have no statement to write negatives for, by outcome; see `PictureStatements`."""
 
     @property
     def complete(self) -> bool:
         """Whether every negative was written."""
-        return self.outcomes["answered"] == self.total
+        return self.outcomes["answered"] == self.total and not self.unread
 
 
 OnProgress = Callable[[NegativesRun], None]
 
 
 async def agenerate(
-    sources: Sequence[TrueStatements],
+    sources: Sequence[TrueStatements] | PictureStatements,
     llm: ModelLike | None,
     *,
     out: Path,
@@ -179,7 +182,7 @@ async def agenerate(
     """Writes negatives for `sources` into the folder `out`, or finishes a folder that was begun.
 
     Args:
-        sources: what is true of each image.
+        sources: what is true of each image; or pictures, about each of which a chain is asked first.
         llm: the model that writes; the kind `random` alone needs none.
         out: folder of the run and of the files.
         recipe: what is written; by default one negative of every kind for ads.
@@ -196,23 +199,29 @@ async def agenerate(
     recipe = recipe or Recipe()
     model, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
     folder = RunFolder(out, _configuration(sources, recipe, writers, model=model), name=lambda line: str(line["id"]))
+    pictures = sources if isinstance(sources, PictureStatements) else None
     try:
-        work = _OpenCalls(sources, recipe, writers, model=model, folder=folder, on_progress=on_progress)
+        true = sources if not isinstance(sources, PictureStatements) else await sources.read(out)
+        work = _OpenCalls(true, recipe, writers, model=model, folder=folder, on_progress=on_progress)
         await work.ask()
         run = work.run
-        run.negatives, run.files = write_files(out, sources, recipe, lines=folder.lines())
+        run.negatives, run.files = write_files(out, true, recipe, lines=folder.lines())
+        run.unread = Counter() if pictures is None else pictures.unread
         records = None if model is None else model.engine.recorder.records
         also = [] if model is None else [endpoint_key(model.id)]
+        also += [] if pictures is None else pictures.calls
         folder.finish(records, also=also, more={"files": dict(run.files), "left": run.left})
     finally:
         folder.close()
         if model is not None:
             await model.aclose()
+        if pictures is not None:
+            await pictures.aclose()
     return run
 
 
 async def planned_negatives(
-    sources: Sequence[TrueStatements],
+    sources: Sequence[TrueStatements] | PictureStatements,
     llm: ModelLike | None,
     *,
     recipe: Recipe | None = None,
@@ -222,7 +231,7 @@ async def planned_negatives(
     """What writing the negatives of `sources` would ask, kind by kind; nothing is asked.
 
     Args:
-        sources: what is true of each image.
+        sources: what is true of each image; or pictures, about each of which a chain would be asked first.
         llm: the model that would write.
         recipe: what would be written.
         prompts: where prompts are looked up.
@@ -233,21 +242,31 @@ async def planned_negatives(
     """
     recipe, planner = recipe or Recipe(), Planner()
     _, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
-    counted = {kind: planner.counter(kind, writer).counting_copy(writer) for kind, writer in writers.items()}
+    pictures, true = (sources, ()) if isinstance(sources, PictureStatements) else (None, sources)
+    walk = None if pictures is None else planner.walk(pictures.chain)
+    counters = {kind: planner.counter(kind, writer) for kind, writer in writers.items()}
+    counted = {kind: counter.counting_copy(writers[kind]) for kind, counter in counters.items()}
+    later = 0
     with planner.counting(), use_draw(recipe.draw):
-        for call in calls_of(sources, recipe):
+        if pictures is not None and walk is not None:
+            true, later = await pictures.planned(walk)
+        for call in calls_of(true, recipe):
             if call.kind in counted:
                 await counted[call.kind].ask(call.question)
+        for counter in counters.values():
+            counter.add_dependent(later)
     return planner.plan(len(sources))
 
 
-def generate(sources: Sequence[TrueStatements], llm: ModelLike | None, *, out: Path, **options: Any) -> NegativesRun:
+def generate(
+    sources: Sequence[TrueStatements] | PictureStatements, llm: ModelLike | None, *, out: Path, **options: Any
+) -> NegativesRun:
     """As `agenerate`, from anywhere: scripts, threads, notebooks."""
     return run_sync(agenerate(sources, llm, out=out, **options))
 
 
 def _writers(
-    sources: Sequence[TrueStatements],
+    sources: Sequence[TrueStatements] | PictureStatements,
     llm: ModelLike | None,
     recipe: Recipe,
     *,
@@ -274,14 +293,13 @@ def _writers(
 
 
 def _configuration(
-    sources: Sequence[TrueStatements],
+    sources: Sequence[TrueStatements] | PictureStatements,
     recipe: Recipe,
     writers: Mapping[NegativeKind, NegativeWriter],
     *,
     model: Model | None,
 ) -> JsonObject:
     """Everything that decides the lines of the folder."""
-    content: JsonObject = {each.key: list(each.true) for each in sources}
     return {
         "task": "negatives",
         "domain": recipe.domain,
@@ -292,8 +310,13 @@ def _configuration(
         "draw": recipe.draw,
         "model": None if model is None else model.form(),
         "prompts": {prompt.path.name: prompt.digest for node in writers.values() for prompt in node.prompts_in_use},
-        "sources": {"count": len(sources), "digest": key_of("sources", content)},
+        "sources": sources.form() if isinstance(sources, PictureStatements) else _form_of(sources),
     }
+
+
+def _form_of(sources: Sequence[TrueStatements]) -> JsonObject:
+    content: JsonObject = {each.key: list(each.true) for each in sources}
+    return {"count": len(sources), "digest": key_of("sources", content)}
 
 
 class _OpenCalls:

@@ -12,6 +12,7 @@ from .data_check import check as check
 from .dataset import Ad as Ad
 from .dataset import PittAds as PittAds
 from .layout import Pictures as Pictures
+from .layout import has_statements as has_statements
 from .layout import statements_in as statements_in
 from .lists import Descriptions as Descriptions
 from .lists import SymbolBox as SymbolBox

@@ -124,16 +124,29 @@ class Layout:
         return tuple(path for part in self.files for path in self.files[part] if path not in self.of(part))
 
 
+def has_statements(folder: Path) -> bool:
+    """Whether a folder has a file of true statements.
+
+    Raises:
+        BadData: the folder cannot be read.
+    """
+    return _statements(folder) is not None
+
+
 def statements_in(folder: Path) -> Path:
     """The file of true statements in a folder of the data set; that of release B before that of release A.
 
     Raises:
         BadData: no such folder, or no such file in it.
     """
-    file = Layout.find(folder).first("statements", "release A statements")
+    file = _statements(folder)
     if file is None:
         raise BadData(f"No file of statements is in {str(folder)!r}.", hint="Name the file itself.")
     return file
+
+
+def _statements(folder: Path) -> Path | None:
+    return Layout.find(folder).first("statements", "release A statements")
 
 
 def _files(folder: Path, depth: int = 0) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from askance.errors import BadData
 from askance.evals.judges import JudgeCard, JudgedPair, Label, Labels, judge_card, read_card
 from askance.models import Counters, Engine, get_model
 from askance.models.call_scope import scope
-from askance.replay import MemoryStore
+from askance.replay import MemoryStore, Mode, Store
 from tests.judges import Scripted
 from tests.scripted import ENFORCED
 
@@ -237,3 +237,19 @@ def test_a_card_keeps_what_its_judge_computed() -> None:
     assert {name: counts["answers"] for name, counts in first.counters.items()} == {"counting": 2}
     assert (read_card("card.json"), again.counters) == (first, {})
     assert "counters" not in again.form()
+
+
+def test_a_card_that_is_made_again_has_the_counts_of_all_its_starts(tmp_path: Path) -> None:
+    def counted(truths: Sequence[bool], *, mode: Mode = "auto", **options: Any) -> int | None:
+        with Store.open(tmp_path / "store") as store:
+            judge = judge_equivalence(get_model(Counting(), engine=Engine(records=store, mode=mode)), form="short")
+            card = card_of(judge, labelled(truths), draws=1, swaps=False, **options)
+        return card.counters["counting"]["answers"] if card.counters else None
+
+    first, again, replayed = counted([True, False]), counted([True, False]), counted([True, False], mode="replay")
+    anew, other = counted([True, False], mode="refresh"), counted([True, False], question="What is odd?")
+    assert (first, again, replayed, anew, other) == (2, 2, 2, 4, 2)
+
+    for file in (tmp_path / "store" / "cards").iterdir():
+        file.write_text("[{", encoding="utf-8")
+    assert counted([True, False]) is None
