@@ -14,7 +14,18 @@ from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.metric import Figure, MissingAnswerPolicy
 from askance.evals.report.elements import Drawing, drawing_of, interval_text
 from askance.evals.report.html import render
-from askance.evals.run_files import COUNTERS, READ_BY, SAMPLES, SCORES, SampleLine, ScoreLine, described, lines_of
+from askance.evals.run_files import (
+    COUNTERS,
+    LARGEST_PROMPT,
+    PROMPTS,
+    READ_BY,
+    SAMPLES,
+    SCORES,
+    SampleLine,
+    ScoreLine,
+    described,
+    lines_of,
+)
 from askance.evals.sample import Prediction, Sample, Score
 from askance.evals.storage import records_of
 from askance.evals.tables import shown_value
@@ -192,6 +203,18 @@ class Run:
             for answer, digest in zip(self.answers, digests, strict=True)
         ]
         return self.scored(answers, self.figures)
+
+    def prompt_text(self, name: str) -> str | None:
+        """The prompt file that it was asked with; None where its folder does not hold it.
+
+        Args:
+            name: of the file, as the configuration names it.
+        """
+        file = self.path / PROMPTS / name
+        inside = "/" not in name and "\\" not in name  # anybody may have written the names, and the folder
+        if not inside or not file.is_file() or file.is_symlink() or file.stat().st_size > LARGEST_PROMPT:
+            return None
+        return file.read_text(encoding="utf-8", errors="replace")
 
     @classmethod
     def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[SampleResult], records: Records) -> Run:

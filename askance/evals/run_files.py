@@ -27,6 +27,8 @@ TRIALS, BLAMES = "blame.jsonl", "blame.json"
 """The trials of blames, a line each, and what they come to."""
 PROMPTS = "prompts"
 """Folder of the prompt files that a run was asked with."""
+LARGEST_PROMPT = 1 << 20
+"""Most bytes of a prompt file that is shown."""
 SEAL = ".seal"
 """The seal of the file of records, by which this machine knows it again."""
 LOCK = ".lock"

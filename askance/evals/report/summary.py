@@ -11,7 +11,6 @@ from askance.amounts import many
 from askance.evals.metric import Figure
 from askance.evals.report.elements import Field, Sortable, interval_field, interval_text
 from askance.evals.report.run_part import RESULTS
-from askance.evals.run_files import PROMPTS
 from askance.evals.tables import NONE, notes_of, shown_figure, shown_value, table_of_runs
 
 if TYPE_CHECKING:
@@ -164,11 +163,7 @@ def facts_of_pictures(part: RunPart) -> Iterator[Fact]:
 
 def _prompts(part: RunPart) -> Iterator[PromptText]:
     for name, digest in digests_of_prompts(part):
-        file = part.run.path / PROMPTS / name
-        plain = "/" not in name and "\\" not in name  # anybody may have written the names, and the folder
-        inside = plain and file.is_file() and not file.is_symlink()
-        text = file.read_text(encoding="utf-8", errors="replace") if inside else None
-        yield PromptText(name=name, digest=digest, text=text)
+        yield PromptText(name=name, digest=digest, text=part.run.prompt_text(name))
 
 
 def digests_of_prompts(part: RunPart) -> Sequence[tuple[str, str]]:
