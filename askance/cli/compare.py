@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,8 @@ from askance.cli.options import AsJson, ConventionOption, TaskPlace
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
 
 if TYPE_CHECKING:
-    from askance.evals.analysis.compare import Differing, MetricComparison, RunsComparison
+    from askance.evals.analysis.compare import MetricComparison, RunsComparison
+    from askance.evals.analysis.configuration import DifferenceRow
 
 SHOWN = 20
 """Differences of configuration that are listed at most."""
@@ -136,24 +137,28 @@ def _table(metrics: Sequence[MetricComparison]) -> Iterator[str]:
 
 
 def _differing(found: RunsComparison) -> Iterator[str]:
-    if not found.differences:
+    rows = found.difference_rows
+    if not rows:
         yield f"The {'two' if len(found.runs) == 2 else 'runs'} are of one configuration."
         return
     yield "What differs:" if len(found.runs) == 2 else "What differs, from A on:"
-    for each in found.differences[:SHOWN]:
-        yield f"  {each.place}: {_values(each)}"
-    if len(found.differences) > SHOWN:
-        yield f"  … and {len(found.differences) - SHOWN:,} more; `--json` has them all"
+    for each in rows[:SHOWN]:
+        yield from _changed(each) if each.changes else (f"  {each.place}: {' → '.join(map(_short, each.values))}",)
+    if len(rows) > SHOWN:
+        yield f"  … and {len(rows) - SHOWN:,} more; `--json` has them all"
 
 
-def _values(each: Differing) -> str:
-    return " → ".join("–" if value is None else _short(value) for value in each.values)
+def _changed(each: DifferenceRow) -> Iterator[str]:
+    """The words of a prompt that changed."""
+    from askance.evals.analysis.compare import letter
+    from askance.evals.analysis.word_diff import marked
+
+    yield f"  {each.place}:"
+    several = len(each.changes) > 2
+    for place, stretches in enumerate(each.changes):
+        if stretches:
+            yield f"    {f'{letter(place)}  ' if several else ''}{marked(stretches)}"
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, dict) and "id" in value:  # of a model, who it is
-        value = cast("dict[str, Any]", value)["id"]
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if len(text) == 64 and set(text) <= set("0123456789abcdef"):
-        return text[:12]
+def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"

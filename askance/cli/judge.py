@@ -92,7 +92,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     else:
         print("\n".join(card_text(made, rate)))
     if asked.html is not None:
-        _write_page(asked.html, made, rate)
+        _write_page(asked.html, made, rate, labels)
     unscored = any(pair.says is None for pair in made.labelled)
     print("\n".join([str(work.tally), *_counters(made)]), file=sys.stderr)
     if used_up and unscored:
@@ -133,12 +133,12 @@ def _check_page(html: Path | None, *, plan: bool) -> None:
         raise UsageError(f"{str(html)!r} is a folder, and the page is one file.", hint="Name a file: --html card.html")
 
 
-def _write_page(out: Path, card: JudgeCard, rate: CorrectedRate | None) -> None:
+def _write_page(out: Path, card: JudgeCard, rate: CorrectedRate | None, labels: Labels) -> None:
     from askance.evals.report.card_page import card_page
     from askance.evals.report.html import write_page
     from askance.terminal import printable
 
-    size = write_page(out, lambda _: card_page(card, rate=rate))
+    size = write_page(out, lambda _: card_page(card, rate=rate, labels=labels))
     print(printable(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
 
 

@@ -17,6 +17,8 @@ from askance.evals.report.html import render
 from askance.evals.run_folder import records_of
 from askance.evals.run_format import (
     COUNTERS,
+    LARGEST_PROMPT,
+    PROMPTS,
     READ_BY,
     SAMPLES,
     SCORES,
@@ -201,6 +203,18 @@ class Run:
             for answer, digest in zip(self.answers, digests, strict=True)
         ]
         return self.scored(answers, self.figures)
+
+    def prompt_text(self, name: str) -> str | None:
+        """The prompt file that it was asked with; None where its folder does not hold it.
+
+        Args:
+            name: of the file, as the configuration names it.
+        """
+        file = self.path / PROMPTS / name
+        inside = "/" not in name and "\\" not in name  # anybody may have written the names, and the folder
+        if not inside or not file.is_file() or file.is_symlink() or file.stat().st_size > LARGEST_PROMPT:
+            return None
+        return file.read_text(encoding="utf-8", errors="replace")
 
     @classmethod
     def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[SampleResult], records: Records) -> Run:

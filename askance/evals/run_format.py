@@ -27,6 +27,8 @@ TRIALS, BLAMES = "blame.jsonl", "blame.json"
 """The trials of a blame, one a line, and its result."""
 PROMPTS = "prompts"
 """Folder with the prompt files of the run."""
+LARGEST_PROMPT = 1 << 20
+"""Most bytes of a prompt file that is shown."""
 SEAL = ".seal"
 """The seal of `calls.jsonl`; see `askance.evals.seal`."""
 LOCK = ".lock"

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from askance.amounts import many
 from askance.errors import UsageError
+from askance.evals.analysis.configuration import difference_rows, differences
 from askance.evals.catalog import task_of
 from askance.evals.report.html import render
 from askance.evals.tables import NONE, names_of, shown_value
@@ -18,6 +19,7 @@ from askance.statistics import Comparison, compare_paired, compare_statistics, c
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.analysis.configuration import DifferenceRow, Differing
     from askance.evals.metric import Metric, MissingAnswerPolicy
     from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Score
@@ -44,15 +46,6 @@ class Matching:
     def by_all(self) -> int:
         """The samples that all answered."""
         return sum(all(answer.prediction.answered for answer in row) for row in self.rows)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Differing:
-    """One place of the configuration at which runs differ."""
-
-    place: str
-    values: tuple[Any, ...]
-    """What stands there in each run; None where nothing does."""
 
 
 def matched(runs: Sequence[Run]) -> Matching:
@@ -110,23 +103,6 @@ def _nothing_common(runs: Sequence[Run], keys: Sequence[set[tuple[str, int]]]) -
     )
 
 
-def differences(runs: Sequence[Run]) -> Iterator[Differing]:
-    """Where the configurations of `runs` differ, and last the versions of askance that made them, if they do."""
-    yield from _differing([run.configuration for run in runs], "")
-    versions = tuple(run.made_by or None for run in runs)
-    if len(set(versions)) > 1:
-        yield Differing(place="askance", values=versions)
-
-
-def _differing(values: Sequence[Any], place: str) -> Iterator[Differing]:
-    if all(isinstance(value, Mapping) for value in values):
-        forms = [cast("Mapping[str, Any]", value) for value in values]
-        for name in dict.fromkeys(name for form in forms for name in form):
-            yield from _differing([form.get(name) for form in forms], f"{place}.{name}" if place else name)
-    elif any(value != values[0] for value in values[1:]):
-        yield Differing(place=place, values=tuple(values))
-
-
 Pairs = Literal["first", "all"]
 """Which runs are tested against each other: the first against every other, or every two."""
 
@@ -168,6 +144,18 @@ class MetricComparison:
         return {**said, **asdict(self.comparison)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleValues:
+    """What the samples in common are worth by one metric."""
+
+    metric: str
+    percent: bool
+    higher: bool
+    """Whether more is better."""
+    values: tuple[tuple[float | None, ...], ...]
+    """By sample and run, in the order of the rows in common; None where a sample does not count."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunsComparison:
     """What several runs' answers to the same samples say of them; iterating gives the comparisons, pair by pair."""
@@ -177,6 +165,8 @@ class RunsComparison:
     matching: Matching
     metrics: tuple[MetricComparison, ...]
     pairs: Pairs
+    values: SampleValues | None = None
+    """By the first metric that single samples have; None without one."""
 
     def __iter__(self) -> Iterator[MetricComparison]:
         return iter(self.metrics)
@@ -188,6 +178,11 @@ class RunsComparison:
     def differences(self) -> tuple[Differing, ...]:
         """Where the configurations of the runs differ."""
         return tuple(differences(self.runs))
+
+    @cached_property
+    def difference_rows(self) -> tuple[DifferenceRow, ...]:
+        """The same as a person reads it: prompts by the words that changed, each difference once."""
+        return tuple(difference_rows(self.runs))
 
     def _repr_html_(self) -> str:
         return render(
@@ -268,7 +263,8 @@ def compare(
         else replace(each, comparison=next(adjusted, each.comparison))
         for each in found
     )
-    return RunsComparison(runs=runs, names=names, matching=matching, metrics=tuple(whole), pairs=pairs)
+    values = next((_values(each, rows, matching) for each in chosen if _by_itself(each)), None)
+    return RunsComparison(runs=runs, names=names, matching=matching, metrics=tuple(whole), pairs=pairs, values=values)
 
 
 def _names(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -291,18 +287,20 @@ def _check_scores(run: Run) -> None:
 class _Row:
     """The scores that every run has for one sample."""
 
+    place: int
+    """Among the samples in common."""
     scores: tuple[Score, ...]
     cluster: str
     has_image: bool
 
 
 def _rows(matching: Matching, scoring: Scorer, convention: MissingAnswerPolicy) -> Iterator[_Row]:
-    for row in matching.rows:
+    for place, row in enumerate(matching.rows):
         if convention == "answered" and any(answer.score is None for answer in row):
             continue
         sample = row[0].sample
         scores = tuple(answer.score or scoring.if_wrong(answer.sample) for answer in row)
-        yield _Row(scores, sample.cluster, sample.image is not None)
+        yield _Row(place, scores, sample.cluster, sample.image is not None)
 
 
 def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows: Sequence[_Row]) -> list[Metric]:
@@ -320,6 +318,21 @@ def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows:
     return [known[name] for name in dict.fromkeys(names)]
 
 
+def _by_itself(metric: Metric) -> bool:
+    """Whether single samples have a value of the metric."""
+    return metric.of_sums is None and metric.statistic is None
+
+
+def _values(metric: Metric, rows: Sequence[_Row], matching: Matching) -> SampleValues:
+    found: list[tuple[float | None, ...]] = [(None,) * len(row) for row in matching.rows]
+    for row in rows:
+        if all(metric.covers(score) for score in row.scores):
+            found[row.place] = tuple(metric.matrix(row.scores)[:, 0].tolist())
+    return SampleValues(
+        metric=metric.name, percent=metric.percent, higher=metric.better == "higher", values=tuple(found)
+    )
+
+
 def _compared(
     metric: Metric, rows: Sequence[_Row], places: tuple[int, int], *, names: tuple[str, str], seed: int
 ) -> MetricComparison:
@@ -332,7 +345,6 @@ def _compared(
         clusters=[row.cluster for row in about],
         seed=seed,
     )
-    by_itself = metric.of_sums is None and metric.statistic is None
     above, below = comparison.discordant if metric.better == "higher" else comparison.discordant[::-1]
     return MetricComparison(
         a=one,
@@ -342,7 +354,7 @@ def _compared(
         comparison=comparison,
         percent=metric.percent,
         cluster="image" if all(row.has_image for row in about) else "group",
-        by_sample=(above, below, comparison.n - above - below) if by_itself else None,
+        by_sample=(above, below, comparison.n - above - below) if _by_itself(metric) else None,
     )
 
 

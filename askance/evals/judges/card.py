@@ -21,7 +21,7 @@ from askance.documents import misfit, parse_json
 from askance.errors import BadData, UsageError
 from askance.evals.judges.labels import Labels, read_labels
 from askance.evals.judges.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
-from askance.evals.storage import write_whole
+from askance.evals.run_folder import write_whole
 from askance.evals.suite.files import read_json
 from askance.models import use_draw
 from askance.models.counters import RunCounters, counts_form

@@ -244,8 +244,8 @@ async def planned_negatives(
     _, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
     pictures, true = (sources, ()) if isinstance(sources, PictureStatements) else (None, sources)
     walk = None if pictures is None else planner.walk(pictures.chain)
-    counters = {kind: planner.counter(kind, writer) for kind, writer in writers.items()}
-    counted = {kind: counter.counting_copy(writers[kind]) for kind, counter in counters.items()}
+    counters = {kind: planner.counter(kind, writers[kind]) for kind in writers}
+    counted = {kind: counters[kind].counting_copy(writer) for kind, writer in writers.items()}
     later = 0
     with planner.counting(), use_draw(recipe.draw):
         if pictures is not None and walk is not None:

@@ -16,7 +16,7 @@ from askance.chat import key_of
 from askance.documents import parse_json
 from askance.errors import BadData, OverBudget, UsageError
 from askance.evals.negatives.option_sets import TrueStatements
-from askance.evals.storage import write_lines
+from askance.evals.run_folder import write_lines
 from askance.models.call_scope import Pending
 from askance.models.capabilities import endpoint_key
 

@@ -18,10 +18,18 @@ from askance.evals.tables import NONE, shown_value
 from askance.statistics import Interval
 
 if TYPE_CHECKING:
-    from askance.evals.judges import CorrectedRate, JudgeCard
+    from askance.evals.judges import CorrectedRate, JudgeCard, Label, Labels
+    from askance.evals.judges.verdicts import JudgedPair
     from askance.evals.report.run_part import Result
 
 _SCHEMA = Path(__file__).with_name("judge.schema.json")
+
+UNFOLDED = 20
+"""Longest list of disagreements that is open; a longer one has to be unfolded."""
+MOST_DISAGREEMENTS = 1000
+"""Most disagreements that are listed."""
+_LONGEST = 400
+"""Characters of a text of a pair."""
 
 _SHARES = ("accuracy", "base rate", "sensitivity", "specificity")
 _LOOKS: Mapping[str, Mapping[str, Result]] = {
@@ -178,12 +186,13 @@ def _interval(limits: Sequence[float] | None) -> Interval | None:
 # --- the page of a card ---
 
 
-def card_page(card: JudgeCard, *, rate: CorrectedRate | None = None) -> str:
+def card_page(card: JudgeCard, *, rate: CorrectedRate | None = None, labels: Labels | None = None) -> str:
     """The page of a card; equal cards give equal pages.
 
     Args:
         card: of the judge.
         rate: of a run that it has scored, corrected; None is without one.
+        labels: that the card is of, whose texts the page shows where judge and people disagree; None is without them.
     """
     return document(
         "card.html",
@@ -195,9 +204,54 @@ def card_page(card: JudgeCard, *, rate: CorrectedRate | None = None) -> str:
         truths=sum(bool(case.truth) for case in card.labelled),
         notes=(*card.notes, *(() if rate is None else rate.notes)),
         plots=[*card_plots(card.summary())],
+        disagreements=disagreements(card, labels),
         figures=_figures(card),
         rates=None if rate is None else _rates(rate),
     )
+
+
+def disagreements(card: JudgeCard, labels: Labels | None = None) -> Sortable | None:
+    """The pairs on which the judge does not say what people say, in the order of the labels; None where there is none.
+
+    Args:
+        card: of the judge.
+        labels: with the texts of the pairs; None, or labels of another card, shows ids alone.
+    """
+    same = labels is not None and labels.digest == card.labels["sha256"] and len(labels.rows) == len(card.pairs)
+    rows: Sequence[Label | None] = labels.rows if labels is not None and same else [None] * len(card.pairs)
+    wrong = [
+        (place, pair) for place, pair in enumerate(card.pairs) if pair.truth is not None and pair.says != pair.truth
+    ]
+    if not wrong:
+        return None
+    shown = [_disagreement(place, pair, rows[place]) for place, pair in wrong[:MOST_DISAGREEMENTS]]
+    more = f"; the first {MOST_DISAGREEMENTS:,} of them" if len(wrong) > MOST_DISAGREEMENTS else ""
+    return Sortable(
+        heads=("pair", "reference", "candidate", "people", "judge"),
+        rows=shown,
+        summary=f"The {len(wrong):,} pairs one by one{more}" if len(wrong) > UNFOLDED else "",
+    )
+
+
+def _disagreement(place: int, pair: JudgedPair, label: Label | None) -> list[Field]:
+    question = f"{_text(label.question)} · " if label is not None and label.question else ""
+    return [
+        pair.id or str(place + 1),
+        NONE if label is None else f"{question}{_text(label.reference)}",
+        f"sha256 {pair.candidate[:12]}" if label is None else _text(label.candidate),
+        _told(str(pair.truth).lower(), [None if vote is None else str(vote).lower() for vote in pair.votes]),
+        _told(pair.verdict or f"unscored: {_text(pair.reason)}", pair.members or pair.verdicts),
+    ]
+
+
+def _told(verdict: str, votes: Sequence[str | None]) -> str:
+    """A verdict, and how many of several votes it has."""
+    agreed = sum(vote == verdict for vote in votes)
+    return f"{verdict} ({agreed:,} of {len(votes):,})" if len(votes) > 1 else verdict
+
+
+def _text(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _figures(card: JudgeCard) -> Sortable:

@@ -27,16 +27,12 @@ from askance.evals.report.run_part import part_of
 from askance.evals.report.samples import SampleBrowser
 from askance.evals.report.summary import summary_of, tables_of_runs
 from askance.evals.report.thumbnails import Thumbnails
-from askance.evals.tables import NONE
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.analysis.compare import MetricComparison, RunsComparison
     from askance.evals.report.run_part import RunPart, SampleRow
     from askance.evals.run import SampleResult
-
-_LONGEST = 400
-"""Characters of a value in the table of what differs."""
 
 SampleChange: TypeAlias = Literal["better", "worse", "other", "same"]
 """How one run differs from another on a sample; `other` is another answer with the same score."""
@@ -49,6 +45,10 @@ class ChangeRow:
     """One sample in every run."""
 
     rows: tuple[SampleRow, ...]
+    worths: tuple[float | None, ...]
+    """What the sample is worth in each run, by the metric that the runs are compared by."""
+    higher: bool
+    """Whether more is better."""
     answers: tuple[int, ...]
     """A number for each run; runs with the same answer have the same one."""
     asked: tuple[int, ...]
@@ -56,9 +56,9 @@ class ChangeRow:
 
     def change(self, a: int, b: int) -> SampleChange:
         """How run `a` differs from run `b` on the sample; `better` means that `a` is better."""
-        one, other = (_worth(self.rows[place]) for place in (a, b))
+        one, other = (self.worths[place] or 0.0 for place in (a, b))
         if one != other:
-            return "better" if one > other else "worse"
+            return "better" if (one > other) == self.higher else "worse"
         return "same" if self.answers[a] == self.answers[b] else "other"
 
     @property
@@ -85,6 +85,12 @@ class ComparisonReport:
         """What the runs are called."""
         return self.comparison.names
 
+    @property
+    def share(self) -> bool:
+        """Whether what a sample is worth is a share, shown in percent."""
+        values = self.comparison.values
+        return all(part.share for part in self.parts) if values is None else values.percent
+
     def changes(self) -> Mapping[tuple[int, int], Mapping[SampleChange, int]]:
         """By pair of runs, how many samples changed in which way."""
         pairs = combinations(range(len(self.parts)), 2)
@@ -107,10 +113,14 @@ def build_comparison(comparison: RunsComparison) -> ComparisonReport:
 
 def _rows(comparison: RunsComparison, parts: Sequence[RunPart]) -> Iterator[ChangeRow]:
     several = [{(row.id, row.epoch): row for row in part.rows} for part in parts]
-    for answers in comparison.matching.rows:
+    values = comparison.values
+    for place, answers in enumerate(comparison.matching.rows):
         key = (answers[0].sample.id, answers[0].epoch)
+        rows = tuple(each[key] for each in several)
         yield ChangeRow(
-            rows=tuple(each[key] for each in several),
+            rows=rows,
+            worths=tuple(row.worth for row in rows) if values is None else values.values[place],
+            higher=values is None or values.higher,
             answers=_numbered(map(_said, answers)),
             asked=_numbered(answer.sample.form() for answer in answers),
         )
@@ -124,11 +134,6 @@ def _numbered(values: Iterator[Any]) -> tuple[int, ...]:
     """A number for each value, counted from 0; equal values have the same number."""
     numbers: dict[str, int] = {}
     return tuple(numbers.setdefault(json.dumps(value, sort_keys=True), len(numbers)) for value in values)
-
-
-def _worth(row: SampleRow) -> float:
-    """The value of a sample, to rank samples by; one without a score ranks as 0."""
-    return 0.0 if row.worth is None else row.worth
 
 
 # --- the page ---
@@ -168,6 +173,7 @@ def comparison_page(
         headlines=[_headline(each, alone=len(headlines) == 1) for each in headlines],
         changes=_bars(report) if two else None,
         changes_by_pair=_changes_by_pair(report),
+        changes_title=changes_title(report),
         changed=sum(row.changed for row in report.rows),
         counts=[*counts_of(comparison)],
         decided=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict != "tied"],
@@ -175,7 +181,7 @@ def comparison_page(
         forest=[*_forest(comparison.metrics if two else headlines, two=two)],
         comparisons=_comparisons(comparison.metrics) if comparison.metrics else None,
         tests=[*notes_of_tests(comparison)],
-        differences=[(each.place, [_value(value) for value in each.values]) for each in comparison.differences],
+        differences=comparison.difference_rows,
         figures=tables_of_runs(report.parts),
         summaries=[summary_of(part) for part in report.parts],
         notes=browser.notes,
@@ -187,7 +193,8 @@ def _index(report: ComparisonReport, browser: SampleBrowser) -> JsonObject:
         "kind": "pair",
         "names": list(report.names),
         "letters": [letter(place) for place in range(len(report.parts))],
-        "share": all(part.share for part in report.parts),
+        "share": report.share,
+        "lower": not all(row.higher for row in report.rows),
         "rows": [_row(row, browser) for row in report.rows],
         "runs": [],
         "words": {},
@@ -202,7 +209,7 @@ def _row(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
         "id": first.id,
         "epoch": first.epoch,
         "outcomes": [each.outcome for each in row.rows],
-        "worths": [each.worth for each in row.rows],
+        "worths": list(row.worths),
         "said": [each.said for each in row.rows],
         "answers": list(row.answers),
         "asked": list(row.asked),
@@ -217,7 +224,13 @@ def _bars(report: ComparisonReport) -> Bars:
     words = ("A better", "B better", "Other answer", "Same answer")
     counts = report.changes()[0, 1]
     bars = [(word, counts[change]) for change, word in zip(CHANGES, words, strict=True)]
-    return Bars(title="Samples by change", counts=bars, heads=("change", "samples"))
+    return Bars(title=changes_title(report), counts=bars, heads=("change", "samples"))
+
+
+def changes_title(report: ComparisonReport) -> str:
+    """What the counts of samples are by."""
+    values = report.comparison.values
+    return "Samples by change" if values is None else f"Samples by change of {values.metric}"
 
 
 def _changes_by_pair(report: ComparisonReport) -> Sortable:
@@ -227,13 +240,6 @@ def _changes_by_pair(report: ComparisonReport) -> Sortable:
         for (a, b), counts in report.changes().items()
     ]
     return Sortable(heads=heads, rows=rows)
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return NONE
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 # --- verdicts ---

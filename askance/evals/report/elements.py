@@ -192,9 +192,9 @@ class Bars(Plot):
     kind: Literal["bars"] = "bars"
 
     def width(self, count: int) -> str:
-        """How long the bar of `count` is."""
+        """How long the bar of `count` is; a small count can still be seen, and 0 has no bar."""
         most = max((count for _, count in self.counts), default=1) or 1
-        return f"{max(100 * count / most, 0.4):.2f}%"
+        return f"{max(100 * count / most, 0.4) if count else 0:.2f}%"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
 from askance.evals.analysis.blame import NONE as UNBLAMED
+from askance.evals.analysis.compare import letter
+from askance.evals.analysis.configuration import difference_rows
 from askance.evals.report.blame_part import UNEXPLAINED, blames_of, called, check_blames, short
 from askance.evals.report.card_page import judge_views, judges_table
 from askance.evals.report.elements import (
@@ -33,7 +35,7 @@ from askance.evals.report.elements import (
 from askance.evals.report.html import document
 from askance.evals.report.run_part import part_of
 from askance.evals.report.samples import SampleBrowser, index_of
-from askance.evals.report.summary import FigureTables, published_table, summary_of, tables_of_runs
+from askance.evals.report.summary import FigureTables, published_table, runs_table, summary_of, tables_of_runs
 from askance.evals.report.thumbnails import Thumbnails
 from askance.evals.tables import NONE, names_of, shown_value, table_of_runs
 
@@ -120,6 +122,9 @@ def report_page(report: RunReport, *, pictures: Thumbnails | None = None, files:
         count=sum(len(part.rows) for part in report.runs),
         beside=files is not None,
         summaries=[summary_of(part) for part in report.runs],
+        runs_table=runs_table(report.runs),
+        letters=[(letter(place), part.name) for place, part in enumerate(report.runs)],
+        differences=difference_rows([part.run for part in report.runs]) if len(report.runs) > 1 else [],
         notes=browser.notes,
         tasks=[*_figures(report)],
         published=[*_published(report)],

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.amounts import many
 from askance.evals.metric import Figure
-from askance.evals.report.elements import Field, Sortable, interval_field, interval_text
+from askance.evals.report.elements import Field, PageLink, Sortable, interval_field, interval_text
 from askance.evals.report.run_part import RESULTS
-from askance.evals.run_format import PROMPTS
 from askance.evals.tables import NONE, notes_of, shown_figure, shown_value, table_of_runs
 
 if TYPE_CHECKING:
@@ -164,11 +163,7 @@ def facts_of_pictures(part: RunPart) -> Iterator[Fact]:
 
 def _prompts(part: RunPart) -> Iterator[PromptText]:
     for name, digest in digests_of_prompts(part):
-        file = part.run.path / PROMPTS / name
-        plain = "/" not in name and "\\" not in name  # anybody may have written the names, and the folder
-        inside = plain and file.is_file() and not file.is_symlink()
-        text = file.read_text(encoding="utf-8", errors="replace") if inside else None
-        yield PromptText(name=name, digest=digest, text=text)
+        yield PromptText(name=name, digest=digest, text=part.run.prompt_text(name))
 
 
 def digests_of_prompts(part: RunPart) -> Sequence[tuple[str, str]]:
@@ -244,6 +239,34 @@ class FigureTables:
 
     tables: Sequence[Sortable]
     notes: Sequence[str] = ()
+
+
+def runs_table(parts: Sequence[RunPart]) -> Sortable:
+    """The runs in a row each: which, its main figure, its answers, and what it took; the name leads to its samples."""
+    tasks = len({part.run.task for part in parts}) > 1
+    figures = {part.run.figures[0].metric for part in parts if part.run.figures}
+    rows = [_run_row(number, part, named=len(figures) > 1) for number, part in enumerate(parts)]
+    figure = next(iter(figures)) if len(figures) == 1 else "main figure"
+    heads = ("run", figure, "95 % interval", "answered", "calls made", "cost, $", "seconds")
+    return Sortable(heads=heads, rows=rows, caption="" if tasks else parts[0].run.task)
+
+
+def _run_row(number: int, part: RunPart, *, named: bool) -> list[Field]:
+    """The row of a run, with the name of its main figure where runs have several."""
+    figure = next(iter(part.run.figures), None)
+    answered = part.outcomes.get("answered", 0)
+    spent = part.spent
+    unpriced = spent.unpriced == len(part.rows) or (spent.unpriced and not spent.cost)
+    note = f" · {figure.metric}" if named and figure is not None else "" if figure else " · not finished"
+    return [
+        PageLink(text=part.name, to={"run": number, "sort": "worst"}, note=note),
+        NONE if figure is None else (figure.value, shown_value(figure.value, percent=figure.percent)),
+        NONE if figure is None else interval_field(figure.interval, percent=figure.percent),
+        (answered, f"{answered:,} of {len(part.rows):,}"),
+        (spent.calls, f"{spent.calls:,}"),
+        NONE if unpriced else (spent.cost, f"{spent.cost:,.4f}" if spent.cost < 1 else f"{spent.cost:,.2f}"),
+        (spent.seconds, f"{spent.seconds:,.1f}"),
+    ]
 
 
 def tables_of_runs(parts: Sequence[RunPart]) -> FigureTables:

@@ -12,7 +12,8 @@ from pydantic import Field
 
 from askance.errors import Refused, UsageError
 from askance.evals import Evaluation, Metric, Run, Sample, Score, Scorer, Task, compare, evaluate, mean
-from askance.evals.analysis.compare import Differing, Pairs, differences, matched, notes_of_tests
+from askance.evals.analysis.compare import Pairs, matched, notes_of_tests
+from askance.evals.analysis.configuration import Differing, differences
 from askance.evals.solver import Solver
 from askance.statistics import compare_paired, compare_statistics, compare_totals, holm
 

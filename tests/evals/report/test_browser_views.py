@@ -71,7 +71,7 @@ def judge_page(folder: Path, pictures: Path) -> Path:
     )
     labels = Labels(name="labels.csv", digest="0" * 64, rows=rows)
     card = run_sync(judge_card(Scripted(by_words, name=HOSTILE[0]), labels, draws=2))
-    write_page(folder / "card.html", lambda _: card_page(card))
+    write_page(folder / "card.html", lambda _: card_page(card, labels=labels))
     return folder / "card.html"
 
 

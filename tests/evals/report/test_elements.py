@@ -50,7 +50,7 @@ def test_a_figure_without_value_has_no_dot() -> None:
 def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
     parsed = plotted(Bars(title="Errors", counts=[("a", 8), ("b", 2), ("c", 0)], heads=("kind", "times")))
 
-    assert [each["width"] for tag, each in parsed.elements if tag == "rect"] == ["100.00%", "25.00%", "0.40%"]
+    assert [each["width"] for tag, each in parsed.elements if tag == "rect"] == ["100.00%", "25.00%", "0.00%"]
 
 
 def test_points_are_numbered_and_named() -> None:

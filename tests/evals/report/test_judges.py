@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from askance.evals.report.card_page import judge_views
+from askance.evals.judges import JudgeCard, Label, Labels, judge_card
+from askance.evals.report.card_page import card_page, judge_views
+from askance.models import run_sync
 from tests.evals.report.runs import HOSTILE, Parsed, drawn
+from tests.judges import Scripted, by_words
 
 CARD: dict[str, Any] = {
     "labels": "labels.csv",
@@ -91,3 +94,38 @@ def test_what_is_no_number_is_not_drawn(card: Any) -> None:
 
     assert not [tag for tag, _ in parsed.elements if tag in {"script", "img"}]
     assert len([tag for tag, _ in parsed.elements if tag == "circle"]) == (card.get("accuracy") == 0.5)
+
+
+def labels(*said: tuple[str, bool]) -> Labels:
+    rows = tuple(
+        Label(
+            reference=f"a fish {place}", candidate=f"{word} {place}", verdict=verdict, group=str(place), id=f"s{place}"
+        )
+        for place, (word, verdict) in enumerate(said)
+    )
+    return Labels(name="labels.csv", digest="0" * 64, rows=rows)
+
+
+def carded(of: Labels) -> JudgeCard:
+    return run_sync(judge_card(Scripted(by_words, name="grader"), of, draws=1))
+
+
+def test_the_page_of_a_judge_lists_where_it_disagrees_with_people() -> None:
+    of = labels(("fish", True), ("fish", False), ("tree", True), ("tree", False))
+    text = Parsed(card_page(carded(of), labels=of)).text
+
+    assert "pair reference candidate people judge s1 a fish 1 fish 1 false true s2 a fish 2 tree 2 true false" in text
+    assert "s0" not in text
+
+
+def test_disagreements_without_their_labels_have_a_digest() -> None:
+    of = labels(("fish", False), ("tree", False))
+    text = Parsed(card_page(carded(of))).text
+
+    assert "s0 – sha256 " in text
+
+
+def test_a_judge_that_agrees_with_people_is_said_to() -> None:
+    of = labels(("fish", True), ("tree", False))
+
+    assert "It says of every labelled pair what people say." in Parsed(card_page(carded(of), labels=of)).text

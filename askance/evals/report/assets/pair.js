@@ -41,9 +41,17 @@ function common(a, b) {
   return found;
 }
 
+const LEAST_ALIKE = 0.4;
+
+/** What differs of two texts, word by word; texts that have little in common stand one below the other, as a whole. */
 function diffElement(a, b) {
   const names = { "=": "span", "-": "del", "+": "ins" };
-  return h("div", { class: "diff" }, changes(pieces(a), pieces(b)).map(([sign, some]) => h(names[sign], {}, some.join(""))));
+  const found = changes(pieces(a), pieces(b));
+  const words = (some) => some.reduce((sum, piece) => sum + (/[\p{L}\p{N}_]/u.test(piece) ? 1 : 0), 0);
+  const alike = found.reduce((sum, [sign, some]) => sum + (sign === "=" ? words(some) : 0), 0);
+  const most = Math.max(words(pieces(a)), words(pieces(b)));
+  if (alike < LEAST_ALIKE * most && a.trim() && b.trim()) return h("div", { class: "diff" }, h("del", {}, a), "\n", h("ins", {}, b));
+  return h("div", { class: "diff" }, found.map(([sign, some]) => h(names[sign], {}, some.join(""))));
 }
 
 /** A list of samples for every two runs, made from what the page holds of each sample in all of them. */
@@ -63,7 +71,7 @@ function pairRun(a, b) {
 }
 
 function pairRow(row, a, b) {
-  const [one, two] = [row.worths[a] || 0, row.worths[b] || 0];
+  const [one, two] = [a, b].map((place) => (index.lower ? -1 : 1) * (row.worths[place] || 0));
   const either = (values) => values[a] === values[b] ? values[a] : `${values[a]} → ${values[b]}`;
   const cut = (text) => text.length <= 70 ? text : `${text.slice(0, 69)}…`;
   const written = (place) => row.worths[place] === null ? "–" : index.share ? (100 * row.worths[place]).toFixed(1) : row.worths[place].toFixed(3);
