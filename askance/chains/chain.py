@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from inspect import isawaitable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from typing_extensions import override
 
-from askance.chains.link import LINKS, LINKS_BY_NAME, Link
+from askance.chains.link import LINKS, LINKS_BY_NAME, Link, check_pickle
 from askance.chains.reading import Given, Reading, reading_of
 from askance.concurrency import map_in_order
 from askance.errors import BadImage, CallError, Skipped, UsageError
@@ -62,6 +63,17 @@ class Step:
     def name(self) -> str:
         """How the step shows up in traces and graphs."""
         return self.node.get_name() if is_runnable(self.node) else getattr(self.node, "__name__", self.link.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """See `Chain.__reduce__`.
+
+        Raises:
+            UsageError: the node or the subject cannot be pickled.
+        """
+        check_pickle(self.subject, f"The subject of the step {self.link.name!r}")
+        check_pickle(self.node, f"The node of the step {self.link.name!r}")
+        form = {each.name: getattr(self, each.name) for each in fields(self)}
+        return partial(Step, **form), ()
 
     async def run(self, reading: Reading, config: RunnableConfig | None) -> Result[Any]:
         """The link's result, given what `reading` holds so far."""
@@ -140,6 +152,14 @@ class Chain(Runnable["Given", Reading]):
         self.links = _links(target, by_link)
         """By name, every link that the chain can fill in or be given, in the order in which a picture travels."""
         self.steps = tuple(by_link[link] for link in self.links if link in by_link)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A chain is pickled as its parts, without a client or a key, and made again of them where it is opened.
+
+        Raises:
+            UsageError: a part cannot be pickled; the message names it.
+        """
+        return partial(Chain, self.get_name(), target=self.target, steps=self.steps, mode=self.mode), ()
 
     @property
     @override

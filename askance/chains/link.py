@@ -8,8 +8,10 @@ through runs, plans, batches, lines, reports and blame like any other. `askance.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -126,11 +128,42 @@ class Link(Generic[V]):
         """
         return cast("Result[V]", given) if isinstance(given, Result) else given_result(self.value(given))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A link of the papers is pickled by its name; another by what it is declared with.
+
+        Raises:
+            UsageError: a function of it cannot be pickled.
+        """
+        if LINKS_BY_NAME.get(self.name) is self:
+            return link_named, (self.name,)
+        form = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name, part in form.items():
+            check_pickle(part, f"`{name}` of the link {self.name!r}")
+        return partial(Link, **form), ()
+
     def _make(self, given: Any) -> V:
         make: Any = self.kind
         if isinstance(given, Mapping):
             return make(**cast("Mapping[str, Any]", given))
         return cast("V", make(text=str(given)) if issubclass(make, TextAnswer) else make(given))
+
+
+def check_pickle(part: object, what: str) -> None:
+    """Refuses a function or a class that cannot be pickled, since no module has it by name.
+
+    Ray, joblib and others pickle by cloudpickle, which takes these too; where it is loaded, nothing is refused.
+
+    Raises:
+        UsageError: it cannot be pickled.
+    """
+    while isinstance(part, partial):
+        part = cast("partial[Any]", part).func
+    name: str = getattr(part, "__qualname__", "")
+    if "<" in name and not any(module.endswith("cloudpickle") for module in sys.modules):
+        raise UsageError(
+            f"{what} cannot be pickled: `{name}` is a lambda, or is defined inside a function.",
+            hint="Define it by `def` or `class` at the top of a module, or pickle with cloudpickle.",
+        )
 
 
 def _read_objects(given: Any) -> Objects:
@@ -147,6 +180,22 @@ def _show_lines(form: Sequence[str]) -> str:
     return " / ".join(form) or "none"
 
 
+def _write_objects(value: Objects) -> Json:
+    return list(value.names)
+
+
+def _write_lines(value: SceneText) -> Json:
+    return list(value.lines)
+
+
+def _show_statement(form: Mapping[str, str]) -> str:
+    return f"{form['relation']}  {form['text']}"
+
+
+def _write_numbers(value: Choice) -> Json:
+    return list(value.numbers)
+
+
 def _read_statement(given: Any) -> Statement:
     if not isinstance(given, Mapping):
         return Statement.parse(given)
@@ -160,12 +209,12 @@ def _read_choice(given: Any) -> Choice:
     return Choice(numbers=tuple(given))
 
 
-OBJECTS = Link("objects", Objects, read=_read_objects, write=lambda value: list(value.names), answer=str, short="V")
+OBJECTS = Link("objects", Objects, read=_read_objects, write=_write_objects, answer=str, short="V")
 SCENE_TEXT = Link(
     "scene_text",
     SceneText,
     read=_read_scene_text,
-    write=lambda value: list(value.lines),
+    write=_write_lines,
     answer=str,
     show=_show_lines,
     short="T",
@@ -179,7 +228,7 @@ STATEMENT = Link(
     read=_read_statement,
     write=Statement.canonical,
     answer=str,
-    show=lambda form: f"{form['relation']}  {form['text']}",
+    show=_show_statement,
     short="ŝ",
     typical_bytes=8000,  # of a description and 80 statements
 )
@@ -187,7 +236,7 @@ ANSWERS = Link(
     "answers",
     Choice,
     read=_read_choice,
-    write=lambda value: list(value.numbers),
+    write=_write_numbers,
     label="Answers",
     typical_bytes=1200,  # of a description and a statement
     chooses=True,

@@ -6,7 +6,8 @@ Every chain starts from a reading and fills in its links. What is given to a cha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
@@ -159,6 +160,12 @@ class Reading:
     def failures(self) -> Mapping[str, Failure]:
         """The calls that were tried and ended without an answer, by the link that they were made for."""
         return {link: result.failure for link, result in self.links.items() if result.failure is not None}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        form = {each.name: getattr(self, each.name) for each in fields(self)}
+        form["links"] = dict(self.links)
+        form["known"] = dict(self.known)
+        return partial(Reading, **form), ()
 
     def with_links(self, links: Mapping[str, Result[Any]]) -> Reading:
         """This reading with `links` in the place of its own."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from askance.errors import UsageError
 from askance.models.loop import PerLoop, close_at_exit, live
 from askance.models.spec import PROVIDERS
 
@@ -65,6 +66,23 @@ class Backend:
         self._open: ChatModel | None = None
         self._counting: list[ChatModel] = [] if there is None else [there]
         """Every model that was made and counts its work; a closed one still tells its counts."""
+        self.settings: ModelSettings | None = None
+        """What the chat model is made of, where settings are enough for that."""
+
+    @classmethod
+    def of(cls, settings: ModelSettings) -> Backend:
+        """The backend of the provider that `settings` names."""
+        backend = cls(lambda: from_settings(settings))
+        backend.settings = settings
+        return backend
+
+    @classmethod
+    def nobody(cls) -> Backend:
+        """The backend of a model of which only the answers on record are known."""
+        return cls(_nobody)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Backend.nobody, ()) if self.settings is None else (Backend.of, (self.settings,))
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         return await self._made().generate(request)
@@ -104,6 +122,12 @@ class Backend:
         model, self._open = self._open, None
         self._made = PerLoop(self._start)
         await close(model)
+
+
+def _nobody() -> ChatModel:
+    raise UsageError(
+        "This model is known from records alone, so that nobody can be asked.", hint="Use the mode `replay`."
+    )
 
 
 def from_settings(settings: ModelSettings) -> ChatModel:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
@@ -77,6 +79,10 @@ class Engine:
     _backends: list[Backend] = field(init=False, repr=False, default_factory=list["Backend"])
     _concurrency: list[ConcurrencyLimit] = field(init=False, repr=False, default_factory=list[ConcurrencyLimit])
     _opened: Store | None = field(init=False, repr=False, default=None)
+    _folder: Path | None = field(init=False, repr=False, default=None)
+    """Of the store that is opened where no records are given; None is the project's."""
+    _token: str = field(init=False, repr=False, default_factory=lambda: uuid4().hex)
+    """Tells engines apart in pickles."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -140,6 +146,39 @@ class Engine:
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the settings and where the records lie; observers stay behind.
+
+        In the process that made it, the pickle gives this engine; in another, one engine for all of its pickles.
+
+        Raises:
+            UsageError: a budget, or records that are in no file.
+        """
+        if self.budget is not None:
+            raise UsageError(
+                "The engine cannot be pickled: each process would have its budget for itself.",
+                hint="Make an engine in each process; a ledger that they share keeps one budget.",
+            )
+        records = self.records
+        if records is not None and records.writable and records.folder is None:
+            raise UsageError(
+                f"The engine cannot be pickled: its records ({records.name}) are in the memory of this process.",
+                hint="Give it the records of a folder: `Engine(records=Store.open(…))`.",
+            )
+        folder = None if records is not None else self._opened.folder if self._opened else self._project_store()
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        del given["budget"], given["observers"]
+        _pickled[self._token] = self
+        return Engine._from_pickle, (self._token, folder, given)
+
+    @classmethod
+    def _from_pickle(cls, token: str, folder: Path | None, given: dict[str, Any]) -> Engine:
+        engine = _pickled.get(token)
+        if engine is None:
+            engine = _pickled[token] = cls(**given)
+            engine._token, engine._folder = token, folder
+        return engine
+
     async def aclose(self) -> None:
         """Waits until all is written; closes the budget, and the store if this engine opened it. It closes no model."""
         await asyncio.to_thread(self.recorder.flush)
@@ -153,9 +192,15 @@ class Engine:
     def _open(self) -> Records:
         if self.records is not None:
             return self.records
-        self._opened = Store.open(project_store(), read_only=self.mode == "replay")
+        self._opened = Store.open(self._project_store(), read_only=self.mode == "replay")
         return self._opened
 
+    def _project_store(self) -> Path:
+        return self._folder or project_store().absolute()
+
+
+_pickled: WeakValueDictionary[str, Engine] = WeakValueDictionary()
+"""By token, the engines of this process that were pickled, here or elsewhere."""
 
 _defaults: dict[Path, Engine] = {}
 

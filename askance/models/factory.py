@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from askance.chat import ModelId, Sampling
 from askance.errors import ConfigError, UsageError
 from askance.images import ImagePolicy
-from askance.models.backend import Backend, ChatModel, from_settings, load
+from askance.models.backend import Backend, ChatModel, load
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config, changed, check_table, settings_from
 from askance.models.engine import Engine, default_engine
@@ -65,7 +65,7 @@ def get_model(
     if isinstance(model, str):
         known = named(model, settings, config=config)
         declared = load(DECLARED[known.id.provider]) if known.id.provider in DECLARED else None
-        return Model(known, Backend(lambda: from_settings(known)), run, declared=declared)
+        return Model(known, Backend.of(known), run, declared=declared)
     return _wrapped(model, settings, run)
 
 
@@ -191,7 +191,7 @@ def model_from_form(form: Mapping[str, Any], engine: Engine) -> Model:
         raise UsageError(
             f"This describes no model: {str(form)[:80]!r}.", hint="Give what a run's `run.json` says of a model."
         ) from error
-    return Model(settings, Backend(_nobody), engine, declared=known)
+    return Model(settings, Backend.nobody(), engine, declared=known)
 
 
 def _id(form: Mapping[str, Any]) -> ModelId:
@@ -207,9 +207,3 @@ def _id(form: Mapping[str, Any]) -> ModelId:
 
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-
-
-def _nobody() -> ChatModel:
-    raise UsageError(
-        "This model is known from a run alone, so that nobody can be asked.", hint="Use the mode `replay`."
-    )

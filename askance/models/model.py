@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import (
@@ -22,6 +23,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
+from askance.models.backend import Backend
 from askance.models.call import CallPath
 from askance.models.call_scope import scope
 from askance.models.capabilities import NOTED, Capabilities, Probe, endpoint_form, endpoint_key, not_recorded
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.images import Image
-    from askance.models.backend import Backend
     from askance.models.engine import Engine
     from askance.models.settings import ModelSettings, OutputMode, Price
 
@@ -82,6 +83,28 @@ class Model:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the settings, in which no key stands; the model is made of them again where it is opened.
+
+        Raises:
+            UsageError: the model was made of an object, or a header may hold a secret; a replay needs neither.
+        """
+        made = partial(Model, declared=self._declared)
+        if self.mode == "replay":
+            return made, (replace(self._unsettled, headers={}), Backend.nobody(), self.engine)
+        if self.backend.settings is None:
+            raise UsageError(
+                f"The model {str(self.id)!r} cannot be pickled: it was made of an object, which may hold a key.",
+                hint="Name it by a spec or in the settings file, or make it in the process that asks it.",
+            )
+        for name, value in self.backend.settings.headers.items():
+            if not value.startswith("env:"):
+                raise UsageError(
+                    f"The model {str(self.id)!r} cannot be pickled: its header {name!r} may hold a secret.",
+                    hint="Write its value as `env:NAME`, and set that variable where the model is asked.",
+                )
+        return made, (self._unsettled, self.backend, self.engine)
 
     @property
     def mode(self) -> Mode:

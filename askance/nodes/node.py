@@ -76,12 +76,24 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         self.prompts = prompts if prompts is not None else PromptLibrary()
         self.prompt_name = prompt or self.prompt_of()
         self.name = name or self.prompt_name
+        self._model_name = str(self.model.id)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begins without anything that asking leaves behind, and looks the prompt up."""
         self._prompts: dict[Form, Prompt] = {}
         self._messages: dict[int, tuple[PromptTurn, Message]] = {}
         self._form: ResponseFormat | None = None
-        self._model_name = str(self.model.id)
         self._output_mode: OutputMode | None = None
         self._prompt_for("text" if self.model.protocol == "paper" else "json")
+
+    def __getstate__(self) -> dict[str, Any]:
+        left = {"_prompts", "_messages", "_form", "_output_mode"}
+        return {name: value for name, value in vars(self).items() if name not in left}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin()
 
     def prompt_of(self) -> str:
         """Name of the prompt that is used where the caller names none."""

@@ -72,6 +72,10 @@ class PromptLibrary:
             if not folder.is_dir():
                 raise PromptError(f"There is no folder of prompts {str(folder)!r}.", hint="Make it, or name another.")
 
+    def __reduce__(self) -> tuple[type[PromptLibrary], tuple[tuple[Path, ...]]]:
+        # Where a pickle is opened, another folder may be the current one.
+        return PromptLibrary, (tuple(folder.absolute() for folder in self.overlays),)
+
     def find(self, name: str, *, form: Form = "json", family: str | None = None) -> Prompt:
         """The prompt `name` in the wording for `family`, asking for an answer in `form`.
 

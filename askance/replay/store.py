@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.amounts import many
 from askance.documents import UnreadableDocument, parse_json
@@ -93,6 +94,9 @@ class Store(Records):
             StoreError: there is something that is no store, or a store of another version.
         """
         return cls.open(None if start is None else store_from(start), read_only=read_only)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Store.open, read_only=self._read_only), (self._folder.absolute(),)
 
     def __repr__(self) -> str:
         return f"Store({self.name!r})"

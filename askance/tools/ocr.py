@@ -61,6 +61,9 @@ class RapidOcr(Runnable[Image, RecognizedText]):
         self.engine = engine if engine is not None else default_engine()
         self.least = least
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"name": self.name, "engine": self.engine, "least": self.least}
+
     async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[RecognizedText]:
         """The lines in one picture, from the records or from the engine.
 

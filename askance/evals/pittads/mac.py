@@ -49,7 +49,12 @@ if TYPE_CHECKING:
     from askance.chat import Json
     from askance.evals.pittads.dataset import Ad
 
-CATEGORIES = Link("labels", Atypicalities, read=Atypicalities.of, write=lambda value: list(value.labels))
+
+def _write_labels(value: Atypicalities) -> Json:
+    return list(value.labels)
+
+
+CATEGORIES = Link("labels", Atypicalities, read=Atypicalities.of, write=_write_labels)
 """The labels that a picture was given, the likeliest first."""
 
 
