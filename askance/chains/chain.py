@@ -8,17 +8,21 @@ readings.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from inspect import isawaitable
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from typing_extensions import override
 
 from askance.chains.link import LINKS, LINKS_BY_NAME, Link, check_pickle
+from askance.chains.notebook import chain_html
+from askance.chains.output_line import SCHEMA
 from askance.chains.reading import Given, Reading, reading_of
 from askance.concurrency import map_in_order
 from askance.errors import BadImage, CallError, Skipped, UsageError
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langchain_core.runnables.graph import Graph
     from typing_extensions import TypeIs
+
+    from askance.chat import JsonObject
 
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
@@ -352,6 +358,34 @@ class Chain(Runnable["Given", Reading]):
 
         inputs = {"image": reading.name, "sha256": reading.digest, "options": reading.options}
         return await traced_run(self.get_name(), config, inputs=inputs, work=work)
+
+    def get_input_jsonschema(self, config: RunnableConfig | None = None, **_: Any) -> JsonObject:  # noqa: ARG002  # LangChain's signature
+        """JSON Schema of the mapping that the chain takes."""
+        texts: JsonObject = {"type": "array", "items": {"type": "string"}}
+        parts: JsonObject = {
+            "image": {"type": "string", "description": "The picture: a path, or a data URI."},
+            "name": {"type": "string", "description": "What to call the picture; by default its file's name."},
+            "options": {**texts, "minItems": 2, "uniqueItems": True, "description": "The texts to choose from."},
+            "question": {"type": "string", "description": "What is asked about the picture."},
+        }
+        links = {
+            name: {**link.input_schema(), "title": link.title, "description": "Where it is given, nobody is asked."}
+            for name, link in self.links.items()
+        }
+        return {
+            "title": f"What the chain {self.get_name()} takes",
+            "type": "object",
+            "properties": {**parts, **links},
+            "required": ["options"] if self.target.chooses else [],
+            "additionalProperties": False,
+        }
+
+    def get_output_jsonschema(self, config: RunnableConfig | None = None, **_: Any) -> JsonObject:  # noqa: ARG002
+        """JSON Schema of what the chain gives, as `Reading.to_dict` has it."""
+        return json.loads(Path(__file__).with_name(SCHEMA).read_text(encoding="utf-8"))
+
+    def _repr_html_(self) -> str:
+        return chain_html(self)
 
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:  # noqa: ARG002  # LangChain's signature
         """The wiring: a node a step, an edge from each link to what needs it."""

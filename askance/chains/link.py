@@ -15,8 +15,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from pydantic import PydanticUserError, TypeAdapter
+
 from askance.agents import Choice, Description, Reply
-from askance.atypicality import Statement
+from askance.atypicality import RELATIONS, Statement
 from askance.errors import UsageError
 from askance.nodes import Result, TextAnswer
 from askance.nodes import given as given_result
@@ -24,7 +26,7 @@ from askance.nodes.answer import faults
 from askance.tools import Narration, Objects, SceneText, Unusual
 
 if TYPE_CHECKING:
-    from askance.chat import Json
+    from askance.chat import Json, JsonObject
 
 V = TypeVar("V")
 
@@ -70,6 +72,7 @@ class Link(Generic[V]):
             and `ValueError`.
         write: gives the value as JSON, which `read` takes again.
         answer: gives the value as JSON where it is the answer of a solver; by default as `write` does.
+        schema: JSON Schema of what `read` takes; by default that of `kind`.
         show: makes one line for people of what `write` gives.
         label: what the link holds, in words; by default the name.
         short: short name, such as the one of a paper; by default the name.
@@ -84,6 +87,7 @@ class Link(Generic[V]):
     read: Callable[[Any], V] | None = None
     write: Callable[[V], Json] = as_json
     answer: Callable[[V], Json] | None = None
+    schema: JsonObject | None = None
     show: Callable[[Any], str] = as_words
     label: str = ""
     short: str = ""
@@ -127,6 +131,16 @@ class Link(Generic[V]):
             UsageError: it is none that the link can hold.
         """
         return cast("Result[V]", given) if isinstance(given, Result) else given_result(self.value(given))
+
+    def input_schema(self) -> JsonObject:
+        """JSON Schema of what can be given for the link; an empty one where nobody can tell."""
+        if self.schema is not None or self.read is not None:
+            return self.schema or {}
+        try:
+            own = TypeAdapter(self.kind).json_schema()
+        except PydanticUserError:
+            return {}
+        return {"anyOf": [{"type": "string"}, own]} if issubclass(self.kind, TextAnswer) else own
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A link of the papers is pickled by its name; another by what it is declared with.
@@ -209,11 +223,14 @@ def _read_choice(given: Any) -> Choice:
     return Choice(numbers=tuple(given))
 
 
-OBJECTS = Link("objects", Objects, read=_read_objects, write=_write_objects, answer=str, short="V")
+_TEXTS: JsonObject = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+
+OBJECTS = Link("objects", Objects, read=_read_objects, schema=_TEXTS, write=_write_objects, answer=str, short="V")
 SCENE_TEXT = Link(
     "scene_text",
     SceneText,
     read=_read_scene_text,
+    schema=_TEXTS,
     write=_write_lines,
     answer=str,
     show=_show_lines,
@@ -226,6 +243,22 @@ STATEMENT = Link(
     "statement",
     Statement,
     read=_read_statement,
+    schema={
+        "anyOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": {
+                    "relation": {"enum": [*RELATIONS]},
+                    "primary": {"type": "string", "minLength": 1},
+                    "secondary": {"type": "string", "minLength": 1},
+                    "text": {"type": "string"},
+                },
+                "required": ["relation", "primary", "secondary"],
+                "additionalProperties": False,
+            },
+        ]
+    },
     write=Statement.canonical,
     answer=str,
     show=_show_statement,
@@ -236,6 +269,7 @@ ANSWERS = Link(
     "answers",
     Choice,
     read=_read_choice,
+    schema={"type": "array", "items": {"type": "integer", "minimum": 1}},
     write=_write_numbers,
     label="Answers",
     typical_bytes=1200,  # of a description and a statement

@@ -24,6 +24,8 @@ from askance.chains.link import (
     UNUSUAL,
     Link,
 )
+from askance.chains.notebook import reading_html
+from askance.chains.output_line import line_of
 from askance.errors import BadImage, Skipped, UsageError
 from askance.images import Image
 from askance.nodes import Call, Failure, Result
@@ -31,7 +33,7 @@ from askance.nodes.tracing import image_digest
 
 if TYPE_CHECKING:
     from askance.atypicality import Statement
-    from askance.chat import Outcome
+    from askance.chat import JsonObject, Outcome
     from askance.tools import Narration, Objects, SceneText, Unusual
 
 V = TypeVar("V")
@@ -179,6 +181,16 @@ class Reading:
             links={name: links[name] for name in self.known if name in links},
             known=self.known,
         )
+
+    def to_dict(self) -> JsonObject:
+        """The reading as JSON, as a line of `askance run` has it; `Chain.get_output_jsonschema` describes it.
+
+        All that changes from run to run, such as seconds, stands under `meta`.
+        """
+        return line_of(self)
+
+    def _repr_html_(self) -> str:
+        return reading_html(self)
 
     def _repr_links(self) -> str:
         return ", ".join(f"{link}={result.outcome}" for link, result in self.links.items())

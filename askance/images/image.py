@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import stat
 import sys
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -283,6 +283,16 @@ class Image:
             return f"Image({self.name!r}, {self.sha256[:12]})"
         except BadImage:
             return f"Image({self.name!r}, unreadable)"
+
+    def _repr_html_(self) -> str:
+        from html import escape  # for notebooks alone: replays do without its tables
+
+        label = escape(self.name)
+        try:
+            picture = b64encode(self.thumbnail()).decode()
+        except BadImage as error:
+            return f"<p><bdi>{escape(str(error))}</bdi></p>"
+        return f'<img alt="{label}" title="{label}" src="data:image/jpeg;base64,{picture}">'
 
     def __copy__(self) -> Image:
         return self
