@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -87,7 +87,7 @@ class Link(Generic[V]):
     read: Callable[[Any], V] | None = None
     write: Callable[[V], Json] = as_json
     answer: Callable[[V], Json] | None = None
-    schema: JsonObject | None = None
+    schema: JsonObject | None = field(default=None, compare=False, repr=False)
     show: Callable[[Any], str] = as_words
     label: str = ""
     short: str = ""
