@@ -219,7 +219,7 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
     from askance.errors import UsageError
 
     drawn = recipe.kinds == ("random",)
-    name = llm or (work.config.llm if drawn else work.named("llm"))
+    name = llm or (work.config.llm if drawn else work.default_model("llm"))
     if name is None and not drawn:
         raise UsageError(
             "No model is named that writes the negatives.",

@@ -66,7 +66,7 @@ def read_front_matter(text: str, *, path: Path, validate: bool) -> tuple[FrontMa
 
     if not validate:
         return _front_matter(yaml.load(text, Loader=yaml_loader())), []  # noqa: S506  # it is a safe one
-    data, faults = parse_yaml(text, deepest=MAX_DEPTH)
+    data, faults = parse_yaml(text, max_depth=MAX_DEPTH)
     problems = [PromptProblem(path, line + FIRST_LINE - 1, f"{message}.") for line, message in faults]
     problems = problems or [PromptProblem(path, line, message) for line, message in _violations(text, data)]
     return (None, problems) if problems else (_front_matter(data), [])

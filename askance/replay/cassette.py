@@ -191,7 +191,7 @@ def _parse_line(text: str, *, check: bool = True) -> JsonObject:
         msg = f"it holds more than {MAX_VALUES} values"
         raise StoreError(msg)
     try:
-        form: object = parse_json(text, finite=check, unique=check, most_digits=MAX_DIGITS)
+        form: object = parse_json(text, finite=check, unique=check, max_digits=MAX_DIGITS)
     except UnreadableDocument as error:
         raise StoreError(f"it {error}") from error
     if not isinstance(form, dict):

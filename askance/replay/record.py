@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
-from askance.documents import decoder, misfit
+from askance.documents import decoder, schema_violation
 from askance.errors import DamagedRecord, StoreError
 from askance.terminal import printable
 
@@ -352,7 +352,7 @@ def check_schema(form: Mapping[str, Any]) -> None:
     Raises:
         StoreError: it does not fit; the message names the place.
     """
-    if (wrong := misfit(form, SCHEMA, whole="the record")) is not None:
+    if (wrong := schema_violation(form, SCHEMA, whole="the record")) is not None:
         raise StoreError(printable(wrong))
 
 
@@ -389,7 +389,7 @@ def plain_object(form: Mapping[str, Any]) -> JsonObject:
 
 
 _BEFORE, _AFTER = '"kind":"chat","request":', ',"response":'
-_decode = decoder(most_digits=MAX_DIGITS).raw_decode
+_decode = decoder(max_digits=MAX_DIGITS).raw_decode
 _encode, _encode_ascii = (
     json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
     for ascii_only in (False, True)

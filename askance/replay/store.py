@@ -344,7 +344,7 @@ def _record(row: StoreRow) -> Record:
     """
     key, mode, filename, value, _ = row
     try:
-        record = Record.from_canonical(parse_json(row_text(mode, filename, value), most_digits=MAX_DIGITS))
+        record = Record.from_canonical(parse_json(row_text(mode, filename, value), max_digits=MAX_DIGITS))
     except (UnreadableDocument, StoreError) as error:
         reason = error.message if isinstance(error, StoreError) else f"it {error}"
         raise DamagedRecord(
