@@ -135,9 +135,9 @@ def parse_yaml(text: str, *, max_depth: int) -> tuple[Any, list[tuple[int, str]]
         return None, [(1, f"this is not YAML: {' '.join(str(error).split()) or type(error).__name__}")]
 
 
-MOST_YAML_BYTES = 200_000
+MAX_YAML_BYTES = 200_000
 """Most bytes of a YAML file."""
-MOST_YAML_DEPTH = 12
+MAX_YAML_DEPTH = 12
 
 
 def read_yaml(path: Path, *, what: str) -> Mapping[str, Any]:
@@ -151,7 +151,7 @@ def read_yaml(path: Path, *, what: str) -> Mapping[str, Any]:
         UsageError: the file cannot be read, is too large or too deep, is not YAML or no mapping, or has an alias or a
             key twice.
     """
-    content, faults = parse_yaml(_yaml_text(path, what), deepest=MOST_YAML_DEPTH)
+    content, faults = parse_yaml(_yaml_text(path, what), max_depth=MAX_YAML_DEPTH)
     for line, message in faults:
         raise UsageError(
             f"{str(path)!r}, line {line}: {message}.",
@@ -166,8 +166,8 @@ def read_yaml(path: Path, *, what: str) -> Mapping[str, Any]:
 
 def _yaml_text(path: Path, what: str) -> str:
     try:
-        if path.stat().st_size > MOST_YAML_BYTES:
-            raise UsageError(f"{str(path)!r} is larger than {MOST_YAML_BYTES:,} bytes.", hint=f"Is it {what}?")
+        if path.stat().st_size > MAX_YAML_BYTES:
+            raise UsageError(f"{str(path)!r} is larger than {MAX_YAML_BYTES:,} bytes.", hint=f"Is it {what}?")
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.", hint="Check the name.") from error
