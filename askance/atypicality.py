@@ -1,7 +1,7 @@
 """Atypicality between two objects: four relations, their statement templates, and all statements over some objects.
 
-The relations are those of the taxonomy of Ye et al. that relate two objects; the templates are those of the atypicality
-statements that tell a language model in one sentence which relation holds between which objects.
+The relations are those of the taxonomy of Ye et al. that relate two objects. A statement says in one sentence which
+relation holds between which objects; there is one template for each relation.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ TEMPLATES: Mapping[Relation, str] = MappingProxyType(
 class Statement:
     """One relation between two objects.
 
-    Names are kept as they are written but for surrounding blanks, so that `parse` gives the statement back from its
-    text whatever the names contain, with one exception: where a name holds the words that stand between the two names
-    in the template, the text can be read in two ways, and `parse` says so instead of guessing.
+    Names are kept as written, without surrounding blanks. So `parse` restores the statement from its text, with one
+    exception: a name that holds the words between the two names in the template makes the text ambiguous, and `parse`
+    says so instead of guessing.
 
     Raises:
         UsageError: an unknown relation, or a name without a visible character.
@@ -102,13 +102,13 @@ class Statement:
     def parse(cls, text: str, *, objects: Iterable[str] = ()) -> Statement:
         """Read a statement back from its text.
 
-        A reading that renders to exactly `text` wins. Where there is none, the words of the template may differ in
-        case, in blanks, in their commas and in the final period. Where more than one reading is left, those whose two
-        names are both among `objects` (compared as `all_statements` folds them) are preferred.
+        A statement whose text is exactly `text` is preferred. Where there is none, the words of the template may differ
+        in case, blanks, commas and the final period. Of several readings, those whose two names are both among
+        `objects` are preferred; names are compared as in `all_statements`.
 
         Args:
             text: One sentence, and nothing else.
-            objects: Names that are expected, such as those that the statement was made from.
+            objects: Names that are expected, such as those of the detected objects.
 
         Raises:
             UsageError: `text` follows none of the templates, or can be read in more than one way.
@@ -118,8 +118,8 @@ class Statement:
         if len(readings) > 1:
             readings = [reading for reading in readings if reading.text == text] or readings
         if len(readings) > 1:
-            known = {_folded(name) for name in objects}
-            readings = [s for s in readings if {_folded(s.primary), _folded(s.secondary)} <= known] or readings
+            known = {_normalized(name) for name in objects}
+            readings = [s for s in readings if {_normalized(s.primary), _normalized(s.secondary)} <= known] or readings
         if len(readings) == 1:
             return readings[0]
         if readings:
@@ -138,7 +138,7 @@ def all_statements(objects: Sequence[str]) -> tuple[Statement, ...]:
     """Every relation over every ordered pair of distinct objects.
 
     Names that differ only in case, blanks, Unicode form or a leading article are one object, spelled as first seen;
-    names without a visible character are passed over. `n` objects give `4 n (n - 1)` statements: pairs in the order of
+    names without a visible character are left out. `n` objects give `4 n (n - 1)` statements: pairs in the order of
     the objects, the relations of each pair in the order of `RELATIONS`. Fewer than two objects give none.
 
     Raises:
@@ -154,11 +154,15 @@ def all_statements(objects: Sequence[str]) -> tuple[Statement, ...]:
 def statement_texts(objects: tuple[str, ...]) -> tuple[str, ...]:
     """The texts of `all_statements(objects)`, without making the statements.
 
-    They are kept, because one picture's are counted, listed and read back.
+    They are cached, because those of one picture are used several times: counted, listed and parsed.
     """
     pairs = permutations([name.strip() for name in distinct(objects)], 2)
     return tuple(
-        [f"{head}{primary}{middle}{secondary}{tail}" for primary, secondary in pairs for head, middle, tail in _WORDS]
+        [
+            f"{head}{primary}{middle}{secondary}{tail}"
+            for primary, secondary in pairs
+            for head, middle, tail in _TEMPLATE_WORDS
+        ]
     )
 
 
@@ -169,16 +173,16 @@ def statement_at(objects: Sequence[str], place: int) -> Statement:
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """`names` in their order, each object once and spelled as first seen; names of blanks are passed over."""
+    """`names` in their order, each object once and spelled as first seen; blank names are left out."""
     seen: dict[str, str] = {}
     for name in names:
-        if folded := _folded(name):
+        if folded := _normalized(name):
             seen.setdefault(folded, name)
     return tuple(seen.values())
 
 
 @lru_cache(maxsize=1024)
-def _folded(name: str) -> str:
+def _normalized(name: str) -> str:
     """`name` in the form in which names are compared."""
     words = unicodedata.normalize("NFC", name).casefold().split()
     return " ".join(words[1:] if len(words) > 1 and words[0] in {"a", "an", "the"} else words)
@@ -188,10 +192,10 @@ def _short(text: str, limit: int = 200) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def _loose(words: str) -> str:
-    """A pattern for `words` whose blanks and commas are free.
+def _lenient_pattern(words: str) -> str:
+    """A pattern for `words` in which blanks and commas may differ.
 
-    A run of blanks is entered only at its start, so that a search takes linear time.
+    A match may begin only at the start of a run of blanks, so that a search takes linear time.
     """
     parts = (re.escape(part) for part in re.split(r"[\s,]+", words.strip(" ,.")))
     inner = r"(?:(?<!\s)\s*+,)?\s++".join(parts)
@@ -202,19 +206,19 @@ def _loose(words: str) -> str:
     return before + inner + after
 
 
-def _words(relation: Relation) -> tuple[str, str, str]:
-    """What stands before, between and behind the two names."""
+def _template_words(relation: Relation) -> tuple[str, str, str]:
+    """The words of the template before, between and after the two names."""
     head, rest = TEMPLATES[relation].split("{primary}")
     middle, tail = rest.split("{secondary}")
     return head, middle, tail
 
 
-_WORDS: tuple[tuple[str, str, str], ...] = tuple(_words(relation) for relation in RELATIONS)
+_TEMPLATE_WORDS: tuple[tuple[str, str, str], ...] = tuple(_template_words(relation) for relation in RELATIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
-    """The words of a template around its two names, as patterns."""
+class _TemplatePattern:
+    """Patterns for the words of one template around its two names."""
 
     relation: Relation
     head: re.Pattern[str]
@@ -222,10 +226,14 @@ class _Frame:
     tail: re.Pattern[str]
 
     @classmethod
-    def of(cls, relation: Relation) -> _Frame:
-        head, middle, tail = _words(relation)
-        # The middle is matched in a lookahead, because two places where it fits may share a blank.
-        patterns = (_loose(head) if head else r"\A", f"(?=({_loose(middle)}))", _loose(tail))
+    def of(cls, relation: Relation) -> _TemplatePattern:
+        head, middle, tail = _template_words(relation)
+        # The middle is matched in a lookahead, because two matches may share a blank.
+        patterns = (
+            _lenient_pattern(head) if head else r"\A",
+            f"(?=({_lenient_pattern(middle)}))",
+            _lenient_pattern(tail),
+        )
         return cls(relation, *(re.compile(pattern, re.IGNORECASE) for pattern in patterns))
 
     def readings(self, text: str) -> Iterator[Statement]:
@@ -240,12 +248,12 @@ class _Frame:
 
 
 @cache
-def _frames() -> tuple[_Frame, ...]:
-    """The frames of all relations; few processes read a statement back, and patterns take long to compile."""
-    return tuple(_Frame.of(relation) for relation in RELATIONS)
+def _patterns() -> tuple[_TemplatePattern, ...]:
+    """The patterns of all relations, compiled at the first use, since that takes long and is seldom needed."""
+    return tuple(_TemplatePattern.of(relation) for relation in RELATIONS)
 
 
 def _readings(text: str) -> Iterator[Statement]:
     """Every statement that `text` can stand for, by any template."""
-    for frame in _frames():
-        yield from frame.readings(text)
+    for pattern in _patterns():
+        yield from pattern.readings(text)

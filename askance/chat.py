@@ -1,8 +1,8 @@
-"""What is asked of a chat model and what it answers: plain values, their canonical form, and the key.
+"""Requests to a chat model and its responses: plain values, their canonical form, and the key of a request.
 
-Two requests have the same key exactly when nothing that can change the answer differs between them. Time-outs,
-retries, keys, headers and file names are not part of a request, so they cannot enter its key. Fields at their default
-are left out of the canonical form: a field that is added later, at its default, orphans no recorded answer.
+Two requests have the same key exactly when nothing that can change the answer differs between them. Time-outs, retries,
+API keys, headers and file names are not part of a request, so they cannot change its key. The canonical form leaves out
+fields at their default, so a field that is added later, with a default, does not invalidate recorded answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 Outcome = Literal["answered", "invalid", "refused", "filtered", "truncated", "failed", "skipped"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "invalid", "refused", "filtered", "truncated", "failed", "skipped")
-"""The closed set in which every call, link and sample ends."""
+"""All outcomes: every call, link and sample ends in one of them."""
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "content_filter", "refusal", "tool_calls"]
@@ -41,7 +41,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ImagePart:
-    """A picture in a message, known by its source bytes and the policy that prepares it."""
+    """A picture in a message, identified by its source bytes and the policy that prepares it."""
 
     image: Image
     policy: ImagePolicy = CLEAN_POLICY
@@ -60,7 +60,7 @@ Part: TypeAlias = TextPart | ImagePart
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that the model asks for; `arguments` is the JSON text as written."""
+    """A tool call that the model asks for; `arguments` is the JSON text as the model wrote it."""
 
     id: str
     name: str
@@ -108,7 +108,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFormat:
-    """The form that the endpoint is asked to hold the answer to; the schema is a copy of the one given."""
+    """The form that the endpoint is to enforce on the answer; the schema is copied from the one given."""
 
     kind: Literal["json_object", "json_schema"]
     name: str | None = None
@@ -116,7 +116,7 @@ class ResponseFormat:
 
     def __post_init__(self) -> None:
         if self.schema is not None:
-            object.__setattr__(self, "schema", _own(self.schema))
+            object.__setattr__(self, "schema", _copied(self.schema))
 
     def canonical(self) -> JsonObject:
         form: JsonObject = {"kind": self.kind}
@@ -129,15 +129,15 @@ class ResponseFormat:
 
 @dataclass(frozen=True, slots=True)
 class ModelId:
-    """Which model answers: a name, not an address."""
+    """The identity of a model: its name, not its address."""
 
     provider: str
     model: str
     endpoint: str | None = None
-    """Address as given by the caller; None is the provider's own."""
+    """Address that the caller gave; None is the provider's own."""
     name: str | None = None
-    """A name from the configuration; it then stands for provider, model and endpoint, so that a moved server keeps its
-    answers."""
+    """A name from the settings; it replaces provider, model and endpoint, so that answers stay valid when a server
+    moves."""
     api: Literal["chat", "responses"] = "chat"
 
     def canonical(self) -> JsonObject:
@@ -158,7 +158,7 @@ class ModelId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How the answer is drawn; None leaves it to the endpoint."""
+    """Sampling parameters; None leaves one to the endpoint."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -167,7 +167,7 @@ class Sampling:
     """Most tokens of the answer, thinking included where the endpoint counts it so."""
     stop: tuple[str, ...] = ()
     logprobs: int | None = None
-    """How many alternatives a token, 0 for the chosen token alone."""
+    """Number of alternatives for each token; 0 for the chosen token alone."""
 
     def canonical(self) -> JsonObject:
         form: JsonObject = {}
@@ -182,7 +182,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """Exactly what can change the answer."""
+    """A request: exactly what can change the answer."""
 
     model: ModelId
     messages: tuple[Message, ...]
@@ -190,22 +190,22 @@ class ChatRequest:
     response: ResponseFormat | None = None
     sampling: Sampling = field(default_factory=Sampling)
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Provider extras that enter the body as they are (`reasoning_effort`, `extra_body` fields)."""
+    """Provider extras that are put into the body as they are (`reasoning_effort`, `extra_body` fields)."""
     draw: int = 0
-    """Tells repeated draws of one sampled request apart; never sent."""
-    own_limit: bool = field(default=False, compare=False)
-    """Whether `max_tokens` is a default of ours: a recorded answer to the request without it answers this one too."""
+    """Number of the draw, which tells repeated draws of one request apart; never sent."""
+    default_limit: bool = field(default=False, compare=False)
+    """Whether `max_tokens` is the package's default; a recorded answer to the request without it is then used too."""
     _key: str | None = field(default=None, init=False, repr=False, compare=False)
-    _written: str | None = field(default=None, init=False, repr=False, compare=False)
+    _canonical_text: str | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def turns(self) -> tuple[Message, ...]:
-        """The messages as they are sent: with pictures in turns of the user alone, where every API takes them.
+        """The messages as they are sent: with pictures in user turns alone, which every API accepts.
 
-        What a tool gives of pictures follows its text, and that of the tools beside it, as a turn of the user.
+        Pictures in tool turns follow the tool turns in a user turn of their own.
 
         Raises:
-            UsageError: a picture stands in a turn of the system or of the assistant.
+            UsageError: a picture is in a turn of the system or of the assistant.
         """
         if all(message.role == "user" or not _pictures_in(message) for message in self.messages):
             return self.messages
@@ -243,24 +243,24 @@ class ChatRequest:
             form["draw"] = self.draw
         return form
 
-    def without_own_limit(self) -> ChatRequest | None:
-        """The same request without a limit of ours; None where it has none."""
-        if not self.own_limit:
+    def without_default_limit(self) -> ChatRequest | None:
+        """The same request without `max_tokens`, where that is the package's default; else None."""
+        if not self.default_limit:
             return None
-        return replace(self, sampling=replace(self.sampling, max_tokens=None), own_limit=False)
+        return replace(self, sampling=replace(self.sampling, max_tokens=None), default_limit=False)
 
     @property
-    def written(self) -> str:
-        """The canonical JSON; worked out once."""
-        if self._written is None:
-            object.__setattr__(self, "_written", canonical_json(self.canonical()))
-        return self._written or ""
+    def canonical_text(self) -> str:
+        """The canonical JSON text; computed once."""
+        if self._canonical_text is None:
+            object.__setattr__(self, "_canonical_text", canonical_json(self.canonical()))
+        return self._canonical_text or ""
 
     @property
     def key(self) -> str:
-        """sha256 of the canonical JSON, 64 hex digits; worked out once."""
+        """sha256 of the kind `chat` and the canonical JSON, 64 hex digits; computed once."""
         if self._key is None:
-            object.__setattr__(self, "_key", _key_of("chat", self.written))
+            object.__setattr__(self, "_key", _key_of("chat", self.canonical_text))
         return self._key or ""
 
     @property
@@ -271,7 +271,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the endpoint counted them; None where it did not say."""
+    """Numbers of tokens as the endpoint reports them; None where it does not."""
 
     input: int | None = None
     output: int | None = None
@@ -304,24 +304,24 @@ class Try:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallMeta:
-    """All that is volatile about a call: never compared, never recorded."""
+    """What differs from call to call: never compared, never recorded."""
 
     replayed: bool = False
     key: str | None = None
-    """Key of the record that answered, where it is that of the request without a limit of ours."""
+    """Key of the record that answered, where that is the request without the default `max_tokens`."""
     stored: bool = False
-    """Whether the answer stands in a store."""
+    """Whether the answer is on record."""
     shared: bool = False
-    """Whether an equal request that was on its way brought the answer, so that it was paid for there."""
+    """Whether the answer is that of an equal request in flight, which was paid for instead."""
     tries: tuple[Try, ...] = ()
     seconds: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the headers of the reply say about rate limits, and its `date`."""
+    """The rate-limit headers of the reply, and its `date`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResponse:
-    """What the model answered."""
+    """The response of a model."""
 
     text: str = ""
     thinking: str = ""
@@ -339,7 +339,7 @@ class ChatResponse:
 
     @property
     def thought(self) -> bool:
-        """Whether the model is seen to have thought before it answered."""
+        """Whether there is evidence that the model thought before it answered."""
         return bool(self.thinking) or bool(self.usage.thinking)
 
     @property
@@ -373,7 +373,7 @@ class ChatResponse:
 
     @classmethod
     def from_canonical(cls, form: Mapping[str, Any], *, meta: CallMeta | None = None) -> ChatResponse:
-        """The response that `form` was made from; `meta` is the caller's.
+        """The response of the canonical form `form`; `meta` comes from the caller.
 
         Raises:
             ValueError: `form` is no response.
@@ -396,7 +396,7 @@ class ChatResponse:
         return response
 
     def _check(self) -> None:
-        """Refuse values that no response can have: whoever wrote a record may have written anything."""
+        """Refuses values that no response can have: a record may come from anybody."""
         texts = (self.text, self.thinking, self.refusal or "", self.model or "")
         for call in self.tool_calls:
             texts += call.id, call.name, call.arguments
@@ -413,7 +413,7 @@ _TEXT: frozenset[type] = frozenset({str})
 _COUNT: frozenset[type] = frozenset({int, type(None)})
 
 
-# One encoder for all: making one takes longer than most requests take to encode.
+# One encoder for all: to make one takes longer than to encode most requests.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -440,19 +440,19 @@ def _pictures_in(message: Message) -> list[ImagePart]:
     return [part for part in message.parts if isinstance(part, ImagePart)]
 
 
-def _own(form: Any) -> Any:
-    """A copy of `form` whose mappings and lists nobody else holds."""
+def _copied(form: Any) -> Any:
+    """A deep copy of `form`, with plain dicts and lists."""
     if isinstance(form, Mapping):
-        return {name: _own(value) for name, value in cast("Mapping[str, Any]", form).items()}
+        return {name: _copied(value) for name, value in cast("Mapping[str, Any]", form).items()}
     if isinstance(form, (list, tuple)):
-        return [_own(item) for item in cast("Sequence[Any]", form)]
+        return [_copied(item) for item in cast("Sequence[Any]", form)]
     return form
 
 
 def _plain(form: Any) -> Any:
-    """`form` with whole floats as integers (0.0 and 0 ask the same) and any mapping or sequence as dict or list."""
+    """`form` with whole floats as integers (0.0 and 0 are one request) and any mapping or sequence as dict or list."""
     kind: object = type(form)  # pyright: ignore[reportUnknownVariableType]
-    # The usual kinds first: asking for an abstract class is what costs here.
+    # The usual types first: `isinstance` with an abstract class is slow.
     if kind is str:
         return form
     if kind is dict:

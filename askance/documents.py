@@ -1,7 +1,7 @@
-"""Documents that strangers wrote: JSON, YAML and archives, read within limits and held against a schema.
+"""Untrusted documents: JSON, YAML and zip archives, read within limits and validated against a schema.
 
-A file may have been made to harm whoever opens it. So its size, the depth of its nesting and the length of its numbers
-have limits here, and whatever is wrong with it ends in one error that says so in words.
+A file may have been made to harm whoever opens it. So there are limits to its size, its depth and the length of its
+numbers, and everything that is wrong with it is raised as one error that says so in words.
 """
 
 from __future__ import annotations
@@ -23,61 +23,61 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
     from pydantic import ValidationError
 
-DEEPEST = 100
-"""Levels of lists and maps within each other that any document has a use for, many times over."""
-MOST_DIGITS = 18
-"""Digits of a whole number."""
-LONGEST_SHOWN = 100
-"""Characters of a value that a message repeats."""
+MAX_DEPTH = 100
+"""Most levels of nested lists and maps, many times more than any document needs."""
+MAX_DIGITS = 18
+"""Most digits of a whole number."""
+MAX_SHOWN = 100
+"""Most characters of a value that a message quotes."""
 _CHUNK = 1 << 20
 
 
 class UnreadableDocument(ValueError):
-    """A document that cannot be used; the message goes on from its name: `is no JSON (…)`."""
+    """A document that cannot be used; the message continues a sentence after its name: `is no JSON (…)`."""
 
 
-def parse_json(text: str | bytes, *, finite: bool = True, unique: bool = False, most_digits: int = MOST_DIGITS) -> Any:
-    """What a JSON text says.
+def parse_json(text: str | bytes, *, finite: bool = True, unique: bool = False, max_digits: int = MAX_DIGITS) -> Any:
+    """The value of a JSON text.
 
     Args:
         text: bytes are read as UTF-8.
         finite: whether NaN, Infinity and numbers beyond the range of a float are refused.
         unique: whether a name that is given twice in one object is refused.
-        most_digits: digits of a whole number.
+        max_digits: digits of a whole number.
 
     Raises:
-        UnreadableDocument: it is no such text, or is nested deeper than `DEEPEST` levels.
+        UnreadableDocument: it is no JSON text, breaks one of these rules, or is nested deeper than `MAX_DEPTH` levels.
     """
     try:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
-        found = decoder(finite=finite, unique=unique, most_digits=most_digits).decode(text)
+        found = decoder(finite=finite, unique=unique, max_digits=max_digits).decode(text)
     except UnicodeDecodeError as error:
         raise UnreadableDocument("is no text in UTF-8") from error
     except json.JSONDecodeError as error:
         raise UnreadableDocument(f"is no JSON ({error.msg}, column {error.colno})") from error
     except RecursionError as error:
         raise UnreadableDocument(_TOO_DEEP) from error
-    if text.count("[") + text.count("{") > DEEPEST and not _shallow(found):
+    if text.count("[") + text.count("{") > MAX_DEPTH and not _within_depth(found):
         raise UnreadableDocument(_TOO_DEEP)
     return found
 
 
-_TOO_DEEP = f"is nested deeper than {DEEPEST} levels"
+_TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels"
 
 
 @cache
-def decoder(*, finite: bool = True, unique: bool = False, most_digits: int = MOST_DIGITS) -> json.JSONDecoder:
-    """What `parse_json` decodes with, but for the depth; it raises `UnreadableDocument` and what the library raises."""
+def decoder(*, finite: bool = True, unique: bool = False, max_digits: int = MAX_DIGITS) -> json.JSONDecoder:
+    """The decoder of `parse_json`, without its limit of depth; it raises `UnreadableDocument` and errors of `json`."""
 
     def whole(text: str) -> int:
-        if len(text) > most_digits:
-            raise UnreadableDocument(f"holds {text[:MOST_DIGITS]}…, a number of {len(text):,} digits")
+        if len(text) > max_digits:
+            raise UnreadableDocument(f"holds {text[:MAX_DIGITS]}…, a number of {len(text):,} digits")
         return int(text)
 
     def broken(text: str) -> float:
         number = float(text)
         if not math.isfinite(number):
-            raise UnreadableDocument(f"holds {text[:LONGEST_SHOWN]}, a number that is too large")
+            raise UnreadableDocument(f"holds {text[:MAX_SHOWN]}, a number that is too large")
         return number
 
     def constant(name: str) -> float:
@@ -95,30 +95,30 @@ def decoder(*, finite: bool = True, unique: bool = False, most_digits: int = MOS
     return json.JSONDecoder(parse_int=whole, object_pairs_hook=hook)
 
 
-def _shallow(value: Any) -> bool:
+def _within_depth(value: Any) -> bool:
     level = [value]
-    for _ in range(DEEPEST):
-        level = [each for one in level for each in _inside(one)]
+    for _ in range(MAX_DEPTH):
+        level = [each for one in level for each in _children(one)]
         if not level:
             return True
     return False
 
 
-def _inside(value: Any) -> Collection[Any]:
+def _children(value: Any) -> Collection[Any]:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value).values()
     return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
-def parse_yaml(text: str, *, deepest: int) -> tuple[Any, list[tuple[int, str]]]:
-    """What a YAML text says, or what is wrong with it: line and message of each fault.
+def parse_yaml(text: str, *, max_depth: int) -> tuple[Any, list[tuple[int, str]]]:
+    """The value of a YAML text, or what is wrong with it: line and message of each fault.
 
-    Aliases are refused, since a text grows without end by them, and so is a name that is given twice in one map, of
-    which YAML would silently keep the last. Nothing is built of a text with a fault.
+    Aliases are refused, since a short text can grow without end by them. So is a name that is given twice in one map,
+    of which YAML would silently keep the last. A text with a fault is not loaded.
 
     Args:
         text: with newlines as line ends.
-        deepest: levels of lists and maps within each other.
+        max_depth: most levels of nested lists and maps.
 
     Returns:
         The value and no faults, or None and the faults; lines count from 1.
@@ -126,7 +126,7 @@ def parse_yaml(text: str, *, deepest: int) -> tuple[Any, list[tuple[int, str]]]:
     import yaml
 
     try:
-        faults = [*_yaml_faults(text, deepest)]
+        faults = [*_yaml_faults(text, max_depth)]
         return (None, faults) if faults else (yaml.load(text, Loader=yaml_loader()), [])  # noqa: S506  # it is a safe one
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -135,9 +135,9 @@ def parse_yaml(text: str, *, deepest: int) -> tuple[Any, list[tuple[int, str]]]:
         return None, [(1, f"this is not YAML: {' '.join(str(error).split()) or type(error).__name__}")]
 
 
-MOST_YAML_BYTES = 200_000
+MAX_YAML_BYTES = 200_000
 """Most bytes of a YAML file."""
-MOST_YAML_DEPTH = 12
+MAX_YAML_DEPTH = 12
 
 
 def read_yaml(path: Path, *, what: str) -> Mapping[str, Any]:
@@ -151,7 +151,7 @@ def read_yaml(path: Path, *, what: str) -> Mapping[str, Any]:
         UsageError: the file cannot be read, is too large or too deep, is not YAML or no mapping, or has an alias or a
             key twice.
     """
-    content, faults = parse_yaml(_yaml_text(path, what), deepest=MOST_YAML_DEPTH)
+    content, faults = parse_yaml(_yaml_text(path, what), max_depth=MAX_YAML_DEPTH)
     for line, message in faults:
         raise UsageError(
             f"{str(path)!r}, line {line}: {message}.",
@@ -166,8 +166,8 @@ def read_yaml(path: Path, *, what: str) -> Mapping[str, Any]:
 
 def _yaml_text(path: Path, what: str) -> str:
     try:
-        if path.stat().st_size > MOST_YAML_BYTES:
-            raise UsageError(f"{str(path)!r} is larger than {MOST_YAML_BYTES:,} bytes.", hint=f"Is it {what}?")
+        if path.stat().st_size > MAX_YAML_BYTES:
+            raise UsageError(f"{str(path)!r} is larger than {MAX_YAML_BYTES:,} bytes.", hint=f"Is it {what}?")
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.", hint="Check the name.") from error
@@ -177,13 +177,13 @@ def _yaml_text(path: Path, what: str) -> str:
 
 @cache
 def yaml_loader() -> Any:
-    """The loader of plain values, written in C where that is installed."""
+    """The safe loader of YAML, in C where that is installed."""
     import yaml
 
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def _yaml_faults(text: str, deepest: int) -> Iterator[tuple[int, str]]:
+def _yaml_faults(text: str, max_depth: int) -> Iterator[tuple[int, str]]:
     import yaml
 
     depth = 0
@@ -193,8 +193,8 @@ def _yaml_faults(text: str, deepest: int) -> Iterator[tuple[int, str]]:
         if isinstance(event, yaml.AliasEvent):
             yield line, "aliases (`*name`) are not taken"
             return
-        if depth > deepest:
-            yield line, f"lists and maps stand more than {deepest} deep in one another"
+        if depth > max_depth:
+            yield line, f"lists and maps are nested more than {max_depth} deep"
             return
     yield from _repeated_names(yaml.compose(text, Loader=yaml_loader()))
 
@@ -214,8 +214,8 @@ def _repeated_names(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
             yield from _repeated_names(each)
 
 
-def misfit(value: Any, schema: Path, *, whole: str = "it") -> str | None:
-    """The first place where a value does not fit the JSON Schema in a file of the package, in words.
+def schema_violation(value: Any, schema: Path, *, whole: str = "it") -> str | None:
+    """The first violation of a JSON Schema of the package, in words.
 
     Args:
         value: as JSON has it.
@@ -223,7 +223,7 @@ def misfit(value: Any, schema: Path, *, whole: str = "it") -> str | None:
         whole: what to call the value itself.
 
     Returns:
-        As `files.tables/x is 3, not of type string`; None where the value fits.
+        Such as `files[0].size: 3 is not of type 'string'`; None where the value is valid.
     """
     error = next(validator(schema).iter_errors(value), None)
     if error is None:
@@ -233,7 +233,7 @@ def misfit(value: Any, schema: Path, *, whole: str = "it") -> str | None:
 
 @cache
 def validator(schema: Path) -> Validator:
-    """What checks values against the JSON Schema in a file of the package."""
+    """The validator of the JSON Schema in a file of the package."""
     from jsonschema import Draft202012Validator
 
     form = json.loads(schema.read_text(encoding="utf-8"))
@@ -241,7 +241,7 @@ def validator(schema: Path) -> Validator:
 
 
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """`schema` with each reference replaced by what it refers to: looking them up is half of the time of a check."""
+    """`schema` with each reference replaced by its definition: to look them up takes half of the time of a check."""
     if isinstance(schema, list):
         return [_inlined(item, definitions) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -251,8 +251,8 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
     return {name: _inlined(value, definitions) for name, value in {**referred, **form}.items()}
 
 
-def misfit_of(error: ValidationError) -> str:
-    """The first place at which pydantic found a value not to fit, in words: `totals.samples is "x", not …`."""
+def validation_message(error: ValidationError) -> str:
+    """The first error of a pydantic validation, in words: `totals.samples is "x", not …`."""
     first = error.errors(include_url=False)[0]
     place = _place(first["loc"]) or "it"
     if first["type"] == "missing":
@@ -264,38 +264,39 @@ def misfit_of(error: ValidationError) -> str:
 
 
 def _place(steps: Iterable[str | int]) -> str:
-    """A place within a document: `figures[0].value`."""
+    """A path within a document: `figures[0].value`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
 
 
 def _shortened(text: str) -> str:
-    most = 2 * LONGEST_SHOWN
-    return text if len(text) <= most else f"{text[:LONGEST_SHOWN]} … {text[-LONGEST_SHOWN:]}"
+    most = 2 * MAX_SHOWN
+    return text if len(text) <= most else f"{text[:MAX_SHOWN]} … {text[-MAX_SHOWN:]}"
 
 
 class Archive:
-    """A zip file from outside, open for reading; nothing of it is written anywhere, and no name in it is followed.
+    """An untrusted zip file, open for reading; nothing is extracted to disk, and no name in it is used as a path.
 
     Args:
         path: of the file.
-        most: bytes that all files in it may have together, unpacked.
-        most_times: how many times its own size that may be at most; small archives may have `SMALL` in any case.
+        max_bytes: most unpacked bytes of all its files together.
+        max_ratio: most unpacked bytes for each byte of the archive; `MIN_LIMIT` is allowed in any case.
 
     Raises:
-        UnreadableDocument: it is no zip file, holds one name twice, is packed in another way than zip files mostly are,
-            or is too large.
+        UnreadableDocument: it is no zip file, holds one name twice, is encrypted or not compressed by deflate, or is
+            too large.
         OSError: it cannot be read.
     """
 
-    SMALL = 64_000_000
+    MIN_LIMIT = 64_000_000
+    """Unpacked bytes that any archive may have."""
 
-    def __init__(self, path: Path, *, most: int, most_times: int = 200) -> None:
+    def __init__(self, path: Path, *, max_bytes: int, max_ratio: int = 200) -> None:
         try:
             self._file = zipfile.ZipFile(path)
         except _BROKEN as error:
             raise UnreadableDocument("is no zip file") from error
         try:
-            self._check(most, max(self.SMALL, most_times * path.stat().st_size))
+            self._check(max_bytes, max(self.MIN_LIMIT, max_ratio * path.stat().st_size))
         except BaseException:
             self._file.close()
             raise
@@ -306,15 +307,15 @@ class Archive:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def _check(self, most: int, most_packed: int) -> None:
+    def _check(self, max_bytes: int, max_unpacked: int) -> None:
         entries = self._file.infolist()
         if len({entry.filename for entry in entries}) != len(entries):
             raise UnreadableDocument("holds two files of one name")
         for entry in entries:
             if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} or entry.flag_bits & 1:
-                raise UnreadableDocument(f"holds {entry.filename[:LONGEST_SHOWN]!r}, which is not packed by deflate")
+                raise UnreadableDocument(f"holds {entry.filename[:MAX_SHOWN]!r}, which is not packed by deflate")
         size = sum(entry.file_size for entry in entries)
-        if size > min(most, most_packed):
+        if size > min(max_bytes, max_unpacked):
             raise UnreadableDocument(f"holds {size / 1e6:,.0f} MB once it is unpacked, which is too much")
 
     @property
@@ -323,7 +324,7 @@ class Archive:
         return {entry.filename: entry.file_size for entry in self._file.infolist()}
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """The content of a file, a piece at a time; there is no more of it than `sizes` says.
+        """The content of a file in chunks, together no larger than `sizes` says.
 
         Raises:
             UnreadableDocument: it is broken.
@@ -333,7 +334,7 @@ class Archive:
                 while chunk := source.read(_CHUNK):
                     yield chunk
         except _BROKEN as error:
-            raise UnreadableDocument(f"holds {name[:LONGEST_SHOWN]!r}, which is broken") from error
+            raise UnreadableDocument(f"holds {name[:MAX_SHOWN]!r}, which is broken") from error
 
     def read(self, name: str) -> bytes:
         """The content of a file.
@@ -354,4 +355,4 @@ _BROKEN = (
     ValueError,
     OverflowError,
 )
-"""What the reading of a zip file raises over one that is broken."""
+"""What `zipfile` raises for a broken file."""

@@ -1,4 +1,4 @@
-"""Every error that askance raises, as one drawn tree.
+"""Every error that askance raises, as one tree.
 
 ```
 AskanceError
@@ -36,8 +36,8 @@ AskanceError
         └── OverBudget        the budget has less left than the call may cost
 ```
 
-`UsageError` is the caller's to mend, `StoreError` the machine's; a `CallError` is one sample's outcome and never stops
-the others.
+A `UsageError` is for the caller to correct, a `StoreError` is a matter of the machine, and a `CallError` is the outcome
+of one sample and never stops the others.
 """
 
 from __future__ import annotations
@@ -47,15 +47,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
-"""Where an object lies in memory, as other packages write it into their messages: it says nothing, and never twice the
-same."""
+"""The memory address of an object in a message of another package: it means nothing and differs from run to run."""
 
 
 class AskanceError(Exception):
-    """The root; `str(error)` is one message for a person, `hint` the way out."""
+    """The root of all errors; `message` says what is wrong, `hint` what to do, and `str(error)` is both."""
 
     retryable: ClassVar[bool] = False
-    """Whether asking the very same again may succeed."""
+    """Whether the same call may succeed when it is repeated."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         message = _ADDRESS.sub("", message)
@@ -67,12 +66,12 @@ class AskanceError(Exception):
         return f"{self.message} {self.hint}" if self.hint else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception is otherwise made again from its message alone, which lacks what else a class requires.
-        return _made_again, (type(self), self.args), self.__dict__
+        # By default an exception is rebuilt from its message alone, without the other arguments of its class.
+        return _rebuild, (type(self), self.args), self.__dict__
 
 
 class UsageError(AskanceError):
-    """What was asked for cannot be done as it stands."""
+    """What was asked for cannot be done: correct the call, the file or the setting."""
 
 
 class ConfigError(UsageError):
@@ -143,7 +142,7 @@ class CallError(AskanceError):
         self.tries: tuple[object, ...] = ()
         """The attempts at the call, each an `askance.chat.Try`, where any was made."""
         self.headers: Mapping[str, str] = {}
-        """What the headers of the reply, if there was one that could be read, say about rate limits, and its `date`."""
+        """The rate-limit headers of the reply, and its `date`; empty where there was no readable reply."""
 
 
 class ModelError(CallError):
@@ -198,7 +197,7 @@ class ServerFault(ModelError):
 
 
 class OutOfMemory(ModelError):
-    """The machine that runs the model has not the memory for one call alone; the message says what was needed."""
+    """The machine that runs the model lacks the memory for a single call; the message says what it needs."""
 
 
 class MalformedReply(ModelError):
@@ -208,7 +207,7 @@ class MalformedReply(ModelError):
 
 
 class UnknownFinish(MalformedReply):
-    """A reply that ended for a reason that is not known, so that nobody can tell whether it is whole."""
+    """A reply with an unknown finish reason, so that nobody can tell whether it is complete."""
 
     retryable = False
 
@@ -266,9 +265,9 @@ class OverBudget(Skipped):
 FATAL: Mapping[str, type[ModelError]] = {
     kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, Unreachable)
 }
-"""Errors that every further call of a model would end in, by name; a run whose first picture meets one stops."""
+"""Errors, by name, that every further call of a model would raise too; a run stops if its first picture raises one."""
 
 
-def _made_again(kind: type[AskanceError], args: tuple[object, ...]) -> AskanceError:
-    """An error of `kind` whose fields are yet to be set."""
+def _rebuild(kind: type[AskanceError], args: tuple[object, ...]) -> AskanceError:
+    """An error of `kind` whose attributes are set afterwards."""
     return kind.__new__(kind, *args)

@@ -1,6 +1,7 @@
-"""Locks on files and folders that end with the process that holds them, in whatever way it ends.
+"""Locks on files and folders that end with the process that holds them, even if it is killed.
 
-filelock, which guards run folders, locks no folder, and it would make the file of a process that has ended.
+filelock, which locks run folders, is not used here: it cannot lock a folder, and its lock on the file of a process that
+has ended would make that file again.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ class ProcessLock:
         _held.add(self)
 
     def close(self) -> None:
-        """Lets go of the lock; the file stays."""
+        """Releases the lock; the file stays."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
 
 def has_ended(path: Path) -> bool:
-    """Whether the process that held the lock on a file has ended; the file then goes."""
+    """Whether the process that held the lock on a file has ended; if so, the file is deleted."""
     try:
         descriptor = _locked(path)
     except FileNotFoundError:
@@ -58,7 +59,7 @@ def _locked(path: Path, create: int = 0) -> int:
     """The descriptor of the file, open and locked."""
     if fcntl is None:  # pragma: no cover
         raise OSError(errno.ENOTSUP, "This system has no POSIX locks")
-    # A pipe that somebody laid there would keep one waiting.
+    # Non-blocking, since opening a pipe could hang.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | create, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,7 +73,7 @@ _held: WeakSet[ProcessLock] = WeakSet()
 
 
 def _leave_to_parent() -> None:
-    """Closes what a fork has copied: a child that lives on would hold its dead parent's locks."""
+    """Closes the locks that a fork has copied: a child that outlives its parent would otherwise keep them."""
     for lock in list(_held):
         lock.close()
 

@@ -1,4 +1,4 @@
-"""The terminal: text from outside made safe to show there, and a question to the user."""
+"""The terminal: untrusted text made safe to print, and a question to the user."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def printable(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    """JSON text in which the same marks are written as JSON's own escapes: it says what it said."""
+    """JSON text in which the same characters are written as JSON escapes, so that its value stays the same."""
     return text if text.isprintable() else _UNSEEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
 
 
 def json_text(form: Mapping[str, Any]) -> str:
-    """`form` as one line of JSON in which nothing can reach a terminal's controls or break the encoding of stdout."""
+    """`form` as one line of JSON, safe to print on a terminal and within the encoding of stdout."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") in {"utf8", "utf8sig"}
     return printable_json((_encode if unicode else _encode_ascii)(form))
 
@@ -38,7 +38,7 @@ _encode, _encode_ascii = (json.JSONEncoder(ensure_ascii=ascii_only).encode for a
 
 
 def has_terminal() -> bool:
-    """Whether the user can be asked: input and messages are both on a terminal."""
+    """Whether the user can be asked: stdin and stderr are both a terminal."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 

@@ -1,16 +1,16 @@
-"""Conformance: what every backend does, one of your own too.
+"""Conformance checks: what every backend does, your own too.
 
-A backend is checked against a far side that behaves as told. You write one function that makes your model with such a
-far side, a fake server or a stubbed client that turns a `Scene` into your vendor's wire form, and run the table over
-it:
+A backend is checked against a fake server that replies as the check says. You write one function that makes your model
+with such a server, or with a stub of the vendor's client, which turns a `ScriptedReply` into your vendor's wire format.
+Then run all checks:
 
 ```python
 @pytest.mark.parametrize("check", checks(cannot={"logprobs"}), ids=str)
 async def test_conforms(check: Check) -> None:
-    await check(my_model_with)
+    await check(make_my_model)
 ```
 
-or, without pytest, `await check_backend(my_model_with, cannot={"logprobs"})`.
+or, without pytest, `await check_backend(make_my_model, cannot={"logprobs"})`.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ from askance.models.backend import ChatModel, close
 from askance.models.capabilities import RED_SQUARE
 from askance.replay import MemoryStore
 
-PATIENCE = 5.0
-"""Seconds after which a check that hangs has failed."""
+TIMEOUT = 5.0
+"""Seconds after which a check fails."""
 
-AT_ONCE = 16
-"""Calls that are made side by side."""
+CONCURRENT_CALLS = 16
+"""Calls that are made at the same time."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -72,51 +72,45 @@ SCHEMA: dict[str, Any] = {
 
 
 class NotConforming(AskanceError):
-    """A backend does not do what every backend does."""
+    """A backend fails a conformance check."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What the far side does, whatever it is asked; one that is a real model is made to say it.
+ScriptedReply: TypeAlias = ChatResponse | CallError | None
+"""What the server does, whatever it is asked: give this answer, cause this error in the client, or never reply (None).
 
-    How a text is cut into tokens, what they cost and what the model is called is the far side's own where it is real:
-    such a backend leaves out `usage`, `cached tokens`, `served model` and `logprobs`, and keeps `counts`.
-    """
+A real model in place of the server has its own tokens and its own name: its backend leaves out the checks `usage`,
+`cached tokens`, `served model` and `logprobs`, and keeps `counts`.
+"""
 
-    reply: ChatResponse | CallError | None
-    """An answer in the values of this package, an error that the vendor's client is to meet, or None: it never
-    answers."""
-
-
-Far: TypeAlias = Callable[[Scene], ChatModel]
-"""Makes the model under check with a far side that plays a scene."""
+ModelFactory: TypeAlias = Callable[[ScriptedReply], ChatModel]
+"""Makes the model under check, with a server that gives the reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that every backend does."""
+    """One conformance check: a thing that every backend does."""
 
     name: str
-    run: Callable[[Far], Awaitable[None]]
+    run: Callable[[ModelFactory], Awaitable[None]]
 
-    async def __call__(self, far: Far) -> None:
-        """Checks the models that `far` makes.
+    async def __call__(self, make_model: ModelFactory) -> None:
+        """Checks the models that `make_model` makes.
 
         Raises:
-            NotConforming: they do otherwise, or take too long.
+            NotConforming: the check fails, or takes too long.
         """
         try:
-            async with asyncio.timeout(PATIENCE):
-                await self.run(far)
+            async with asyncio.timeout(TIMEOUT):
+                await self.run(make_model)
         except TimeoutError:
-            raise NotConforming(f"{self.name}: nothing came of it within {PATIENCE:g} s.") from None
+            raise NotConforming(f"{self.name}: no result within {TIMEOUT:g} s.") from None
 
     def __str__(self) -> str:
         return self.name
 
 
 def checks(*, cannot: Collection[str] = ()) -> list[Check]:
-    """The table, without what the backend cannot do.
+    """The checks, without those that the backend cannot pass.
 
     Raises:
         UsageError: no check has one of these names.
@@ -127,8 +121,8 @@ def checks(*, cannot: Collection[str] = ()) -> list[Check]:
     return [check for check in CHECKS if check.name not in cannot]
 
 
-async def check_backend(far: Far, *, cannot: Collection[str] = ()) -> None:
-    """Runs the whole table.
+async def check_backend(make_model: ModelFactory, *, cannot: Collection[str] = ()) -> None:
+    """Runs all checks.
 
     Raises:
         NotConforming: one or more checks failed; the message lists all of them.
@@ -136,7 +130,7 @@ async def check_backend(far: Far, *, cannot: Collection[str] = ()) -> None:
     failed: list[str] = []
     for check in checks(cannot=cannot):
         try:
-            await check(far)
+            await check(make_model)
         except Exception as error:  # noqa: BLE001  # a report on all of them
             failed.append(str(error) if isinstance(error, NotConforming) else f"{check.name}: {error!r}")
     if failed:
@@ -154,12 +148,12 @@ def _picture() -> ImagePart:
 
 
 def _answers(name: str, request: Callable[[], ChatRequest], reply: ChatResponse, *fields: str) -> Check:
-    """The reply comes back with `fields` (and its outcome) as they were, and the request stays as it was."""
+    """The answer has the `fields` and the outcome of the scripted reply, and the request is not changed."""
 
-    async def run(far: Far) -> None:
+    async def run(make_model: ModelFactory) -> None:
         asked = request()
         before = asked.canonical()
-        response = await far(Scene(reply)).generate(asked)
+        response = await make_model(reply).generate(asked)
         for field in (*fields, "outcome"):
             wanted, got = getattr(reply, field), getattr(response, field)
             if got != wanted:
@@ -171,12 +165,12 @@ def _answers(name: str, request: Callable[[], ChatRequest], reply: ChatResponse,
 
 
 def _raises(error: CallError, request: Callable[[], ChatRequest] = ask) -> Check:
-    """The error that the vendor's client meets comes out as this one."""
+    """The error of the vendor's client becomes this error of the package."""
     name = f"raises {type(error).__name__}"
 
-    async def run(far: Far) -> None:
+    async def run(make_model: ModelFactory) -> None:
         try:
-            response = await far(Scene(error)).generate(request())
+            response = await make_model(error).generate(request())
         except AskanceError as raised:
             if type(raised) is not type(error):
                 raise NotConforming(f"{name}: it raised {raised!r}.") from raised
@@ -188,17 +182,17 @@ def _raises(error: CallError, request: Callable[[], ChatRequest] = ask) -> Check
     return Check(name, run)
 
 
-async def _same_seed(far: Far) -> None:
-    model = far(Scene(ChatResponse(text="red")))
+async def _same_seed(make_model: ModelFactory) -> None:
+    model = make_model(ChatResponse(text="red"))
     asked = ask(sampling=Sampling(temperature=1.0, seed=7, max_tokens=50))
     texts = [(await model.generate(asked)).text for _ in range(2)]
     if texts != ["red", "red"]:
         raise NotConforming(f"seed: the same request with the same seed gave {texts!r}.")
 
 
-async def _same_keys(far: Far) -> None:
-    """Two models that are made alike ask under one key; another question, another draw and another name do not."""
-    one, other = (far(Scene(ChatResponse(text="red"))) for _ in range(2))
+async def _same_keys(make_model: ModelFactory) -> None:
+    """Two models made alike have equal keys; another question, draw or name has another key."""
+    one, other = (make_model(ChatResponse(text="red")) for _ in range(2))
     own = getattr(one, "id", None), getattr(other, "id", None)
     if own[0] != own[1]:
         raise NotConforming(f"keys: models that are made alike are {own[0]!r} and {own[1]!r}.")
@@ -213,25 +207,27 @@ async def _same_keys(far: Far) -> None:
         raise NotConforming("keys: different requests share a key.")
 
 
-async def _counts(far: Far) -> None:
-    response = await far(Scene(ChatResponse(text="red", usage=Usage(input=7, output=1)))).generate(ask())
+async def _counts(make_model: ModelFactory) -> None:
+    response = await make_model(ChatResponse(text="red", usage=Usage(input=7, output=1))).generate(ask())
     usage = response.usage
     if not usage.input or not usage.output or max(usage.cached or 0, usage.image or 0) > usage.input:
         raise NotConforming(f"counts: tokens were spent, and it says {usage!r}.")
 
 
-async def _side_by_side(far: Far) -> None:
-    model = far(Scene(ChatResponse(text="red")))
-    answers = await asyncio.gather(*(model.generate(ask(f"Which colour is {number}?")) for number in range(AT_ONCE)))
-    if [answer.text for answer in answers] != ["red"] * AT_ONCE:
+async def _side_by_side(make_model: ModelFactory) -> None:
+    model = make_model(ChatResponse(text="red"))
+    answers = await asyncio.gather(
+        *(model.generate(ask(f"Which colour is {number}?")) for number in range(CONCURRENT_CALLS))
+    )
+    if [answer.text for answer in answers] != ["red"] * CONCURRENT_CALLS:
         raise NotConforming("side by side: not every call got its answer.")
 
 
-async def _cancels(far: Far) -> None:
-    task = asyncio.ensure_future(far(Scene(None)).generate(ask()))
+async def _cancels(make_model: ModelFactory) -> None:
+    task = asyncio.ensure_future(make_model(None).generate(ask()))
     done, _ = await asyncio.wait([task], timeout=0.05)
     if done:
-        raise NotConforming("cancels: it answered although the far side never does.")
+        raise NotConforming("cancels: it answered although the server never does.")
     task.cancel()
     try:
         await task
@@ -240,20 +236,20 @@ async def _cancels(far: Far) -> None:
     raise NotConforming("cancels: it was cancelled and went on.")
 
 
-async def _replays(far: Far) -> None:
+async def _replays(make_model: ModelFactory) -> None:
     reply = ChatResponse(text="red", usage=Usage(input=7, output=1))
     records = MemoryStore()
-    asked = get_model(far(Scene(reply)), identity="checked", engine=Engine(records=records))
+    asked = get_model(make_model(reply), identity="checked", engine=Engine(records=records))
     first = await asked.generate(asked.request((Message("user", (_picture(), TextPart("Which colour?"))),)))
-    silent = get_model(far(Scene(None)), identity="checked", engine=Engine(records=records, mode="replay"))
+    silent = get_model(make_model(None), identity="checked", engine=Engine(records=records, mode="replay"))
     again = await silent.generate(silent.request((Message("user", (_picture(), TextPart("Which colour?"))),)))
     if again != first or not again.meta.replayed:
         raise NotConforming(f"replays: {first!r} came back as {again!r}.")
     await asked.aclose()
 
 
-async def _closes(far: Far) -> None:
-    model = far(Scene(ChatResponse(text="red")))
+async def _closes(make_model: ModelFactory) -> None:
+    model = make_model(ChatResponse(text="red"))
     await model.generate(ask())
     await close(model)
     await close(model)
@@ -341,4 +337,4 @@ CHECKS: tuple[Check, ...] = (
     Check("replays", _replays),
     Check("closes", _closes),
 )
-"""The table; the names are what `cannot` takes."""
+"""All checks; `cannot` takes their names."""

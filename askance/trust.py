@@ -1,13 +1,13 @@
-"""Trust: files by their owner, and settings that could do harm by the user's consent.
+"""Trust: who owns a file, and the user's consent to settings that could do harm.
 
-A settings file is found by walking up from where a command runs, so it may be somebody else's. Two rules hold for it:
+A settings file is searched from the current folder upwards, so it may be somebody else's. Two rules hold for it:
 
-- What another user owns (neither the caller nor root) is refused: a settings file, a store, a folder of prompts.
-- What would run a program or load code, or send a key to a host that is not its provider's, needs the user's consent,
-  once. It is remembered by a digest of exactly these settings, so that a change asks again.
+- A settings file, a store or a folder of prompts that another user owns (neither the caller nor root) is refused.
+- A setting that runs a program, loads code, or sends a key to a host other than its provider's needs the user's consent
+  once. Consent is kept by a digest of exactly these settings, so a changed setting asks again.
 
-What the user names on the command line, in a variable or in Python is the user's own word. An address on this machine
-is a host like any other: on a shared machine anybody may listen there.
+What the user gives on the command line, in an environment variable or in Python needs no consent. An address on this
+machine is a host like any other, since on a shared machine anybody may listen there.
 
 `ASKANCE_TRUST` names digests, and files or folders that are trusted whoever owns them.
 """
@@ -31,7 +31,7 @@ from askance.terminal import confirm, has_terminal, printable
 
 VARIABLE = "ASKANCE_TRUST"
 
-KEYS: Mapping[str, tuple[str, str]] = {
+PROVIDER_KEYS: Mapping[str, tuple[str, str]] = {
     "ANTHROPIC_API_KEY": ("api.anthropic.com", "anthropic"),
     "AZURE_OPENAI_AD_TOKEN": ("openai.azure.com", "azure_openai"),
     "AZURE_OPENAI_API_KEY": ("openai.azure.com", "azure_openai"),
@@ -49,7 +49,7 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "TOGETHER_API_KEY": ("api.together.xyz", "together"),
     "XAI_API_KEY": ("api.x.ai", "xai"),
 }
-"""By a key's usual variable: its provider's host, and what LangChain calls the provider."""
+"""By the usual variable of an API key: the provider's host, and LangChain's name of the provider."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _log = logging.getLogger("askance")
@@ -59,42 +59,42 @@ _log = logging.getLogger("askance")
 
 
 class Effect(NamedTuple):
-    """What a setting would do that nobody but the user may decide."""
+    """What a setting would do that needs the user's consent."""
 
     setting: str
     """Its name in the settings file, such as `models.eye.vllm.python`."""
     value: tuple[str, ...]
-    """All that decides what happens."""
+    """Everything that the effect depends on; part of the digest."""
     words: str
-    """What would happen, as the end of a sentence: `run the program …`."""
+    """The effect in words that follow "would": `run the program …`."""
 
     def __str__(self) -> str:
         return f"{self.words} ({self.setting})"
 
 
 class Consent(NamedTuple):
-    """What the settings of one model in the file of a project need the user's consent for."""
+    """The consent that the settings of one model in a settings file need."""
 
     file: Path
     effects: tuple[Effect, ...]
 
     @property
     def digest(self) -> str:
-        """64 hexadecimal digits; of the settings and their values, not of the file."""
+        """sha256 of the settings and their values, not of the file: 64 hex digits."""
         form = [[effect.setting, *effect.value] for effect in self.effects]
         return hashlib.sha256(json.dumps(form).encode()).hexdigest()
 
     @property
     def given(self) -> bool:
-        """Whether the user has agreed, in `ASKANCE_TRUST` or before.
+        """Whether the user has agreed, by `ASKANCE_TRUST` or earlier.
 
         Raises:
-            ConfigError: the variable, or the file of what was agreed to, cannot be read.
+            ConfigError: the variable or the file of consents cannot be read.
         """
         return self.digest in _trusted()[0] or _is_trusted(self.file) or self.digest in agreed()
 
     def require(self) -> None:
-        """Refuses to go on without the user's consent.
+        """Raises an error unless the user has agreed.
 
         Raises:
             ConfigError: it was not given.
@@ -103,7 +103,7 @@ class Consent(NamedTuple):
             raise self._refusal()
 
     def ask(self) -> None:
-        """Asks on a terminal, once; without one nothing is asked, and `require` refuses when it comes to that.
+        """Asks the user on a terminal, once. Without a terminal nothing is asked, and `require` will refuse.
 
         Raises:
             ConfigError: the user does not agree.
@@ -116,7 +116,7 @@ class Consent(NamedTuple):
         agree(self)
 
     def __str__(self) -> str:
-        """What is shown to whoever is asked; nothing in it moves a cursor."""
+        """The text that the user is asked about, safe to print on a terminal."""
         lines = [f"The settings file {str(self.file)!r} would", *(f"  {effect}" for effect in self.effects)]
         return "\n".join(printable(line).replace("\n", "\\n") for line in lines)
 
@@ -131,7 +131,7 @@ class Consent(NamedTuple):
 def effects_of(
     place: str, table: Mapping[str, Any], *, provider: str, model: str, endpoint: str | None
 ) -> tuple[Effect, ...]:
-    """What the checked settings `table` of a model need consent for.
+    """The effects of the validated settings `table` of a model that need consent.
 
     Args:
         place: of the table in its file, such as `models.eye`.
@@ -140,14 +140,14 @@ def effects_of(
         model: that its spec names.
         endpoint: address that it is reached at; None is the provider's own.
     """
-    found = [*_code(table, model=model)]
+    found = [*_code_effects(table, model=model)]
     if provider in {"langchain", "openai"} or endpoint is not None:
-        found += _sent(table, provider=provider, model=model, endpoint=endpoint)
+        found += _secret_effects(table, provider=provider, model=model, endpoint=endpoint)
     return tuple(Effect(f"{place}.{effect.setting}", effect.value, effect.words) for effect in found)
 
 
-def _code(table: Mapping[str, Any], *, model: str) -> Iterator[Effect]:
-    """What runs a program or loads code."""
+def _code_effects(table: Mapping[str, Any], *, model: str) -> Iterator[Effect]:
+    """Effects of settings that run a program or load code."""
     for place in ("local", "vllm"):
         # A caller may give settings that are made already; only a settings file's are a table.
         own: Mapping[str, Any] = table[place] if isinstance(table.get(place), Mapping) else {}
@@ -165,14 +165,14 @@ def _code(table: Mapping[str, Any], *, model: str) -> Iterator[Effect]:
             yield Effect(f"{place}.engine", (where, given), f"give vLLM's engine arguments that may load code: {given}")
 
 
-def _sent(table: Mapping[str, Any], *, provider: str, model: str, endpoint: str | None) -> Iterator[Effect]:
-    """What sends a variable of the environment somewhere."""
+def _secret_effects(table: Mapping[str, Any], *, provider: str, model: str, endpoint: str | None) -> Iterator[Effect]:
+    """Effects of settings that send the value of an environment variable somewhere."""
     to = endpoint or (f"LangChain's {model.partition(':')[0]!r}" if provider == "langchain" else "OpenAI")
     variable = table.get("key_variable") or ("AZURE_OPENAI_API_KEY" if "azure" in table else None)
     named = "key_variable" if "key_variable" in table else "azure"
-    if variable is not None and not _usual(variable, provider=provider, model=model, endpoint=endpoint):
+    if variable is not None and not _is_providers_own(variable, provider=provider, model=model, endpoint=endpoint):
         yield Effect(named, (variable, to), f"send what {variable} holds to {to}")
-    elif endpoint is not None and variable is None and provider == "openai" and _is_openai_in_clear(endpoint):
+    elif endpoint is not None and variable is None and provider == "openai" and _exposes_openai_key(endpoint):
         yield Effect("spec", ("OPENAI_API_KEY", to), f"send what OPENAI_API_KEY holds to {to}")
     for header, value in table.get("headers", {}).items():
         if value.startswith("env:"):
@@ -180,9 +180,9 @@ def _sent(table: Mapping[str, Any], *, provider: str, model: str, endpoint: str 
             yield Effect(f"headers.{header}", (held, to), f"send what {held} holds to {to}")
 
 
-def _usual(variable: str, *, provider: str, model: str, endpoint: str | None) -> bool:
-    """Whether `variable` is one of the usual names for a key of whoever it would be sent to."""
-    host, langchain = KEYS.get(variable, ("", ""))
+def _is_providers_own(variable: str, *, provider: str, model: str, endpoint: str | None) -> bool:
+    """Whether `variable` is the usual one for an API key of the provider to which it would be sent."""
+    host, langchain = PROVIDER_KEYS.get(variable, ("", ""))
     if endpoint is None:
         return langchain != "" and langchain == (model.partition(":")[0] if provider == "langchain" else provider)
     return host != "" and _is_at(endpoint, host)
@@ -194,8 +194,8 @@ def _is_at(endpoint: str, host: str) -> bool:
     return parts.scheme == "https" and parts.port in {None, 443} and (there == host or there.endswith(f".{host}"))
 
 
-def _is_openai_in_clear(endpoint: str) -> bool:
-    """Whether `endpoint` gets OpenAI's key unasked, by its host, and over a connection that is not OpenAI's."""
+def _exposes_openai_key(endpoint: str) -> bool:
+    """Whether `endpoint` has OpenAI's host, and so gets its key by default, but not its scheme and port."""
     there = urlsplit(endpoint).hostname or ""
     return f".{there}".endswith(".api.openai.com") and not _is_at(endpoint, "api.openai.com")
 
@@ -204,15 +204,15 @@ def _is_openai_in_clear(endpoint: str) -> bool:
 
 
 def consent_file() -> Path:
-    """The file of what was agreed to, in the user's own configuration; it need not exist."""
+    """The file of consents in the user's configuration folder; it need not exist."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
-    # A relative one would lie in whatever folder a command runs in.
+    # A relative path would depend on the current folder.
     folder = Path(given) if Path(given).is_absolute() else Path.home() / ".config"
     return folder / "askance" / "trusted.json"
 
 
 def agreed() -> dict[str, Mapping[str, Any]]:
-    """What was agreed to, by digest: the settings file, what it would do, and when.
+    """All consents by digest: the settings file, its effects, and the time.
 
     Raises:
         ConfigError: the file cannot be read, or is another user's.
@@ -232,7 +232,7 @@ def agreed() -> dict[str, Mapping[str, Any]]:
 
 
 def agree(consent: Consent) -> None:
-    """Remembers that the user agrees.
+    """Saves the user's consent.
 
     Raises:
         ConfigError: it cannot be written.
@@ -244,11 +244,11 @@ def agree(consent: Consent) -> None:
         "would": [str(effect) for effect in consent.effects],
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    _write({**agreed(), consent.digest: entry})
+    _save_consents({**agreed(), consent.digest: entry})
 
 
 def forget(what: str) -> int:
-    """Forgets what was agreed to under a digest, or the beginning of one, or for a settings file; how many there were.
+    """Removes consents by digest, by the beginning of one, or by settings file; returns how many there were.
 
     Raises:
         ConfigError: the list cannot be read or written.
@@ -261,17 +261,17 @@ def forget(what: str) -> int:
         if not (digest.startswith(what) or there in {entry.get("file"), str(Path(str(entry.get("file"))).parent)})
     }
     if len(left) < len(known):
-        _write(left)
+        _save_consents(left)
     return len(known) - len(left)
 
 
-def _write(known: Mapping[str, Mapping[str, Any]]) -> None:
+def _save_consents(known: Mapping[str, Mapping[str, Any]]) -> None:
     from tempfile import NamedTemporaryFile  # what only reads does not pay for it
 
     file = consent_file()
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Readable for its owner alone from the start, and there as a whole or not at all.
+        # A temporary file is readable by its owner alone, and renaming it is atomic.
         with NamedTemporaryFile("w", dir=file.parent, prefix=".trusted", encoding="utf-8", delete=False) as part:
             json.dump({"trusted": known}, part, indent=2)
         Path(part.name).replace(file)
@@ -294,8 +294,8 @@ def _trusted() -> tuple[frozenset[str], tuple[Path, ...]]:
     for path in paths:
         if not path.is_absolute():
             raise ConfigError(
-                f"{VARIABLE} names {str(path)!r}, which is neither a digest nor a whole path.",
-                hint=f"Give digests of `askance trust`, or whole paths, with {os.pathsep!r} between them.",
+                f"{VARIABLE} names {str(path)!r}, which is neither a digest nor an absolute path.",
+                hint=f"Give digests of `askance trust`, or absolute paths, with {os.pathsep!r} between them.",
             )
     return digests, paths
 
@@ -309,15 +309,15 @@ def _is_trusted(path: Path) -> bool:
 
 
 def check_owner(path: Path, what: str, *, kind: type[AskanceError] = ConfigError) -> None:
-    """Refuses a file or a folder of another user; what is not there is nobody's, as is everything without POSIX owners.
+    """Refuses a file or a folder of another user; a missing one passes, as does any on a system without POSIX owners.
 
     Args:
-        path: its place; where that is a link, both ends count.
+        path: the file; of a symbolic link, both the link and its target are checked.
         what: what it is, for the message: `The settings file`.
         kind: the error.
 
     Raises:
-        AskanceError: of the given kind.
+        AskanceError: of the given kind; the file belongs to another user.
     """
     owner = _other_owner(path)
     if owner is None or _is_trusted(path):

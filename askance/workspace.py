@@ -1,4 +1,4 @@
-"""What a piece of work shares: settings, records, engine, models and prompts, made in one place.
+"""The workspace of a command or script: settings, records, engine, models and prompts, made in one place.
 
 ```python
 with Workspace(mode="replay") as work:
@@ -38,28 +38,28 @@ Role: TypeAlias = Literal["vlm", "llm"]
 
 @dataclass(kw_only=True)
 class Workspace:
-    """The settings, the records, the models and the prompts of one piece of work.
+    """The settings, the records, the models and the prompts of one command or script.
 
-    Each is made when it is first needed and is one for the whole work. What is given goes before the settings file.
+    Each is made once, when it is first needed. What is given here goes before the settings file.
     """
 
     mode: Mode = "auto"
     plan: bool = False
-    """Whether nothing will be asked or written, as for a plan."""
+    """Whether this is for a plan, so that no call is made and nothing is written."""
     retry: Collection[Outcome] = frozenset()
     """Recorded outcomes that are asked again: `invalid`, `refused`, `filtered`, `truncated`."""
     budget: str | None = None
     """The most that may be spent: `5.00` (US dollars), `20000tokens`, `100calls`."""
     name: str = "work"
-    """What the work is called; works of one name share what is spent of a budget."""
+    """Name of the work; works of one name share a budget."""
     ledger: Path | None = None
-    """File that notes what was spent of the budget; by default `budgets/NAME.db` beside the records."""
+    """File of what was spent of the budget; by default `budgets/NAME.db` beside the records."""
     concurrency: int | None = None
-    """Calls to one endpoint at a time; None finds out how many it takes."""
+    """Most calls to one endpoint at a time; None adapts to the endpoint."""
     rpm: float | None = None
-    """Calls to one endpoint per minute."""
+    """Most calls to one endpoint per minute."""
     tpm: float | None = None
-    """Tokens per minute, in and out."""
+    """Most tokens per minute and endpoint, input and output together."""
     protocol: OutputMode | None = None
     """Form in which answers are asked for."""
     image_policy: str | None = None
@@ -69,23 +69,23 @@ class Workspace:
     prompts: Path | None = None
     """Folder with prompts of one's own; by default that of the settings file, or `./prompts`."""
     local: Callable[[Config], str] | None = None
-    """Gives the spec of the model for roles that are given no other; asked when one is needed, as it may download."""
+    """Gives the spec of a local model for roles without another; called when one is needed, as it may download it."""
     observers: list[Observer] = field(default_factory=list["Observer"])
-    """Told of every step of every call."""
+    """Observers of every event of every call."""
 
     _models: dict[str, Model] = field(init=False, repr=False, default_factory=dict[str, "Model"])
 
     @property
     def asks(self) -> bool:
-        """Whether anything may be asked and written down."""
+        """Whether calls may be made and recorded."""
         return not self.plan and self.mode != "replay"
 
     @cached_property
     def config(self) -> Config:
-        """The settings file's.
+        """The settings of the settings file.
 
         Raises:
-            ConfigError: it cannot be read, says something that is not known, or is another user's.
+            ConfigError: the file cannot be read, has an unknown setting, or is another user's.
         """
         return Config.find(asks=self.asks)
 
@@ -94,17 +94,17 @@ class Workspace:
         """The records.
 
         Raises:
-            StoreError: there is something that is no store, or a store of another version.
+            StoreError: what is there is not a store, or one of another version.
         """
         configured = None if os.environ.get(STORE_VARIABLE) else self.config.store
         return Store.open(self.store or configured, read_only=not self.asks)
 
     @cached_property
     def library(self) -> PromptLibrary:
-        """The prompts: the package's, under those of one's own.
+        """The prompts: the user's own over the package's.
 
         Raises:
-            UsageError: a folder that is named is not there.
+            UsageError: the folder of prompts does not exist.
         """
         overlay = self.prompts or self.config.prompts
         if overlay is None:
@@ -118,7 +118,7 @@ class Workspace:
 
     @cached_property
     def engine(self) -> Engine:
-        """What makes the calls; it is the same for all models.
+        """The engine of all models.
 
         Raises:
             UsageError: settings that contradict each other, or a budget that cannot be read.
@@ -140,13 +140,13 @@ class Workspace:
             observers=self.observers,
         )
 
-    def keep_budget(self, file: Path) -> None:
-        """Has `file` note what is spent; to be said before the first call."""
+    def use_ledger(self, file: Path) -> None:
+        """Keeps the ledger of the budget in `file`; to be called before the first call of a model."""
         if self.engine.budget is not None:
             self.engine.budget.ledger = models.SqliteLedger(file, self.engine.budget.ledger.budget)
 
     def model(self, name: str) -> Model:
-        """The model of a name; what is named twice is one model.
+        """The model of a name; a name that is given twice is one model.
 
         Args:
             name: a spec (`openai:gpt-4o`), a name of the settings file, or a backend of the user's own by its file
@@ -162,14 +162,14 @@ class Workspace:
         return self._models[name]
 
     def described_model(self, form: Mapping[str, Any]) -> Model | None:
-        """The model that a run describes, with what the settings file says of it, such as its price.
+        """The model that a run describes, with its settings in the settings file, such as its price.
 
         Args:
             form: of the model, as `Model.form` gives it.
 
         Returns:
-            The model of the settings file that asks in the same way, else the one that the description's own name leads
-            to; None where neither does.
+            The model of the settings file that makes the same requests, else the one of the description's own name;
+            None where there is neither.
         """
         who: Mapping[str, Any] = form["id"]
         own = str(who.get("name") or f"{who.get('provider')}:{who.get('model')}")
@@ -190,8 +190,8 @@ class Workspace:
         """The spec that `local` gives; None without it."""
         return None if self.local is None else self.local(self.config)
 
-    def named(self, role: Role) -> str | None:
-        """The name of the model for a role that is given no other: the local one, or the settings file's."""
+    def default_model(self, role: Role) -> str | None:
+        """The name of the default model of a role: the local one, or the settings file's."""
         return self.local_model or (self.config.vlm if role == "vlm" else self.config.llm)
 
     def close(self) -> None:
@@ -212,7 +212,7 @@ class Workspace:
 
 
 def _may_be(table: Mapping[str, Any], who: Mapping[str, Any]) -> bool:
-    """Whether a model of the settings file may be the one of an identity; those that cannot be are not even made."""
+    """Whether a model of the settings file may have this identity; any other is not made."""
     if who.get("name") is not None:
         return table.get("identity") == who["name"]
     return Spec.parse(table["spec"]).model == who.get("model")

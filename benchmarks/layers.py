@@ -60,7 +60,7 @@ def parts(chain: Chain, store: Store, readings: Sequence[Reading]) -> Iterator[R
         requests = [node.request(subject, "json_schema") for subject in subjects]
         yield f"{link}: make the request", lambda subject, node=node: node.request(subject, "json_schema"), subjects
         yield f"{link}: make it and work out its key", lambda subject, node=node: _key(node, subject), subjects
-        yield f"{link}: find the record", lambda request: store.answer(request.key, request.written), requests
+        yield f"{link}: find the record", lambda request: store.answer(request.key, request.canonical_text), requests
         yield f"{link}: the node, all of that and the reading of the reply", node.ask, subjects
     yield "line: from the reading to JSON text", lambda reading: json_text(line_of(reading)), readings
 

@@ -1,4 +1,4 @@
-"""A far side that plays the scenes of `askance.testing` in OpenAI's wire forms, on this machine."""
+"""A fake server that gives the scripted replies of `askance.testing` in OpenAI's wire formats, on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from askance.errors import (
     ServerFault,
     Unreachable,
 )
-from askance.testing import Scene
+from askance.testing import ScriptedReply
 from tests import replies
 from tests.servers import FakeEndpoint, Reply, Seen, chat_body, error, responses_body
 
@@ -46,30 +46,29 @@ FINISHES = {"refusal": "stop", "tool_calls": "tool_calls"}
 
 
 class FarSides:
-    """Endpoints that play scenes, one for each."""
+    """Endpoints, one for each scripted reply."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
-        self._running: list[tuple[Scene, FakeEndpoint]] = []
+        self._running: list[tuple[ScriptedReply, FakeEndpoint]] = []
 
-    def url(self, scene: Scene) -> str:
-        """Address of the endpoint that plays `scene`."""
+    def url(self, reply: ScriptedReply) -> str:
+        """Address of the endpoint that gives `reply`."""
         for known, endpoint in self._running:
-            if known == scene:
+            if known == reply:
                 return endpoint.url
-        endpoint = self._stack.enter_context(FakeEndpoint(lambda seen: played(scene, seen)))
-        self._running.append((scene, endpoint))
+        endpoint = self._stack.enter_context(FakeEndpoint(lambda seen: played(reply, seen)))
+        self._running.append((reply, endpoint))
         return endpoint.url
 
 
-def patience(scene: Scene) -> float | None:
-    """Seconds that the vendor's client is to wait, where the scene is about that."""
-    return 0.2 if isinstance(scene.reply, CallTimeout) else None
+def patience(reply: ScriptedReply) -> float | None:
+    """Seconds that the vendor's client is to wait, where the reply is a time-out."""
+    return 0.2 if isinstance(reply, CallTimeout) else None
 
 
-def played(scene: Scene, seen: Seen) -> Reply:
+def played(reply: ScriptedReply, seen: Seen) -> Reply:
     """What goes back to one request."""
-    reply = scene.reply
     if reply is None:
         return NEVER
     if isinstance(reply, CallError):

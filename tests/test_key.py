@@ -127,7 +127,7 @@ def test_the_key_is_that_of_the_record(request: ChatRequest) -> None:
     record = Record.make("chat", request.canonical(), {"text": "", "finish": "stop"})
 
     assert record.key == request.key
-    assert request.written == canonical_json(request.canonical())
+    assert request.canonical_text == canonical_json(request.canonical())
     assert Record.from_canonical(json.loads(record.to_json())).key == key_of(
         "chat", json.loads(record.to_json())["request"]
     )

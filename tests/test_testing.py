@@ -7,7 +7,7 @@ import pytest
 from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.errors import ServerFault, UsageError
 from askance.models import ChatModel, ScriptedModel
-from askance.testing import CHECKS, Check, NotConforming, Scene, check_backend, checks
+from askance.testing import CHECKS, Check, NotConforming, ScriptedReply, check_backend, checks
 
 
 class Silent(ScriptedModel):
@@ -16,8 +16,7 @@ class Silent(ScriptedModel):
         return ChatResponse()
 
 
-def scripted(scene: Scene) -> ChatModel:
-    reply = scene.reply
+def scripted(reply: ScriptedReply) -> ChatModel:
     return Silent([]) if reply is None else ScriptedModel(lambda _: reply)
 
 
@@ -33,13 +32,13 @@ async def test_the_whole_table() -> None:
 class Forgetful:
     """Loses what is not text, and takes every error for another."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
+    def __init__(self, reply: ScriptedReply) -> None:
+        self.reply = reply
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
-        if isinstance(self.scene.reply, ChatResponse):
-            return ChatResponse(text=self.scene.reply.text, usage=Usage(input=7, output=1))
-        if self.scene.reply is None:
+        if isinstance(self.reply, ChatResponse):
+            return ChatResponse(text=self.reply.text, usage=Usage(input=7, output=1))
+        if self.reply is None:
             return ChatResponse()
         raise ServerFault("Something broke.", retry_after=1)
 

@@ -31,14 +31,14 @@ def test_what_is_named_twice_is_one_model_of_one_engine(own_place: Path) -> None
 
         assert models[0] is models[1]
         assert {id(model.engine) for model in models} == {id(work.engine)}
-        assert (work.named("vlm"), work.named("llm")) == ("seeing", None)
+        assert (work.default_model("vlm"), work.default_model("llm")) == ("seeing", None)
 
 
 def test_the_local_model_stands_for_roles_that_are_given_no_other(own_place: Path) -> None:
     (own_place / "askance.toml").write_text(SETTINGS)
     work = Workspace(local=local)
 
-    assert {work.named("vlm"), work.named("llm")} == {"openai:here@http://127.0.0.1:9/v1"}
+    assert {work.default_model("vlm"), work.default_model("llm")} == {"openai:here@http://127.0.0.1:9/v1"}
 
 
 @pytest.mark.parametrize("work", [Workspace(plan=True), Workspace(mode="replay")], ids=["plan", "replay"])
@@ -55,7 +55,7 @@ def test_a_budget_is_kept_where_it_is_said_and_a_plan_has_none(own_place: Path) 
         assert guard is not None
         assert isinstance(guard.ledger, SqliteLedger)
         assert guard.ledger.path == work.records.folder / "budgets" / "here.db"
-        work.keep_budget(own_place / "there.db")
+        work.use_ledger(own_place / "there.db")
         assert isinstance(guard.ledger, SqliteLedger)
         assert guard.ledger.path == own_place / "there.db"
 

@@ -34,7 +34,7 @@ from askance.errors import UsageError
 from askance.models import run_sync, use_draw
 from askance.models.call_scope import scope
 from askance.nodes import Result, TypedAnswer, Unreadable, skipped
-from askance.prompts import harmless
+from askance.prompts import sanitize
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject, Outcome
@@ -126,7 +126,7 @@ class EquivalenceJudge(JudgeNode[EquivalenceQuestion, Verdict]):
 
     @override
     def variables(self, subject: EquivalenceQuestion) -> Mapping[str, Any]:
-        return {"question": harmless(subject.question), "reference": subject.reference, "candidate": subject.candidate}
+        return {"question": sanitize(subject.question), "reference": subject.reference, "candidate": subject.candidate}
 
     @override
     def word(self, said: object) -> object:
@@ -351,7 +351,7 @@ class PreferenceNode(JudgeNode[PreferenceQuestion, PositionVerdict]):
 
     @override
     def variables(self, subject: PreferenceQuestion) -> Mapping[str, Any]:
-        return {"question": harmless(subject.question), "first": subject.first, "second": subject.second}
+        return {"question": sanitize(subject.question), "first": subject.first, "second": subject.second}
 
     @override
     def word(self, said: object) -> object:

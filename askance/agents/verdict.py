@@ -20,7 +20,7 @@ from askance.errors import UsageError
 from askance.nodes import AnswerField, Node, TypedAnswer, Unreadable
 from askance.nodes.answer import TypedInput, note_field, text_schema
 from askance.nodes.reply import final_text, has_turn_marks, plain_text, strip_boxes, strip_turn_end
-from askance.prompts import harmless
+from askance.prompts import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -237,7 +237,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _objects_in(text: str) -> Iterator[object]:
     """Every JSON object in a text, those within others, too."""
-    for version in dict.fromkeys((text, harmless(text))):
+    for version in dict.fromkeys((text, sanitize(text))):
         for tried, begin in enumerate(re.finditer(r"\{", version)):
             if tried >= MOST_OBJECTS:
                 raise Unreadable("what is judged holds too many JSON objects for a JSON verdict; judge it in text")
@@ -323,7 +323,7 @@ def _without_courtesies(lines: Sequence[str]) -> list[str]:
 
 def repeated(lines: Sequence[str], at: int, texts: Sequence[str]) -> bool:
     """Whether a line of a reply is copied from `texts`; a single word on the first line may still be the judge's."""
-    planted = {each.casefold() for text in texts for each in (*plain_lines(text), *plain_lines(harmless(text)))}
+    planted = {each.casefold() for text in texts for each in (*plain_lines(text), *plain_lines(sanitize(text)))}
     if lines[at].casefold() not in planted:
         return False
     own = at == 0 and len(lines[0].split()) == 1

@@ -272,7 +272,7 @@ def _maker(asked: QuestionOptions, work: Workspace) -> QuestionMaker:
     from askance.errors import UsageError
     from askance.evals.whoops.questions import QuestionMaker
 
-    llm = asked.llm or work.named("llm")
+    llm = asked.llm or work.default_model("llm")
     if llm is None:
         raise UsageError(
             "No model is named that writes the questions.",

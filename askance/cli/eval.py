@@ -262,7 +262,7 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
             role not in options
             and role in takes
             and _uses_configured(takes[role], asked)
-            and (name := work.named(role))
+            and (name := work.default_model(role))
         ):
             options[role] = name
     options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
@@ -316,7 +316,7 @@ class _EvaluationRun:
         self._engine = work.engine
         self._tally = work.tally
         self._place = asked.out or place_of(configuration_of(task, epochs=asked.epochs))
-        work.keep_budget(self._place / LEDGER)  # nothing is written there before the run has its folder
+        work.use_ledger(self._place / LEDGER)  # nothing is written there before the run has its folder
 
     def run(self) -> int:
         """Runs it; returns the exit code."""

@@ -123,8 +123,8 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
     sources = () if of_pictures else _true_statements(asked)
     with calls.open(ledger=None if calls.plan else asked.out / LEDGER) as work:
         sources = _pictures(asked, work) if of_pictures else sources
-        seeing = asked.vlm or work.named("vlm")
-        name = _writer(asked.llm or (work.named("llm") or seeing if of_pictures else None), work, recipe)
+        seeing = asked.vlm or work.default_model("vlm")
+        name = _writer(asked.llm or (work.default_model("llm") or seeing if of_pictures else None), work, recipe)
         if calls.plan:
             model = None if name is None else work.model(name)
             plan = asyncio.run(planned_negatives(sources, model, recipe=recipe, prompts=work.library))
@@ -200,7 +200,7 @@ def _pictures(asked: GenerateOptions, work: Workspace) -> PictureStatements:
             f"{len(missing):,} of the listed images are not in {str(asked.data)!r}, such as {missing[0]!r}.",
             hint="Mend the list; it has names of files, with their endings.",
         )
-    vlm = asked.vlm or work.named("vlm")
+    vlm = asked.vlm or work.default_model("vlm")
     if vlm is None:
         raise UsageError(
             f"No model is named that says what is unusual about the pictures of {str(asked.data)!r}.",
@@ -219,7 +219,7 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
     from askance.errors import UsageError
 
     drawn = recipe.kinds == ("random",)
-    name = llm or (work.config.llm if drawn else work.named("llm"))
+    name = llm or (work.config.llm if drawn else work.default_model("llm"))
     if name is None and not drawn:
         raise UsageError(
             "No model is named that writes the negatives.",

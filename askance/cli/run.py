@@ -205,7 +205,7 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
             return OK
         configuration = _configuration(asked, chain, samples)
         folder = open_folder(asked.out, configuration) if asked.out else None
-        work.keep_budget(_ledger(folder, work.records, configuration))
+        work.use_ledger(_ledger(folder, work.records, configuration))
         show = ReadingDisplay(
             len(pictures), as_json=asked.as_json, tally=work.tally, engine=work.engine, keep=asked.html is not None
         )
@@ -350,7 +350,7 @@ def _build(asked: RunOptions, work: Workspace) -> Chain:
     Raises:
         ConfigError: no model is named, or none has the name.
     """
-    vlm_name = asked.vlm or work.named("vlm")
+    vlm_name = asked.vlm or work.default_model("vlm")
     if vlm_name is None:
         raise ConfigError(
             "No model is named for --vlm.",
@@ -359,7 +359,7 @@ def _build(asked: RunOptions, work: Workspace) -> Chain:
             "An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). Or set `vlm` in askance.toml.",
         )
     vlm = work.model(vlm_name)
-    llm_name = asked.llm or work.named("llm")
+    llm_name = asked.llm or work.default_model("llm")
     llm = vlm if llm_name is None else work.model(llm_name)
     return _chain(asked, vlm, llm, work.library)
 

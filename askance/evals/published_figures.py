@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from askance.documents import misfit_of, read_yaml
+from askance.documents import read_yaml, validation_message
 from askance.errors import UsageError
 
 PERCENT = "percent"
@@ -192,4 +192,4 @@ def read_published_file(path: Path) -> PublishedFigures:
     try:
         return PublishedFigures.model_validate(read_yaml(path, what="published figures"))
     except ValidationError as error:
-        raise UsageError(f"{path.name} is malformed: {misfit_of(error)}.", hint="Mend it there.") from error
+        raise UsageError(f"{path.name} is malformed: {validation_message(error)}.", hint="Mend it there.") from error

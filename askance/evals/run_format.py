@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from askance.chat import JsonObject, Outcome  # noqa: TC001  # pydantic reads the annotations
-from askance.documents import UnreadableDocument, misfit_of, parse_json
+from askance.documents import UnreadableDocument, parse_json, validation_message
 from askance.errors import UsageError
 
 FORMAT = 1
@@ -229,7 +229,7 @@ def fault(form: Any, shape: type) -> str | None:
     try:
         _adapter(shape).validate_python(form, strict=True)
     except ValidationError as error:
-        return misfit_of(error)
+        return validation_message(error)
     return None
 
 

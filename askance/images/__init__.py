@@ -1,4 +1,4 @@
-"""Pictures: lazy, frozen, guarded, known by the digest of their bytes."""
+"""Pictures: read when they are needed, immutable, and identified by the digest of their bytes."""
 
 from __future__ import annotations
 

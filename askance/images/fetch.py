@@ -1,8 +1,8 @@
-"""Pictures from the web, fetched only when the caller asks, and never from the inside of a network.
+"""Pictures from the web, fetched only when the caller asks, and from public addresses alone.
 
-Every host is resolved once, all its addresses are checked, and the connection goes to a checked address and no other,
-so that a name that resolves differently the next moment gains nothing. Redirects go through the same gate. Proxies of
-the environment are not used.
+Each host is resolved once, all its addresses are checked, and the connection goes to one of the checked addresses. So a
+host name that resolves to another address a moment later (DNS rebinding) gains nothing. Redirects are checked in the
+same way. Proxies of the environment are not used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from threading import Event, Timer
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, urljoin, urlsplit
 
-from askance.images.info import Unusable
+from askance.images.info import UnusableImage
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -24,71 +24,71 @@ if TYPE_CHECKING:
     from ssl import SSLSocket
 
 Resolver = Callable[[str, int], Sequence[str]]
-"""Host name and port to the IP addresses that may be connected to; raises `Unusable` where none may."""
+"""Host name and port to the IP addresses that may be connected to; raises `UnusableImage` where none may."""
 
 MAX_BYTES = 25_000_000
 TIMEOUT = 30.0
 """Seconds for the whole fetch, redirects included."""
 
-_MOST_REDIRECTS = 5
+_MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SAVE_IT = "Save the picture and name the file."
-_SAFE = "/%:=&+!$,;@()*~'?"
+_SAFE_CHARACTERS = "/%:=&+!$,;@()*~'?"
 _HEADERS = {"Accept": "image/*", "Accept-Encoding": "identity", "User-Agent": "askance"}
 
 
 def fetch(url: str, *, max_bytes: int = MAX_BYTES, timeout: float = TIMEOUT, resolve: Resolver | None = None) -> bytes:
-    """What stands at an http(s) address.
+    """The bytes at an http(s) address.
 
     Args:
         url: The address.
         max_bytes: Most bytes that are read.
         timeout: Seconds for the whole, redirects included.
-        resolve: Decides which addresses may be connected to; `public_addresses` unless given. Tests give one that lets
-            their own server through.
+        resolve: Gives the addresses that may be connected to; by default `public_addresses`. Tests give one that allows
+            their own server.
 
     Raises:
-        Unusable: an address that is not public, a time-out, too many bytes or redirects, any answer but 200.
+        UnusableImage: an address that is not public, a time-out, too many bytes or redirects, any answer but 200.
     """
     deadline = time.monotonic() + timeout
-    for _ in range(1 + _MOST_REDIRECTS):
+    for _ in range(1 + _MAX_REDIRECTS):
         target = _Target.of(url)
         addresses = (resolve or public_addresses)(target.host, target.port)
         answer = _get(target, addresses, deadline=deadline, max_bytes=max_bytes)
         if isinstance(answer, bytes):
             return answer
-        url = _joined(url, answer.location)
-    raise Unusable(f"is redirected more than {_MOST_REDIRECTS} times", _SAVE_IT)
+        url = _redirect_url(url, answer.location)
+    raise UnusableImage(f"is redirected more than {_MAX_REDIRECTS} times", _SAVE_IT)
 
 
 def public_addresses(host: str, port: int) -> Sequence[str]:
     """The addresses of a host, if all of them are public.
 
     Raises:
-        Unusable: the host is unknown, or one of its addresses is private, loopback, link-local or reserved.
+        UnusableImage: the host is unknown, or one of its addresses is private, loopback, link-local or reserved.
     """
     import socket
 
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise Unusable(f"cannot be fetched: the host {host!r} is not known", "Mend the address.") from error
+        raise UnusableImage(f"cannot be fetched: the host {host!r} is not known", "Mend the address.") from error
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
     if inside := next((address for address in addresses if not is_public(address)), None):
-        raise Unusable(f"is not fetched: {host!r} is {inside}, which is not a public address", _SAVE_IT)
+        raise UnusableImage(f"is not fetched: {host!r} is {inside}, which is not a public address", _SAVE_IT)
     return addresses
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet, also where an IPv6 address carries an IPv4 one."""
+    """Whether an IP address is public; an IPv6 address that embeds an IPv4 one is judged by that."""
     from ipaddress import ip_address
 
-    ip = _carried(ip_address(address))
+    ip = _embedded_ipv4(ip_address(address))
     return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
 
 
-def _carried(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The IPv4 address inside a mapped, 6to4, Teredo or NAT64 address; any other as it is."""
+def _embedded_ipv4(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that a mapped, 6to4, Teredo or NAT64 address embeds; any other address as it is."""
     from ipaddress import IPv4Address, IPv6Network
 
     if isinstance(ip, IPv4Address):
@@ -100,7 +100,7 @@ def _carried(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """An address taken apart."""
+    """The parts of an address."""
 
     secure: bool
     host: str
@@ -113,13 +113,15 @@ class _Target:
         try:
             parts = urlsplit(url)
             host, port = (parts.hostname or "").encode("idna").decode("ascii"), parts.port
-            path = quote(parts.path or "/", safe=_SAFE) + (f"?{quote(parts.query, safe=_SAFE)}" if parts.query else "")
+            path = quote(parts.path or "/", safe=_SAFE_CHARACTERS) + (
+                f"?{quote(parts.query, safe=_SAFE_CHARACTERS)}" if parts.query else ""
+            )
         except ValueError as error:
-            raise Unusable(f"cannot be fetched: {error}", "Mend the address.") from error
+            raise UnusableImage(f"cannot be fetched: {error}", "Mend the address.") from error
         if parts.scheme not in {"http", "https"} or not host:
-            raise Unusable("is not fetched: only http and https addresses are", _SAVE_IT)
+            raise UnusableImage("is not fetched: only http and https addresses are", _SAVE_IT)
         if parts.username is not None or parts.password is not None:
-            raise Unusable("is not fetched: the address carries a user name or password", _SAVE_IT)
+            raise UnusableImage("is not fetched: the address carries a user name or password", _SAVE_IT)
         secure = parts.scheme == "https"
         shown = f"[{host}]" if ":" in host else host
         return cls(secure, host, port or (443 if secure else 80), shown if port is None else f"{shown}:{port}", path)
@@ -130,11 +132,11 @@ class _Redirect:
     location: str
 
 
-def _joined(url: str, location: str) -> str:
+def _redirect_url(url: str, location: str) -> str:
     try:
         return urljoin(url, location)
     except ValueError as error:
-        raise Unusable(f"is redirected to a broken address: {error}", _SAVE_IT) from error
+        raise UnusableImage(f"is redirected to a broken address: {error}", _SAVE_IT) from error
 
 
 def _get(target: _Target, addresses: Sequence[str], *, deadline: float, max_bytes: int) -> bytes | _Redirect:
@@ -142,52 +144,52 @@ def _get(target: _Target, addresses: Sequence[str], *, deadline: float, max_byte
 
     expired = Event()
     try:
-        with _connected(target, addresses, deadline=deadline, expired=expired) as connection:
+        with _open_connection(target, addresses, deadline=deadline, expired=expired) as connection:
             connection.request("GET", target.path, headers={"Host": target.netloc, **_HEADERS})
             with connection.getresponse() as response:
-                answer = _answer(response, max_bytes)
-    except Unusable:
+                answer = _read_response(response, max_bytes)
+    except UnusableImage:
         if not expired.is_set():
             raise
     except (OSError, HTTPException, ValueError) as error:
         if not expired.is_set() and not isinstance(error, TimeoutError):
-            raise Unusable(f"cannot be fetched: {str(error) or type(error).__name__}", _SAVE_IT) from error
+            raise UnusableImage(f"cannot be fetched: {str(error) or type(error).__name__}", _SAVE_IT) from error
     else:
         if not expired.is_set():
             return answer
-    raise Unusable(
+    raise UnusableImage(
         "cannot be fetched: it takes too long", "Raise the time limit, or save the picture and name the file."
     )
 
 
-def _answer(response: HTTPResponse, max_bytes: int) -> bytes | _Redirect:
+def _read_response(response: HTTPResponse, max_bytes: int) -> bytes | _Redirect:
     location = response.headers.get("Location")
     if response.status in _REDIRECTS and location:
         return _Redirect(location)
     if response.status != 200:
-        raise Unusable(f"cannot be fetched: the server answered {response.status}", "Mend the address.")
+        raise UnusableImage(f"cannot be fetched: the server answered {response.status}", "Mend the address.")
     if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise Unusable("cannot be fetched: the server packed it unasked", _SAVE_IT)
+        raise UnusableImage("cannot be fetched: the server compressed it although that was not asked for", _SAVE_IT)
     data = b"" if (response.length or 0) > max_bytes else response.read(max_bytes + 1)
     if len(data) > max_bytes or (response.length or 0) > max_bytes:
-        raise Unusable(f"is larger than {max_bytes} bytes", _SAVE_IT)
+        raise UnusableImage(f"is larger than {max_bytes} bytes", _SAVE_IT)
     if response.length:
-        raise Unusable("cannot be fetched: the connection broke", "Try again.")
+        raise UnusableImage("cannot be fetched: the connection broke", "Try again.")
     return data
 
 
 @contextmanager
-def _connected(
+def _open_connection(
     target: _Target, addresses: Sequence[str], *, deadline: float, expired: Event
 ) -> Generator[HTTPConnection]:
-    """A connection to one of `addresses` that is cut at the deadline, however slowly bytes trickle in."""
+    """A connection to one of `addresses` that is shut down at the deadline, however slowly bytes arrive."""
     from http.client import HTTPConnection
 
     connection = HTTPConnection(target.host, target.port)
-    raw = _dial(addresses, target.port, deadline)
-    wire = _wrapped(raw, target.host) if target.secure else raw
+    raw = _connect(addresses, target.port, deadline)
+    wire = _start_tls(raw, target.host) if target.secure else raw
     connection.sock = wire
-    cutter = Timer(max(0.0, deadline - time.monotonic()), _cut, (wire, expired))
+    cutter = Timer(max(0.0, deadline - time.monotonic()), _shut_down, (wire, expired))
     cutter.daemon = True
     cutter.start()
     try:
@@ -199,8 +201,8 @@ def _connected(
         connection.close()
 
 
-def _dial(addresses: Sequence[str], port: int, deadline: float) -> socket:
-    """A connection to the first of the addresses that takes one."""
+def _connect(addresses: Sequence[str], port: int, deadline: float) -> socket:
+    """A connection to the first address that accepts one."""
     from socket import create_connection
 
     problem = OSError("the host has no address")
@@ -212,18 +214,18 @@ def _dial(addresses: Sequence[str], port: int, deadline: float) -> socket:
     raise problem
 
 
-def _wrapped(raw: socket, host: str) -> SSLSocket:
+def _start_tls(raw: socket, host: str) -> SSLSocket:
     """The connection under TLS, before the handshake."""
     from ssl import create_default_context
 
     return create_default_context().wrap_socket(raw, server_hostname=host, do_handshake_on_connect=False)
 
 
-def _cut(wire: socket, expired: Event) -> None:
+def _shut_down(wire: socket, expired: Event) -> None:
     """Shut the connection, so that a thread that reads from it wakes up."""
     from socket import SHUT_RDWR, socket
 
     expired.set()
     with suppress(OSError):
-        # Not `wire.shutdown`, which under TLS would take the session from the reader's hands.
+        # Not `wire.shutdown`: under TLS it would discard the session that the reader is using.
         socket.shutdown(wire, SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""What a file is and how large the picture in it: read by Pillow from its header, and never from its name."""
+"""Format, size and orientation of a picture, which Pillow reads from the file's header; its name is not believed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from askance.images import strip
-from askance.images.info import MAX_PIXELS, Format, ImageInfo, Unusable
+from askance.images.info import MAX_PIXELS, Format, ImageInfo, UnusableImage
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
@@ -27,14 +27,14 @@ _BEGINNINGS: Mapping[Format, bytes | tuple[bytes, ...]] = {
 
 
 def read_header(data: bytes) -> ImageInfo:
-    """What the header of a picture says. Pillow reads it without the metadata, and decodes nothing.
+    """What the header of a picture says. Pillow sees it without the metadata, and decodes no pixels.
 
     Raises:
-        Unusable: no picture, an unknown format, a broken header, no pixels or too many.
+        UnusableImage: no picture, an unknown format, a broken header, no pixels or too many.
     """
     form = _format(data)
-    picture = opened(strip.jpeg_head(data) if form == "jpeg" else strip.strip_metadata(data, form), form)
-    # Pillow swaps the sides of a TIFF that it will turn.
+    picture = open_header(strip.jpeg_head(data) if form == "jpeg" else strip.strip_metadata(data, form), form)
+    # Pillow swaps width and height of a TIFF that it will rotate.
     tags: Mapping[int, Any] = getattr(picture, "tag_v2", {})
     return ImageInfo(
         form,
@@ -50,42 +50,42 @@ def read_header(data: bytes) -> ImageInfo:
 _PLUGINS: dict[Format, str] = {
     "bmp": "Bmp", "gif": "Gif", "jpeg": "Jpeg", "png": "Png", "tiff": "Tiff", "webp": "WebP",
 }  # fmt: skip
-"""How Pillow calls the reader of each format."""
+"""Pillow's plugin for each format."""
 
 _MILLIONS, _SCALE = MAX_PIXELS // 1_000_000, "Scale it down first."
 
 
 @contextmanager
-def guarded() -> Generator[None]:
-    """Turns whatever Pillow raises into `Unusable`."""
+def pillow_errors() -> Generator[None]:
+    """Turns every error that Pillow raises into `UnusableImage`."""
     from PIL.Image import DecompressionBombError
 
     try:
         yield
-    except Unusable:
+    except UnusableImage:
         raise
     except DecompressionBombError as error:
-        raise Unusable(f"has more than {_MILLIONS} million pixels", _SCALE) from error
+        raise UnusableImage(f"has more than {_MILLIONS} million pixels", _SCALE) from error
     # Pillow's readers raise whatever their parsing runs into: OSError, SyntaxError, struct.error, KeyError, …
     except Exception as error:
-        raise Unusable(f"cannot be decoded: {str(error) or type(error).__name__}") from error
+        raise UnusableImage(f"cannot be decoded: {str(error) or type(error).__name__}") from error
 
 
-def opened(data: bytes, form: Format) -> ImageFile:
-    """The picture with its header read and nothing decoded.
+def open_header(data: bytes, form: Format) -> ImageFile:
+    """The picture with its header read and no pixels decoded.
 
-    Pillow's reader is taken directly: `Image.open` warns of large pictures on stderr before anyone can refuse them,
-    and makes another format of a JPEG file with further pictures in it.
+    Pillow's plugin is called directly: `Image.open` warns of large pictures on stderr before they can be refused, and
+    calls a JPEG file that holds further pictures another format.
 
     Raises:
-        Unusable: a broken header, or too many pixels.
+        UnusableImage: a broken header, or too many pixels.
     """
-    with guarded():
+    with pillow_errors():
         plugin = import_module(f"PIL.{_PLUGINS[form]}ImagePlugin")
         picture: ImageFile = getattr(plugin, f"{_PLUGINS[form]}ImageFile")(BytesIO(data))
     width, height = picture.size
     if width * height > MAX_PIXELS:
-        raise Unusable(f"has {width}×{height} pixels, more than {_MILLIONS} million", _SCALE)
+        raise UnusableImage(f"has {width}×{height} pixels, more than {_MILLIONS} million", _SCALE)
     return picture
 
 
@@ -96,13 +96,13 @@ def _format(data: bytes) -> Format:
     if strip.is_webp(data):
         return "webp"
     if not data:
-        raise Unusable("is empty", "Fetch or export it again.")
+        raise UnusableImage("is empty", "Fetch or export it again.")
     known = "PNG, JPEG, WebP, GIF, BMP and TIFF"
-    raise Unusable(f"holds no picture that is known here: it begins with {data[:12]!r}", f"Known are {known}.")
+    raise UnusableImage(f"holds no picture that is known here: it begins with {data[:12]!r}", f"Known are {known}.")
 
 
 def _mode(picture: ImageFile, form: Format) -> str:
-    """Pillow's mode: a palette of greys is a palette, and grey of many bits is grey."""
+    """Pillow's mode, but `P` for a grey palette and `L` for grey of more than 8 bits."""
     if form in {"bmp", "gif"} and picture.mode in {"1", "L"}:
         return "P"
     return "L" if picture.mode[0] in "IF" else picture.mode
@@ -111,7 +111,7 @@ def _mode(picture: ImageFile, form: Format) -> str:
 def _frames(picture: ImageFile, form: Format, data: bytes) -> int:
     if form == "png":
         return strip.png_frames(data)
-    # To count them, Pillow reads every page of a TIFF whole, and fails at a later frame of a GIF that is broken.
+    # To count frames, Pillow reads each page of a TIFF whole, and fails where a later frame of a GIF is broken.
     if form == "tiff":
         return strip.tiff_pages(data)
     if form == "gif":

@@ -17,8 +17,8 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 from askance.errors import BadImage
 from askance.images import fetch, pixels
 from askance.images.header import read_header
-from askance.images.info import ImageInfo, Unusable
-from askance.images.prepare import CLEAN_POLICY, MEMO, ImagePolicy, PreparedImage, prepare
+from askance.images.info import ImageInfo, UnusableImage
+from askance.images.prepare import CLEAN_POLICY, PREPARED_IMAGES, ImagePolicy, PreparedImage, prepare
 from askance.images.strip import strip_metadata
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ _LONGEST_LABEL = 200
 class Image:
     """A picture, known by the digest of its bytes.
 
-    It is made by `load` or one of the `from_…` methods. A file is read when it is needed and not kept; nothing is
-    decoded before `prepare`, `open` or `thumbnail`. Two images are equal when their bytes are. Whatever is wrong with a
-    picture is a `BadImage` that names it and the reason, raised where it is first noticed.
+    Make one with `load` or one of the `from_…` methods. A file is read when it is needed, and its bytes are not kept.
+    Pixels are decoded by `prepare`, `open` and `thumbnail` alone. Two images are equal when their bytes are equal. A
+    picture that cannot be used raises `BadImage`, which names it and the reason.
     """
 
     name: str
-    """For people: the file's name where there is one. Never part of a key."""
+    """Shown in messages: the file's name, or what the caller gives. Never part of a key."""
     _file: str | None = None
-    """The path of a picture from a file: as a text it takes a fifth of the room, and a data set has many."""
+    """The path of a picture from a file, as text: that takes a fifth of a `Path`'s memory, and a data set has many."""
     _bytes: bytes | None = None
     _digest: str | None = field(default=None, init=False)
     _info: ImageInfo | None = field(default=None, init=False)
@@ -56,7 +56,7 @@ class Image:
 
         Args:
             source: A path, a data URI, an http(s) address, the bytes of a file, a Pillow image, or an `Image`, which is
-                given back.
+                returned as it is.
             name: What to call it; by default the file's name.
             allow_urls: Whether an http(s) address may be fetched.
 
@@ -99,7 +99,7 @@ class Image:
 
     @classmethod
     def from_path(cls, path: str | Path, *, name: str | None = None) -> Image:
-        """The picture in a file, which is not touched yet."""
+        """The picture in a file, which is not read yet."""
         return cls(name or Path(path).name or str(path), str(Path(path)))
 
     @classmethod
@@ -117,22 +117,22 @@ class Image:
         Raises:
             BadImage: a picture without pixels, or of a closed file.
         """
-        with _naming(name or "in memory"):
+        with _errors_named(name or "in memory"):
             return cls.from_bytes(pixels.uncompressed_png(picture), name=name)
 
     @classmethod
     def from_data_uri(cls, uri: str, *, name: str | None = None) -> Image:
-        """The picture in a `data:` URI; its media type is not believed.
+        """The picture in a `data:` URI; its media type is ignored.
 
         Raises:
             BadImage: no data URI, or one that is not well formed.
         """
-        with _naming(name or _short(uri, 40)):
+        with _errors_named(name or _short(uri, 40)):
             return cls.from_bytes(_read_data_uri(uri), name=name)
 
     @classmethod
     def from_digest(cls, sha256: str, *, name: str | None = None) -> Image:
-        """A picture of which only the digest is known: what was answered of it can be replayed, and nothing else."""
+        """A picture of which only the digest is known: enough to replay recorded answers, and for nothing else."""
         image = cls(name or f"image {sha256[:12]}")
         object.__setattr__(image, "_digest", sha256)
         return image
@@ -149,8 +149,8 @@ class Image:
     ) -> Image:
         """The picture at an http(s) address, fetched now.
 
-        Private, loopback, link-local and reserved addresses are refused, also behind a redirect. What comes back counts
-        by its content, whatever the address or the server calls it.
+        Private, loopback, link-local and reserved addresses are refused, also behind a redirect. The format is
+        what the content says, not the address or the server.
 
         Args:
             url: The address.
@@ -162,14 +162,14 @@ class Image:
         Raises:
             BadImage: an address that is refused or does not answer with a picture within the limits.
         """
-        with _naming(_short(url)):
+        with _errors_named(_short(url)):
             data = fetch.fetch(url, max_bytes=max_bytes, timeout=timeout, resolve=resolve)
             read_header(data)
         return cls.from_bytes(data, name=name or PurePosixPath(unquote(urlsplit(url).path)).name or None)
 
     @property
     def path(self) -> Path | None:
-        """Where the file is, for a picture from a file."""
+        """The file of a picture from a file; None for any other."""
         return None if self._file is None else Path(self._file)
 
     @property
@@ -183,20 +183,20 @@ class Image:
             return self._bytes
         try:
             return self._read()
-        except Unusable as error:
-            raise _named(self._label, error) from error
+        except UnusableImage as error:
+            raise _bad_image(self._label, error) from error
 
     def _read(self) -> bytes:
-        """The bytes of the file, whose digest is noted, or held against the one that is known."""
+        """The bytes of the file; their digest is kept, and compared with the one of an earlier read."""
         path = self.path
         if path is None:
-            raise Unusable("is not at hand: only its digest is known", "Say where the pictures are.")
+            raise UnusableImage("is not at hand: only its digest is known", "Say where the pictures are.")
         data = _read_file(path)
         digest = sha256(data).hexdigest()
         if self._digest is None:
             object.__setattr__(self, "_digest", digest)
         elif self._digest != digest:
-            raise Unusable("has changed since it was first read", "Load it again.")
+            raise UnusableImage("has changed since it was first read", "Load it again.")
         return data
 
     @property
@@ -214,27 +214,27 @@ class Image:
 
     @property
     def info(self) -> ImageInfo:
-        """What the header says; nothing is decoded for it.
+        """What the header says; no pixels are decoded.
 
         Raises:
             BadImage: no picture, an unknown format, a broken header, no pixels or more than 50 million.
         """
         if self._info is None:
-            with self._naming():
+            with self._errors_named():
                 object.__setattr__(self, "_info", read_header(self.data))
         return self._info or read_header(self.data)
 
     def prepare(self, policy: ImagePolicy = CLEAN_POLICY) -> PreparedImage:
-        """The picture as `policy` sends it; made once per content and policy for as long as this object is held.
+        """The picture as `policy` sends it, prepared once per content and policy while this object is in use.
 
-        It may decode and encode for some milliseconds, and waits for another thread that prepares the same picture: on
-        an event loop call it by `asyncio.to_thread`.
+        It may take milliseconds to decode and encode, and waits for another thread that prepares the same picture. On
+        an event loop call it with `asyncio.to_thread`.
 
         Raises:
             BadImage: a picture that cannot be sent.
         """
-        with self._naming():
-            return MEMO.get((self.sha256, policy), lambda: prepare(self.data, policy), holder=self)
+        with self._errors_named():
+            return PREPARED_IMAGES.get((self.sha256, policy), lambda: prepare(self.data, policy), holder=self)
 
     def check(self, policy: ImagePolicy = CLEAN_POLICY) -> None:
         """Raise now what `prepare` would raise.
@@ -259,14 +259,14 @@ class Image:
         Raises:
             BadImage: a picture that cannot be decoded.
         """
-        return pixels.encode(pixels.scaled(self._decoded(), side), "jpeg", quality=80)
+        return pixels.encode(pixels.scale_down(self._decoded(), side), "jpeg", quality=80)
 
     def _decoded(self) -> Picture:
-        with self._naming():
+        with self._errors_named():
             return pixels.decode(strip_metadata(self.data, self.info.format), self.info)
 
-    def _naming(self) -> AbstractContextManager[None]:
-        return _naming(self._label)
+    def _errors_named(self) -> AbstractContextManager[None]:
+        return _errors_named(self._label)
 
     @property
     def _label(self) -> str:
@@ -302,20 +302,20 @@ class Image:
 
 
 @contextmanager
-def _naming(label: str) -> Generator[None]:
-    """Turn the reason why something is unusable into an error that names it."""
+def _errors_named(label: str) -> Generator[None]:
+    """Turns an `UnusableImage` into a `BadImage` that names the picture."""
     try:
         yield
-    except Unusable as error:
-        raise _named(label, error) from error
+    except UnusableImage as error:
+        raise _bad_image(label, error) from error
 
 
-def _named(label: str, error: Unusable) -> BadImage:
+def _bad_image(label: str, error: UnusableImage) -> BadImage:
     return BadImage(f"The picture {label!r} {error.reason}.", hint=error.hint)
 
 
 def _is_pillow(source: object) -> bool:
-    """Whether `source` is a Pillow image, without loading Pillow: who has one has loaded it."""
+    """Whether `source` is a Pillow image; Pillow is not loaded, since whoever has such an image has loaded it."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(source, module.Image)
 
@@ -328,43 +328,43 @@ def _read_file(path: Path) -> bytes:
     """The bytes of a regular file.
 
     Raises:
-        Unusable: a missing file, a folder, a device, a file that may not be read or is larger than `MAX_FILE`.
+        UnusableImage: a missing file, a folder, a device, a file that may not be read or is larger than `MAX_FILE`.
     """
     try:
         status = path.stat()
         _check_regular(status.st_mode, status.st_size)
         with path.open("rb", buffering=0) as file:
             return file.readall()
-    except Unusable:
+    except UnusableImage:
         raise
     except FileNotFoundError as error:
-        raise Unusable("does not exist", "Mend the path.") from error
+        raise UnusableImage("does not exist", "Mend the path.") from error
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise Unusable(f"cannot be read: {reason}", "Mend the path or the permissions.") from error
+        raise UnusableImage(f"cannot be read: {reason}", "Mend the path or the permissions.") from error
 
 
 def _check_regular(mode: int, size: int) -> None:
     if stat.S_ISDIR(mode):
-        raise Unusable("is a folder", "Name a file in it.")
+        raise UnusableImage("is a folder", "Name a file in it.")
     if not stat.S_ISREG(mode):
-        raise Unusable("is not a regular file", "Copy it into one first.")
+        raise UnusableImage("is not a regular file", "Copy it into one first.")
     if size > MAX_FILE:
-        raise Unusable(f"has more than {MAX_FILE // 1_000_000} MB", "Scale it down first.")
+        raise UnusableImage(f"has more than {MAX_FILE // 1_000_000} MB", "Scale it down first.")
 
 
 def _read_data_uri(uri: str) -> bytes:
-    """The bytes in a `data:` URI; its media type is passed over.
+    """The bytes in a `data:` URI; its media type is ignored.
 
     Raises:
-        Unusable: no data URI, or one that is not well formed.
+        UnusableImage: no data URI, or one that is not well formed.
     """
     head, comma, body = uri.partition(",")
     if not head.lower().startswith("data:") or not comma:
-        raise Unusable("is no data URI", "It reads like data:image/png;base64,iVBORw0KGgo…")
+        raise UnusableImage("is no data URI", "It reads like data:image/png;base64,iVBORw0KGgo…")
     if not head.lower().rstrip().endswith(";base64"):
         return unquote_to_bytes(body)
     try:
         return b64decode("".join(unquote(body).split()), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Unusable(f"is not well formed base64: {error}", "Encode it again.") from error
+        raise UnusableImage(f"is not well formed base64: {error}", "Encode it again.") from error

@@ -17,14 +17,14 @@ MEDIA_TYPES: dict[Format, str] = {
 }
 
 SUFFIXES: frozenset[str] = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-"""File name endings, in lower case, by which pictures are found in a folder; what they hold their content tells."""
+"""File name endings, in lower case, by which pictures are found in a folder. The content decides their format."""
 
 MAX_PIXELS = 50_000_000
 """Most pixels that are decoded."""
 
 
-class Unusable(ValueError):
-    """A reason why some bytes are no usable picture; `Image` turns it into `BadImage` with the file's name."""
+class UnusableImage(ValueError):
+    """Why bytes cannot be used as a picture; `Image` turns it into a `BadImage` that names the file."""
 
     def __init__(self, reason: str, hint: str = "Save it anew, or leave it out.") -> None:
         super().__init__(reason)
@@ -35,7 +35,7 @@ class Unusable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ImageInfo:
-    """What the header says; nothing is decoded for it."""
+    """What the header of a picture says, read without decoding pixels."""
 
     format: Format
     width: int
@@ -47,7 +47,7 @@ class ImageInfo:
     """Bits a channel."""
     frames: int = 1
     orientation: int = 1
-    """As in EXIF: 1 is upright, 2 to 8 are mirrored or turned."""
+    """As in EXIF: 1 is upright, 2 to 8 are mirrored or rotated."""
 
     @property
     def media_type(self) -> str:

@@ -6,31 +6,31 @@ import zlib
 from io import BytesIO
 from typing import TYPE_CHECKING, Literal
 
-from askance.images.header import guarded, opened
-from askance.images.info import Format, ImageInfo, Unusable
+from askance.images.header import open_header, pillow_errors
+from askance.images.info import Format, ImageInfo, UnusableImage
 from askance.images.strip import PNG, check_scans
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
     from PIL.ImageFile import ImageFile
 
-Form = Literal["jpeg", "png"]
-"""What is written."""
+OutputFormat = Literal["jpeg", "png"]
+"""Formats that pictures are re-encoded to."""
 
 QUALITY = 90
-"""JPEG quality of what is re-encoded."""
+"""JPEG quality of re-encoded pictures."""
 
-_SHRINK = 0.75
+_SHRINK_STEP = 0.75
 
 
 def verify(data: bytes, form: Format) -> None:
     """Decode once, at the lowest resolution that the format offers.
 
     Raises:
-        Unusable: the picture is cut off or broken.
+        UnusableImage: the picture is cut off or broken.
     """
     picture = _decodable(data, form)
-    with guarded():
+    with pillow_errors():
         if form == "jpeg":
             picture.draft(picture.mode, (1, 1))
         picture.load()
@@ -40,17 +40,17 @@ def decode(data: bytes, info: ImageInfo) -> Picture:
     """The first frame, decoded and upright, in 8 bits: `L`, `RGB`, or `RGBA` where it has transparency.
 
     Raises:
-        Unusable: the picture is cut off or broken.
+        UnusableImage: the picture is cut off or broken.
     """
     picture = _decodable(data, info.format)
-    with guarded():
+    with pillow_errors():
         picture.load()
         # Pillow turns a TIFF upright while it loads it.
-        return plain(picture if info.format == "tiff" else _upright(picture, info.orientation))
+        return to_8bit(picture if info.format == "tiff" else _upright(picture, info.orientation))
 
 
 def _decodable(data: bytes, form: Format) -> ImageFile:
-    picture = opened(data, form)
+    picture = open_header(data, form)
     if form == "jpeg":
         check_scans(data, picture.width * picture.height)
     return picture
@@ -71,70 +71,70 @@ def _upright(picture: Picture, orientation: int) -> Picture:
     return picture.transpose(turns[orientation]) if orientation in turns else picture
 
 
-def plain(picture: Picture) -> Picture:
+def to_8bit(picture: Picture) -> Picture:
     """The picture in 8 bits: `L`, `RGB`, or `RGBA` where it has transparency.
 
-    Grey values of 16 bits are divided by 257; those of 32 bits and floats are spread from the lowest to the highest.
-    Of all that belongs to the picture only a colour profile that still fits stays with it.
+    Grey values of 16 bits are divided by 257. Those of 32 bits, and floats, are stretched so that the lowest becomes 0
+    and the highest 255. The metadata goes, but for a colour profile that still fits the mode.
     """
     profile = picture.info.get("icc_profile") if picture.mode in {"L", "P", "RGB", "RGBA"} else None
-    flat = _flat(picture)
-    flat.info = {"icc_profile": profile} if profile else {}
-    return flat
+    converted = _convert_mode(picture)
+    converted.info = {"icc_profile": profile} if profile else {}
+    return converted
 
 
-def _flat(picture: Picture) -> Picture:
+def _convert_mode(picture: Picture) -> Picture:
     if picture.has_transparency_data:
         return picture.convert("RGBA")
     if picture.mode.startswith("I;16"):
         return picture.convert("I").point(lambda value: value * (1 / 257)).convert("L")
     if picture.mode in {"I", "F"}:
-        return _spread(picture)
+        return _stretch_contrast(picture)
     if picture.mode in {"1", "L"}:
         return picture.convert("L")
     return picture.convert("RGB")
 
 
-def _spread(picture: Picture) -> Picture:
+def _stretch_contrast(picture: Picture) -> Picture:
     extrema = picture.convert("F").getextrema()
     low, high = (float(value) for value in extrema if isinstance(value, (int, float)))
     scale = 255 / (high - low) if high > low else 0.0
     return picture.convert("F").point(lambda value: value * scale - low * scale).convert("L")
 
 
-def opaque(picture: Picture) -> Picture:
-    """The picture on white, without transparency."""
+def flatten(picture: Picture) -> Picture:
+    """The picture on a white background, without transparency; `L` and `RGB` stay as they are."""
     if picture.mode != "RGBA":
         return picture
     from PIL import Image
 
-    on_white = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture).convert("RGB")
-    on_white.info = picture.info
-    return on_white
+    flat = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture).convert("RGB")
+    flat.info = picture.info
+    return flat
 
 
-def on_white(picture: Picture) -> Picture:
-    """The picture as `RGB`, what is transparent on white."""
-    return opaque(picture).convert("RGB")
+def to_rgb(picture: Picture) -> Picture:
+    """The picture in `RGB` on a white background."""
+    return flatten(picture).convert("RGB")
 
 
-BARS = (123, 117, 104)
-"""What is beside a padded picture: the mean colour that CLIP's pictures are brought to zero by."""
+PADDING_COLOUR = (123, 117, 104)
+"""Colour of the bars beside a padded picture: CLIP's mean colour, which its normalization turns into zero."""
 
 
-def squared(picture: Picture) -> Picture:
-    """The picture in the middle of a square, with bars beside it, for encoders that crop to the middle."""
+def pad_to_square(picture: Picture) -> Picture:
+    """The picture centred in a square with bars beside it, for encoders that crop to the centre."""
     from PIL import Image
 
     side = max(picture.size)
     if picture.size == (side, side):
         return picture
-    found = Image.new("RGB", (side, side), BARS)
+    found = Image.new("RGB", (side, side), PADDING_COLOUR)
     found.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2))
     return found
 
 
-def scaled(picture: Picture, longest: int) -> Picture:
+def scale_down(picture: Picture, longest: int) -> Picture:
     """The picture with no side longer than `longest` pixels; a smaller one stays as it is."""
     from PIL.Image import Resampling
 
@@ -145,24 +145,24 @@ def scaled(picture: Picture, longest: int) -> Picture:
     return picture.resize(size, Resampling.LANCZOS)
 
 
-def encode(picture: Picture, form: Form, *, quality: int = QUALITY) -> bytes:
+def encode(picture: Picture, form: OutputFormat, *, quality: int = QUALITY) -> bytes:
     """The picture as a file without metadata; equal pixels and an equal Pillow give equal bytes."""
     stream, profile = BytesIO(), picture.info.get("icc_profile")
     if form == "jpeg":
-        opaque(picture).save(stream, "JPEG", quality=quality, icc_profile=profile)
+        flatten(picture).save(stream, "JPEG", quality=quality, icc_profile=profile)
     else:
         picture.save(stream, "PNG", icc_profile=profile)
     return stream.getvalue()
 
 
-def encode_within(picture: Picture, form: Form, *, max_bytes: int) -> tuple[bytes, Picture, Form]:
-    """The picture as a file of at most `max_bytes`: first as asked, then as JPEG, then smaller and smaller.
+def encode_within(picture: Picture, form: OutputFormat, *, max_bytes: int) -> tuple[bytes, Picture, OutputFormat]:
+    """The picture as a file of at most `max_bytes`: in the format given, else as JPEG, else as ever smaller JPEG.
 
     Returns:
-        The file, the picture that is in it, and its form.
+        The file, the picture that is in it, and its format.
 
     Raises:
-        Unusable: not even one pixel fits.
+        UnusableImage: not even one pixel fits.
     """
     while True:
         data = encode(picture, form)
@@ -171,25 +171,26 @@ def encode_within(picture: Picture, form: Form, *, max_bytes: int) -> tuple[byte
         if form == "png":
             form = "jpeg"
         elif max(picture.size) == 1:
-            raise Unusable(f"does not fit into {max_bytes} bytes", "Raise `max_bytes` of the image policy.")
+            raise UnusableImage(f"does not fit into {max_bytes} bytes", "Raise `max_bytes` of the image policy.")
         else:
-            picture = scaled(picture, max(1, int(max(picture.size) * _SHRINK)))
+            picture = scale_down(picture, max(1, int(max(picture.size) * _SHRINK_STEP)))
 
 
 def uncompressed_png(picture: Picture) -> bytes:
-    """The pixels as a PNG file whose bytes depend on nothing else.
+    """The pixels as a PNG file whose bytes depend on the pixels and the colour profile alone.
 
     Raises:
-        Unusable: the picture has no pixels, or cannot be loaded.
+        UnusableImage: the picture has no pixels, or cannot be loaded.
     """
-    with guarded():
+    with pillow_errors():
         if not (picture.width and picture.height):
-            raise Unusable(f"has no pixels ({picture.width}×{picture.height})")
-        flat = plain(picture)
-        return _png_file(flat.size, flat.mode, flat.tobytes(), profile=flat.info.get("icc_profile"))
+            raise UnusableImage(f"has no pixels ({picture.width}×{picture.height})")
+        converted = to_8bit(picture)
+        profile = converted.info.get("icc_profile")
+        return _png_file(converted.size, converted.mode, converted.tobytes(), profile=profile)
 
 
-_COLOURS = {"L": 0, "RGB": 2, "RGBA": 6}
+_COLOUR_TYPES = {"L": 0, "RGB": 2, "RGBA": 6}
 """Numbers of the colour types in a PNG header."""
 
 
@@ -207,17 +208,19 @@ def _png_file(size: tuple[int, int], mode: str, pixels: bytes, *, profile: bytes
     width, height = size
     stride = width * len(mode)
     rows = b"".join(b"\0" + pixels[at : at + stride] for at in range(0, stride * height, stride))
-    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, _COLOURS[mode], 0, 0, 0])
-    colours = _chunk(b"iCCP", b"icc\0\0" + _stored(profile)) if profile else b""
-    return PNG + _chunk(b"IHDR", head) + colours + _chunk(b"IDAT", _stored(rows)) + _chunk(b"IEND", b"")
+    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, _COLOUR_TYPES[mode], 0, 0, 0])
+    colours = _png_chunk(b"iCCP", b"icc\0\0" + _zlib_stored(profile)) if profile else b""
+    return (
+        PNG + _png_chunk(b"IHDR", head) + colours + _png_chunk(b"IDAT", _zlib_stored(rows)) + _png_chunk(b"IEND", b"")
+    )
 
 
-def _chunk(kind: bytes, payload: bytes) -> bytes:
+def _png_chunk(kind: bytes, payload: bytes) -> bytes:
     body = kind + payload
     return len(payload).to_bytes(4, "big") + body + zlib.crc32(body).to_bytes(4, "big")
 
 
-def _stored(data: bytes, block: int = 0xFFFF) -> bytes:
+def _zlib_stored(data: bytes, block: int = 0xFFFF) -> bytes:
     """`data` as a zlib stream of uncompressed blocks."""
     parts = [b"\x78\x01"]
     for at in range(0, len(data), block):

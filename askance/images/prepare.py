@@ -1,4 +1,4 @@
-"""How a picture is prepared before it is sent: by a named, versioned policy that enters the request's key."""
+"""Image policies: how a picture is prepared before it is sent. Name, version and limits are part of a request's key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weakref import ref
 from askance.errors import UsageError
 from askance.images import pixels
 from askance.images.header import read_header
-from askance.images.info import MEDIA_TYPES, ImageInfo, Unusable
+from askance.images.info import MEDIA_TYPES, ImageInfo, UnusableImage
 from askance.images.strip import is_uncompressed_png, strip_metadata
 
 FORMATS: tuple[str, ...] = ("gif", "jpeg", "png", "webp")
@@ -36,9 +36,9 @@ class ImagePolicy:
     """
 
     name: str
-    """`clean` takes the metadata out and re-encodes where it must, `original` sends the file as it is."""
+    """`clean` strips the metadata and re-encodes where it must; `original` sends the file as it is."""
     version: int = 1
-    """Rises when the same name begins to send other bytes."""
+    """Rises when the policy of this name begins to send other bytes."""
     max_side: int = 4096
     """Longest side in pixels; a larger picture is scaled down."""
     max_bytes: int = 10_000_000
@@ -73,9 +73,9 @@ class ImagePolicy:
 _DEFAULTS: Mapping[str, Any] = {setting.name: setting.default for setting in fields(ImagePolicy)[2:]}
 
 CLEAN_POLICY = ImagePolicy("clean")
-"""The original pixels without the metadata, if upright, within limits and of a format that endpoints take.
+"""The coded pixels without the metadata, where the picture is upright, within the limits and in an accepted format.
 
-Any other is turned upright, scaled down and re-encoded: as JPEG, or as PNG where it has transparency or a palette.
+Any other is rotated upright, scaled down and re-encoded: as JPEG, or as PNG where it has transparency or a palette.
 """
 
 ORIGINAL_POLICY = ImagePolicy("original")
@@ -93,7 +93,7 @@ def image_policy(name: str) -> ImagePolicy:
     return POLICIES[name] if name in POLICIES else ImagePolicy(name)
 
 
-_Key: TypeAlias = "tuple[str, ImagePolicy]"
+_CacheKey: TypeAlias = "tuple[str, ImagePolicy]"
 
 
 @dataclass(frozen=True)
@@ -122,17 +122,17 @@ class PreparedImage:
 def prepare(data: bytes, policy: ImagePolicy) -> PreparedImage:
     """The picture as `policy` sends it.
 
-    Under `clean` every picture is decoded once, so that no question about a broken one is paid for.
+    Under `clean` every picture is decoded once, so that nobody pays for a question about a broken one.
 
     Raises:
-        Unusable: no picture, or one that is broken, cut off or too large.
+        UnusableImage: no picture, or one that is broken, cut off or too large.
     """
     info = read_header(data)
     if policy.name == "original":
         return _prepared(data, info.media_type, (info.width, info.height))
     stripped = strip_metadata(data, info.format)
-    if _must_encode(stripped, info, policy):
-        return _encoded(stripped, info, policy)
+    if _must_reencode(stripped, info, policy):
+        return _reencode(stripped, info, policy)
     pixels.verify(stripped, info.format)
     return _prepared(stripped, info.media_type, (info.width, info.height))
 
@@ -141,8 +141,8 @@ def _prepared(data: bytes, media_type: str, size: tuple[int, int]) -> PreparedIm
     return PreparedImage(data, media_type, *size, sha256(data).hexdigest())
 
 
-def _must_encode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> bool:
-    """Whether the coded pixels cannot be sent as they are."""
+def _must_reencode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> bool:
+    """Whether the picture has to be encoded anew, because its coded pixels cannot be sent as they are."""
     return (
         info.format not in policy.formats
         or info.orientation != 1
@@ -156,8 +156,8 @@ def _must_encode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> bool:
     )
 
 
-def _encoded(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> PreparedImage:
-    picture = pixels.scaled(pixels.decode(stripped, info), policy.max_side)
+def _reencode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> PreparedImage:
+    picture = pixels.scale_down(pixels.decode(stripped, info), policy.max_side)
     few_colours = info.mode in {"1", "P"} or picture.mode == "RGBA"
     lossless = few_colours or (info.format == "png" and is_uncompressed_png(stripped))
     data, picture, form = pixels.encode_within(picture, "png" if lossless else "jpeg", max_bytes=policy.max_bytes)
@@ -165,13 +165,13 @@ def _encoded(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> PreparedI
 
 
 @dataclass(slots=True)
-class _Slot:
-    """One picture and policy: not yet made, made, or found to be unusable."""
+class _CacheEntry:
+    """One picture under one policy: not prepared yet, prepared, or found to be unusable."""
 
     lock: Lock = field(default_factory=Lock)
-    made: PreparedImage | Unusable | None = None
+    made: PreparedImage | UnusableImage | None = None
     holders: dict[int, ref[object]] = field(default_factory=dict[int, "ref[object]"])
-    """By identity: who may ask for it again."""
+    """The objects that may ask for it again, by identity."""
 
     @property
     def size(self) -> int:
@@ -179,77 +179,84 @@ class _Slot:
         return len(self.made.data) * 7 // 3 if isinstance(self.made, PreparedImage) else 0
 
 
-class Memo:
-    """Prepared pictures by key, each made once, for as long as the `Image` that it was made for is in use.
+class PreparedImageCache:
+    """A cache of prepared pictures: each is prepared once and kept while the `Image` that it belongs to is in use.
 
-    The latest of those that are not in use any more stay, in case the same file is read again. Where all together are
-    too large, the least recently used are dropped. Threads that ask for the same key wait for the first of them; those
-    that ask for another do not.
+    The latest of those that are not in use any more stay too, in case the same file is read again. Where all together
+    are too large, the least recently used are evicted. Threads that ask for the same key wait for the first of them;
+    threads that ask for another key do not wait.
+
+    Args:
+        max_bytes: most bytes of all pictures together.
+        max_idle_bytes: most bytes of those that are not in use; by default `max_bytes`.
+        max_count: most pictures.
     """
 
     def __init__(self, max_bytes: int, *, max_idle_bytes: int | None = None, max_count: int = 10_000) -> None:
         self.made = 0
-        """How many were prepared so far."""
+        """How many pictures were prepared so far."""
         self._max_bytes = max_bytes
         self._max_idle_bytes = max_bytes if max_idle_bytes is None else max_idle_bytes
         self._max_count = max_count
         self._bytes = self._idle_bytes = 0
         self._lock = Lock()
-        self._slots: OrderedDict[_Key, _Slot] = OrderedDict()
-        self._idle: OrderedDict[_Key, int] = OrderedDict()
-        """Sizes of what is not in use, the longest unused first."""
-        self._gone: deque[tuple[_Key, int]] = deque()
-        """Holders collected since the last call; that may happen at any moment, also while the lock is held."""
+        self._entries: OrderedDict[_CacheKey, _CacheEntry] = OrderedDict()
+        self._idle: OrderedDict[_CacheKey, int] = OrderedDict()
+        """Sizes of the pictures that are not in use, the longest unused first."""
+        self._released: deque[tuple[_CacheKey, int]] = deque()
+        """Holders that were garbage-collected since the last call. That may happen at any time, also under the lock."""
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self._entries)
 
-    def get(self, key: _Key, make: Callable[[], PreparedImage], *, holder: object = None) -> PreparedImage:
-        """What `make` gives, from the first time that it was called for `key`.
+    def get(self, key: _CacheKey, make: Callable[[], PreparedImage], *, holder: object = None) -> PreparedImage:
+        """The prepared picture of `key`, made by `make` at the first call and taken from the cache afterwards.
 
         Args:
-            key: digest of the source bytes, and policy.
+            key: digest of the source bytes, and the policy.
             make: prepares the picture.
-            holder: object that may ask for it again as long as it exists; None where no other call is expected.
+            holder: the picture is kept while this object exists; None where no other call is expected.
 
         Raises:
-            Unusable: what `make` raised; this, too, is remembered.
+            UnusableImage: what `make` raised; this is cached too.
         """
         with self._lock:
-            self._drop_unused()
-            slot = self._slots.setdefault(key, _Slot())
-            self._slots.move_to_end(key)
+            self._evict_idle()
+            slot = self._entries.setdefault(key, _CacheEntry())
+            self._entries.move_to_end(key)
             self._idle_bytes -= self._idle.pop(key, 0)
             if holder is not None and id(holder) not in slot.holders:
                 gone = key, id(holder)
-                slot.holders[id(holder)] = ref(holder, lambda _: self._gone.append(gone))
+                slot.holders[id(holder)] = ref(holder, lambda _: self._released.append(gone))
         with slot.lock:
-            made = slot.made or self._fill(key, slot, make)
+            made = slot.made or self._make(key, slot, make)
         if holder is None:
-            self._gone.append((key, id(None)))
-        if isinstance(made, Unusable):
-            raise Unusable(made.reason, made.hint)
+            self._released.append((key, id(None)))
+        if isinstance(made, UnusableImage):
+            raise UnusableImage(made.reason, made.hint)
         return made
 
-    def _fill(self, key: _Key, slot: _Slot, make: Callable[[], PreparedImage]) -> PreparedImage | Unusable:
+    def _make(
+        self, key: _CacheKey, slot: _CacheEntry, make: Callable[[], PreparedImage]
+    ) -> PreparedImage | UnusableImage:
         try:
             made = make()
-        except Unusable as error:
-            made = Unusable(error.reason, error.hint)
+        except UnusableImage as error:
+            made = UnusableImage(error.reason, error.hint)
         with self._lock:
             slot.made = made
             self.made += 1
-            if self._slots.get(key) is slot:
+            if self._entries.get(key) is slot:
                 self._bytes += slot.size
-            while self._slots and (self._bytes > self._max_bytes or len(self._slots) > self._max_count):
-                self._forget(next(iter(self._slots)))
+            while self._entries and (self._bytes > self._max_bytes or len(self._entries) > self._max_count):
+                self._evict(next(iter(self._entries)))
         return made
 
-    def _drop_unused(self) -> None:
-        """Notes what is not in use any more, and drops what has been unused for longest."""
-        while self._gone:
-            key, holder = self._gone.popleft()
-            slot = self._slots.get(key)
+    def _evict_idle(self) -> None:
+        """Evicts pictures that are not in use, the longest unused first, until they are within their limit."""
+        while self._released:
+            key, holder = self._released.popleft()
+            slot = self._entries.get(key)
             if slot is None:
                 continue
             slot.holders.pop(holder, None)
@@ -257,12 +264,12 @@ class Memo:
                 self._idle_bytes += slot.size - self._idle.pop(key, 0)
                 self._idle[key] = slot.size
         while self._idle_bytes > self._max_idle_bytes:
-            self._forget(next(iter(self._idle)))
+            self._evict(next(iter(self._idle)))
 
-    def _forget(self, key: _Key) -> None:
-        self._bytes -= self._slots.pop(key).size
+    def _evict(self, key: _CacheKey) -> None:
+        self._bytes -= self._entries.pop(key).size
         self._idle_bytes -= self._idle.pop(key, 0)
 
 
-MEMO = Memo(128_000_000, max_idle_bytes=16_000_000)
-"""The prepared pictures of this process: at most 128 MB of them, and 16 MB of those that are not in use."""
+PREPARED_IMAGES = PreparedImageCache(128_000_000, max_idle_bytes=16_000_000)
+"""The cache of this process: at most 128 MB, of which 16 MB for pictures that are not in use."""

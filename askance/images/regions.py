@@ -1,7 +1,7 @@
-"""What of a picture is shown to an encoder: all of it, or boxes in it, highlighted, cut out, or both.
+"""Regions of a picture that an encoder is shown: the whole, or boxes that are highlighted, cropped, or both.
 
-A view enters the key of what is asked, so a replay draws nothing. Boxes are in pixels of the upright picture. How it is
-drawn is fixed: a highlight is a tint and an outline of one colour, a cut-out the smallest rectangle around all boxes.
+A view is part of a request's key, so a replay draws nothing. Boxes are in pixels of the upright picture. The drawing is
+fixed: a highlight is a tint and an outline of one colour, and a crop is the smallest rectangle around all boxes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.errors import UsageError
-from askance.images.pixels import on_white
+from askance.images.pixels import to_rgb
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -23,7 +23,7 @@ Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right and bottom in pixels of the upright picture; right and bottom are the first that are outside."""
 
 Show = Literal["whole", "highlight", "crop", "both"]
-"""The picture as it is; with its boxes highlighted; what is in them; or a picture of each of the last two."""
+"""The picture as it is; with its boxes highlighted; cropped to them; or both of the last two, as two pictures."""
 
 VERSION = 1
 """Rises when a view begins to draw other pixels."""
@@ -38,7 +38,7 @@ class RegionView:
         boxes: at least one, unless the picture is shown as it is.
 
     Raises:
-        UsageError: no such way, boxes where none are shown or none where they are, or a box without an area.
+        UsageError: an unknown `show`, boxes with `whole`, no boxes with another, or a box without an area.
     """
 
     show: Show = "whole"
@@ -50,39 +50,41 @@ class RegionView:
                 f"A picture cannot be shown as {self.show!r}.", hint=f"Choose one of {', '.join(get_args(Show))}."
             )
         if (self.show == "whole") == bool(self.boxes):
-            said = "shows no boxes, and some are given" if self.boxes else "shows boxes, and none is given"
-            raise UsageError(f"The view {self.show!r} {said}.", hint="Boxes are (left, top, right, bottom) in pixels.")
-        object.__setattr__(self, "boxes", tuple(_checked(box) for box in self.boxes))
+            problem = "takes no boxes" if self.boxes else "needs boxes"
+            raise UsageError(
+                f"The view {self.show!r} {problem}.", hint="Boxes are (left, top, right, bottom) in pixels."
+            )
+        object.__setattr__(self, "boxes", tuple(_check_box(box) for box in self.boxes))
 
     def canonical(self) -> dict[str, Any]:
-        """The view as JSON values; empty for the picture as it is."""
+        """The view as JSON values; empty for the whole picture."""
         if self.show == "whole":
             return {}
         return {"show": self.show, "boxes": [list(box) for box in self.boxes], "version": VERSION}
 
     def render(self, image: Image) -> tuple[Picture, ...]:
-        """The pictures of mode `RGB` that are shown: two for `both`, else one. Boxes are cut off at its borders.
+        """The pictures of mode `RGB` that are shown: two for `both`, else one. Boxes are clipped to the picture.
 
         Raises:
             BadImage: the picture cannot be decoded.
             UsageError: a box lies outside it.
         """
-        picture = on_white(image.open())
-        boxes = [_within(box, picture.size, image.name) for box in self.boxes]
+        picture = to_rgb(image.open())
+        boxes = [_to_pixels(box, picture.size, image.name) for box in self.boxes]
         if self.show == "whole":
             return (picture,)
-        cut = cropped(picture, around(boxes))
+        crop = picture.crop(bounding_box(boxes))
         if self.show == "crop":
-            return (cut,)
-        highlit = highlighted(picture, boxes)
-        return (highlit,) if self.show == "highlight" else (highlit, cut)
+            return (crop,)
+        highlighted = highlight(picture, boxes)
+        return (highlighted,) if self.show == "highlight" else (highlighted, crop)
 
 
 WHOLE_IMAGE = RegionView()
 """The picture as it is."""
 
 
-def _checked(box: Sequence[float]) -> Box:
+def _check_box(box: Sequence[float]) -> Box:
     if len(box) != 4 or not all(math.isfinite(edge) for edge in box):
         raise UsageError(f"This is no box: {tuple(box)!r}.", hint="Give (left, top, right, bottom) in pixels.")
     left, top, right, bottom = box
@@ -94,8 +96,8 @@ def _checked(box: Sequence[float]) -> Box:
     return left, top, right, bottom
 
 
-def _within(box: Box, size: tuple[int, int], name: str) -> tuple[int, int, int, int]:
-    """The whole pixels that a box touches, as far as they are in the picture."""
+def _to_pixels(box: Box, size: tuple[int, int], name: str) -> PixelBox:
+    """The box in whole pixels, clipped to the picture."""
     left, top = max(0, math.floor(box[0])), max(0, math.floor(box[1]))
     right, bottom = min(size[0], math.ceil(box[2])), min(size[1], math.ceil(box[3]))
     if left >= right or top >= bottom:
@@ -110,16 +112,16 @@ PixelBox: TypeAlias = tuple[int, int, int, int]
 """Left, top, right and bottom in whole pixels, inside the picture."""
 
 COLOUR = (255, 0, 255)
-"""Of a highlight: magenta, which photographs seldom have."""
+"""Colour of a highlight: magenta, which is rare in photographs."""
 
 TINT = 0.25
-"""Part of the colour in what is highlighted."""
+"""Share of the colour in a highlighted region."""
 
 OUTLINE = 0.01
-"""Width of the outline, in shorter sides of the picture; one pixel at least. It lies inside the box."""
+"""Width of the outline as a share of the picture's shorter side, at least one pixel. It lies inside the box."""
 
 
-def highlighted(picture: Picture, boxes: Sequence[PixelBox]) -> Picture:
+def highlight(picture: Picture, boxes: Sequence[PixelBox]) -> Picture:
     """The picture with each box tinted and outlined; where boxes overlap, a pixel is tinted once."""
     from PIL import Image
 
@@ -139,13 +141,8 @@ def highlighted(picture: Picture, boxes: Sequence[PixelBox]) -> Picture:
     return found
 
 
-def cropped(picture: Picture, box: PixelBox) -> Picture:
-    """What is in the box."""
-    return picture.crop(box)
-
-
-def around(boxes: Sequence[PixelBox]) -> PixelBox:
-    """The smallest rectangle around all boxes; of none, one without pixels."""
+def bounding_box(boxes: Sequence[PixelBox]) -> PixelBox:
+    """The smallest rectangle around all boxes; an empty one where there are none."""
     if not boxes:
         return (0, 0, 0, 0)
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)

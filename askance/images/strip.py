@@ -1,4 +1,7 @@
-"""The parts of PNG, JPEG, GIF, WebP and TIFF files, and the coded pixels without the metadata beside them."""
+"""Metadata stripped from PNG, JPEG, GIF and WebP files without touching the coded pixels, and what EXIF says.
+
+Each format has its own section: its parts, then the file without its metadata.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from askance.images.info import Format, Unusable
+from askance.images.info import Format, UnusableImage
 
 
 def strip_metadata(data: bytes, form: Format) -> bytes:
     """The same coded pixels without the metadata; a BMP or TIFF file as it is.
 
     Raises:
-        Unusable: it is cut off or broken.
+        UnusableImage: it is cut off or broken.
     """
     match form:
         case "gif":
@@ -30,9 +33,9 @@ def strip_metadata(data: bytes, form: Format) -> bytes:
 
 
 def exif_orientation(data: bytes, form: Format) -> int:
-    """The orientation that a picture's EXIF blocks name, 1 to 8; 1 where there is none, or a broken one.
+    """The orientation in a picture's EXIF blocks, 1 to 8; 1 where there is none, or a broken one.
 
-    Pillow's `getexif` is not asked: it decodes a PNG first, believes XMP too, and warns on stderr of each odd entry.
+    Pillow's `getexif` is not used: it decodes a PNG first, takes XMP for EXIF, and warns on stderr of odd entries.
     """
     match form:
         case "jpeg":
@@ -45,7 +48,7 @@ def exif_orientation(data: bytes, form: Format) -> int:
             blocks = iter([data])
         case _:
             return 1
-    return next((turn for turn in map(_orientation, blocks) if turn != 1), 1)
+    return next((turn for turn in map(_read_orientation, blocks) if turn != 1), 1)
 
 
 # ---- PNG -------------------------------------------------------------------------------------------------------------
@@ -55,7 +58,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 _KEPT_PNG = frozenset(
     {b"bKGD", b"cHRM", b"cICP", b"cLLI", b"gAMA", b"iCCP", b"mDCV", b"pHYs", b"sBIT", b"sRGB", b"tRNS"}
 )
-"""Auxiliary chunks that say how the pixels look."""
+"""Auxiliary chunks that change how the pixels look; these are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class PngChunk:
 
     @property
     def needed(self) -> bool:
-        """Whether decoding depends on it: kinds in which the first letter is a capital."""
+        """Whether it is critical for decoding: its kind begins with a capital letter."""
         return self.kind[:1].isupper()
 
 
@@ -76,12 +79,12 @@ def png_chunks(data: bytes) -> Iterator[PngChunk]:
     """The chunks up to the end of the picture; what follows it is left out.
 
     Raises:
-        Unusable: the file ends before its end chunk.
+        UnusableImage: the file ends before its end chunk.
     """
     at = len(PNG)
     while True:
-        length = _big(data, at, 4)
-        raw = _cut(data, at, 12 + length)
+        length = _big_endian(data, at, 4)
+        raw = _slice(data, at, 12 + length)
         chunk = PngChunk(raw[4:8], raw[8:-4], raw)
         yield chunk
         if chunk.kind == b"IEND":
@@ -93,17 +96,17 @@ def png_bits(data: bytes) -> int:
     """Bits a channel.
 
     Raises:
-        Unusable: the file does not begin with its header.
+        UnusableImage: the file does not begin with its header.
     """
     first = next(png_chunks(data))
     if first.kind != b"IHDR":
-        raise Unusable("has a broken PNG header")
-    return _big(first.payload, 8, 1)
+        raise UnusableImage("has a broken PNG header")
+    return _big_endian(first.payload, 8, 1)
 
 
 def png_frames(data: bytes) -> int:
     """Pictures of an animation; 1 of a still picture."""
-    return next((max(1, _big(chunk.payload, 0, 4)) for chunk in png_chunks(data) if chunk.kind == b"acTL"), 1)
+    return next((max(1, _big_endian(chunk.payload, 0, 4)) for chunk in png_chunks(data) if chunk.kind == b"acTL"), 1)
 
 
 def _png_exif(data: bytes) -> Iterator[bytes]:
@@ -130,10 +133,10 @@ def is_uncompressed_png(data: bytes) -> bool:
 
 JPEG = b"\xff\xd8\xff"
 
-MOST_SCANS = 100
-"""Scans of a progressive JPEG: encoders write about ten, and no picture gains from more than some dozens."""
-MOST_SCANNED = 1_000_000_000
-"""Pixels times scans: 20 scans of the largest picture that is taken."""
+MAX_SCANS = 100
+"""Most scans of a progressive JPEG: encoders write about ten."""
+MAX_SCANNED_PIXELS = 1_000_000_000
+"""Most pixels times scans of a JPEG: 20 scans of the largest picture that is decoded."""
 
 _EOI, _SOS, _COM = 0xD9, 0xDA, 0xFE
 _APP = range(0xE0, 0xF0)
@@ -158,7 +161,7 @@ def jpeg_segments(data: bytes) -> Iterator[JpegSegment]:
     What stands between segments and behind the end is left out, as decoders do.
 
     Raises:
-        Unusable: a segment is cut off or broken.
+        UnusableImage: a segment is cut off or broken.
     """
     at = 2
     while found := _MARKER.search(data, at):
@@ -168,10 +171,10 @@ def jpeg_segments(data: bytes) -> Iterator[JpegSegment]:
             if marker == _EOI:
                 return
             continue
-        length = _big(data, at, 2)
+        length = _big_endian(data, at, 2)
         if length < 2:
-            raise Unusable("has a broken JPEG segment")
-        payload = _cut(data, at + 2, length - 2)
+            raise UnusableImage("has a broken JPEG segment")
+        payload = _slice(data, at + 2, length - 2)
         at += length
         if marker == _SOS:
             following = _MARKER_AFTER_SCAN.search(data, at)
@@ -187,15 +190,17 @@ def _jpeg_exif(data: bytes) -> Iterator[bytes]:
 
 
 def check_scans(data: bytes, pixels: int) -> None:
-    """Refuses a picture in more scans than any encoder makes: each goes over the whole picture.
+    """Refuses a JPEG with more scans than any encoder writes: each scan costs as much time as the whole picture.
 
     Raises:
-        Unusable: it is in too many for its size, or broken.
+        UnusableImage: it has too many for its size, or is broken.
     """
-    most = max(1, min(MOST_SCANS, MOST_SCANNED // max(1, pixels)))
+    most = max(1, min(MAX_SCANS, MAX_SCANNED_PIXELS // max(1, pixels)))
     scans = sum(segment.marker == _SOS for segment in jpeg_segments(data))
     if scans > most:
-        raise Unusable(f"is a JPEG of {scans:,} scans, and at most {most} of that size are decoded", "Save it anew.")
+        raise UnusableImage(
+            f"is a JPEG of {scans:,} scans, and at most {most} of that size are decoded", "Save it anew."
+        )
 
 
 def _strip_jpeg(data: bytes) -> bytes:
@@ -204,16 +209,16 @@ def _strip_jpeg(data: bytes) -> bytes:
     JFIF (without its thumbnail), the colour profile and the Adobe colour transform stay; EXIF, XMP, IPTC, comments,
     further pictures behind the first, and every other application segment go.
     """
-    return b"\xff\xd8" + b"".join(_kept(segment) for segment in jpeg_segments(data))
+    return b"\xff\xd8" + b"".join(_strip_segment(segment) for segment in jpeg_segments(data))
 
 
 def jpeg_head(data: bytes) -> bytes:
     """What `_strip_jpeg` gives, up to the first coded pixels.
 
     Raises:
-        Unusable: the file is cut off or broken before.
+        UnusableImage: the file is cut off or broken before.
     """
-    return b"\xff\xd8" + b"".join(_kept(segment)[: 4 + len(segment.payload)] for segment in _before_scan(data))
+    return b"\xff\xd8" + b"".join(_strip_segment(segment)[: 4 + len(segment.payload)] for segment in _before_scan(data))
 
 
 def _before_scan(data: bytes) -> Iterator[JpegSegment]:
@@ -224,7 +229,7 @@ def _before_scan(data: bytes) -> Iterator[JpegSegment]:
             return
 
 
-def _kept(segment: JpegSegment) -> bytes:
+def _strip_segment(segment: JpegSegment) -> bytes:
     if segment.marker == 0xE0 and segment.payload.startswith(b"JFIF\0") and len(segment.payload) >= 14:
         return b"\xff\xe0\x00\x10" + segment.payload[:12] + b"\0\0"
     if segment.marker == 0xE2 and segment.payload.startswith(b"ICC_PROFILE\0"):
@@ -254,53 +259,55 @@ def gif_blocks(data: bytes) -> Iterator[GifBlock]:
     """The blocks behind the global colour table; a file that is cut off behind its first frame ends there.
 
     Raises:
-        Unusable: the file is cut off or broken before its first frame is whole.
+        UnusableImage: the file is cut off or broken before its first frame is whole.
     """
-    at, frames = len(_screen(data)), 0
+    at, frames = len(_gif_header(data)), 0
     try:
-        while _little(data, at, 1) != _END:
-            block = _block(data, at)
+        while _little_endian(data, at, 1) != _END:
+            block = _gif_block(data, at)
             yield block
             frames += block.kind == "frame"
             at += len(block.raw)
-    except Unusable:
+    except UnusableImage:
         if not frames:
             raise
     if not frames:
-        raise Unusable("holds no frame")
+        raise UnusableImage("holds no frame")
 
 
 def _strip_gif(data: bytes) -> bytes:
     """The same coded pixels without comments, application blocks (XMP, profiles, loops) and what follows the end."""
     kept = b"".join(block.raw for block in gif_blocks(data) if block.kind != "metadata")
-    return _screen(data) + kept + bytes([_END])
+    return _gif_header(data) + kept + bytes([_END])
 
 
-def _screen(data: bytes) -> bytes:
-    """Magic, screen and global colour table."""
-    return _cut(data, 0, 13 + _table(_little(data, 10, 1)))
+def _gif_header(data: bytes) -> bytes:
+    """Signature, screen descriptor and global colour table."""
+    return _slice(data, 0, 13 + _colour_table_size(_little_endian(data, 10, 1)))
 
 
-def _table(flags: int) -> int:
-    """Bytes of the colour table that the flags announce."""
+def _colour_table_size(flags: int) -> int:
+    """Size in bytes of the colour table, by the flags in front of it."""
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 
-def _block(data: bytes, at: int) -> GifBlock:
-    kind = _little(data, at, 1)
+def _gif_block(data: bytes, at: int) -> GifBlock:
+    kind = _little_endian(data, at, 1)
     if kind == _IMAGE:
-        end = _behind(data, at + 11 + _table(_little(data, at + 9, 1)))
+        end = _after_sub_blocks(data, at + 11 + _colour_table_size(_little_endian(data, at + 9, 1)))
         return GifBlock("frame", data[at:end])
     if kind != _EXTENSION:
-        raise Unusable("has a broken GIF block")
-    label = _little(data, at + 1, 1)
-    return GifBlock("metadata" if label in {_COMMENT, _APPLICATION} else "control", data[at : _behind(data, at + 2)])
+        raise UnusableImage("has a broken GIF block")
+    label = _little_endian(data, at + 1, 1)
+    return GifBlock(
+        "metadata" if label in {_COMMENT, _APPLICATION} else "control", data[at : _after_sub_blocks(data, at + 2)]
+    )
 
 
-def _behind(data: bytes, at: int) -> int:
-    """The place behind the chain of sub-blocks that begins at `at`."""
-    while size := _little(data, at, 1):
-        at += 1 + len(_cut(data, at + 1, size))
+def _after_sub_blocks(data: bytes, at: int) -> int:
+    """The position after the chain of sub-blocks that begins at `at`."""
+    while size := _little_endian(data, at, 1):
+        at += 1 + len(_slice(data, at + 1, size))
     return at + 1
 
 
@@ -332,16 +339,16 @@ def webp_chunks(data: bytes) -> Iterator[WebpChunk]:
     """The chunks of the container; what follows it is left out.
 
     Raises:
-        Unusable: the file ends before the container does.
+        UnusableImage: the file ends before the container does.
     """
-    end = 8 + _little(data, 4, 4)
+    end = 8 + _little_endian(data, 4, 4)
     # Some writers leave out the padding of the last chunk, or count it wrongly.
     if end > len(data) + 1:
-        raise Unusable("is cut off", "Fetch or export it again.")
+        raise UnusableImage("is cut off", "Fetch or export it again.")
     at = 12
     while at + 8 <= min(end, len(data)):
-        length = _little(data, at + 4, 4)
-        yield WebpChunk(data[at : at + 4], _cut(data, at + 8, length))
+        length = _little_endian(data, at + 4, 4)
+        yield WebpChunk(data[at : at + 4], _slice(data, at + 8, length))
         at += 8 + length + length % 2
 
 
@@ -352,15 +359,15 @@ def _webp_exif(data: bytes) -> Iterator[bytes]:
 
 def _strip_webp(data: bytes) -> bytes:
     """The same coded pixels without EXIF, XMP, unknown chunks and what follows the container."""
-    kept = b"".join(_marked(chunk).raw for chunk in webp_chunks(data) if chunk.kind in _KEPT_WEBP)
+    kept = b"".join(_without_metadata_flags(chunk).raw for chunk in webp_chunks(data) if chunk.kind in _KEPT_WEBP)
     return b"RIFF" + (4 + len(kept)).to_bytes(4, "little") + b"WEBP" + kept
 
 
-def _marked(chunk: WebpChunk) -> WebpChunk:
-    """The chunk with the flags for EXIF and XMP taken back, where it has flags."""
+def _without_metadata_flags(chunk: WebpChunk) -> WebpChunk:
+    """The chunk with its flags for EXIF and XMP cleared, where it has flags."""
     if chunk.kind != b"VP8X":
         return chunk
-    flags = _little(chunk.payload, 0, 1) & ~_EXIF_AND_XMP
+    flags = _little_endian(chunk.payload, 0, 1) & ~_EXIF_AND_XMP
     return WebpChunk(chunk.kind, bytes([flags]) + chunk.payload[1:])
 
 
@@ -370,14 +377,14 @@ TIFF = (b"II*\0", b"MM\0*")
 
 _ORIENTATION = 0x112
 _SHORT, _LONG = 3, 4
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 
 
-def _orientation(exif: bytes) -> int:
+def _read_orientation(exif: bytes) -> int:
     """The orientation, 1 to 8, in an EXIF block; 1 where it has none or is broken."""
     try:
         found = _directory(exif).get(_ORIENTATION, 1)
-    except Unusable:
+    except UnusableImage:
         return 1
     return found if 1 <= found <= 8 else 1
 
@@ -386,15 +393,15 @@ def tiff_pages(data: bytes) -> int:
     """Pages of a TIFF file: the length of the chain of directories, as far as it can be followed, and 1000 at most.
 
     Raises:
-        Unusable: the first directory is cut off.
+        UnusableImage: the first directory is cut off.
     """
-    number, seen = _numbers(data), set[int]()
+    number, seen = _byte_order(data), set[int]()
     start = number(data, 4, 4)
-    while start and start not in seen and len(seen) < _MOST_PAGES:
+    while start and start not in seen and len(seen) < _MAX_PAGES:
         seen.add(start)
         try:
             start = number(data, start + 2 + 12 * number(data, start, 2), 4)
-        except Unusable:
+        except UnusableImage:
             break
     return len(seen)
 
@@ -403,21 +410,21 @@ def _directory(data: bytes) -> dict[int, int]:
     """Tags and first values of the first directory, of those tags that hold whole numbers.
 
     Raises:
-        Unusable: the directory is cut off.
+        UnusableImage: the directory is cut off.
     """
-    number = _numbers(data)
+    number = _byte_order(data)
     start = number(data, 4, 4)
     count = number(data, start, 2)
-    _cut(data, start + 2, 12 * count)
+    _slice(data, start + 2, 12 * count)
     entries = (_entry(data, start + 2 + 12 * index, number) for index in range(count))
     return {tag: value for tag, value in entries if value is not None}
 
 
-def _numbers(data: bytes) -> Callable[[bytes, int, int], int]:
-    """How numbers are read in this file."""
+def _byte_order(data: bytes) -> Callable[[bytes, int, int], int]:
+    """The function that reads numbers in the byte order of this file."""
     if data[:4] not in TIFF:
-        raise Unusable("has a broken TIFF header")
-    return _little if data[:2] == b"II" else _big
+        raise UnusableImage("has a broken TIFF header")
+    return _little_endian if data[:2] == b"II" else _big_endian
 
 
 def _entry(data: bytes, at: int, number: Callable[[bytes, int, int], int]) -> tuple[int, int | None]:
@@ -433,30 +440,30 @@ def _entry(data: bytes, at: int, number: Callable[[bytes, int, int], int]) -> tu
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def _cut(data: bytes, start: int, length: int) -> bytes:
+def _slice(data: bytes, start: int, length: int) -> bytes:
     """`length` bytes of `data` from `start`.
 
     Raises:
-        Unusable: `data` ends before.
+        UnusableImage: `data` ends before.
     """
     if start < 0 or start + length > len(data):
-        raise Unusable("is cut off", "Fetch or export it again.")
+        raise UnusableImage("is cut off", "Fetch or export it again.")
     return data[start : start + length]
 
 
-def _big(data: bytes, start: int, length: int) -> int:
+def _big_endian(data: bytes, start: int, length: int) -> int:
     """The unsigned number in the `length` bytes from `start`, highest byte first.
 
     Raises:
-        Unusable: `data` ends before.
+        UnusableImage: `data` ends before.
     """
-    return int.from_bytes(_cut(data, start, length), "big")
+    return int.from_bytes(_slice(data, start, length), "big")
 
 
-def _little(data: bytes, start: int, length: int) -> int:
+def _little_endian(data: bytes, start: int, length: int) -> int:
     """The unsigned number in the `length` bytes from `start`, lowest byte first.
 
     Raises:
-        Unusable: `data` ends before.
+        UnusableImage: `data` ends before.
     """
-    return int.from_bytes(_cut(data, start, length), "little")
+    return int.from_bytes(_slice(data, start, length), "little")

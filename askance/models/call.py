@@ -160,12 +160,12 @@ class CallPath:
     def _recorded(self, request: ChatRequest, *, again: bool) -> ChatResponse | None:
         if again:
             self._records.ask_again(request.key)
-        found = self._records.find(request.key, request.written)
+        found = self._records.find(request.key, request.canonical_text)
         if found is not None or again:
             return found
         # Answers recorded before nodes had a token limit of their own.
-        before = request.without_own_limit()
-        found = None if before is None else self._records.find(before.key, before.written)
+        before = request.without_default_limit()
+        found = None if before is None else self._records.find(before.key, before.canonical_text)
         if before is None or found is None:
             return None
         return replace(found, meta=replace(found.meta, key=before.key))

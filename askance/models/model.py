@@ -161,9 +161,9 @@ class Model:
             max_tokens: limit where the settings give none; `THINKING` more for a model that thinks before it answers.
             draw: index that tells equal requests apart; None is that of `use_draw`.
         """
-        sampling, own_limit = self.settings.sampling, False
+        sampling, default_limit = self.settings.sampling, False
         if max_tokens is not None and sampling.max_tokens is None:
-            sampling, own_limit = self._limited(max_tokens), True
+            sampling, default_limit = self._limited(max_tokens), True
         return ChatRequest(
             model=self.id,
             messages=tuple(messages),
@@ -172,7 +172,7 @@ class Model:
             sampling=sampling,
             extra=self.settings.extra,
             draw=scope().draw if draw is None else draw,
-            own_limit=own_limit,
+            default_limit=default_limit,
         )
 
     def _limited(self, max_tokens: int) -> Sampling:

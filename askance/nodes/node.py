@@ -22,7 +22,7 @@ from askance.nodes.reply import final_text, json_object
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import trace_value, traced_chat, traced_config, traced_run
-from askance.prompts import Form, Prompt, PromptLibrary, harmless
+from askance.prompts import Form, Prompt, PromptLibrary, sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -335,7 +335,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         form = "text" if self._output_mode == "paper" else "json"
         turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=error)
         complaint = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
-        answer = Message("assistant", (TextPart(harmless(reply)),))
+        answer = Message("assistant", (TextPart(sanitize(reply)),))
         return replace(request, messages=(*request.messages, answer, *complaint))
 
 

@@ -1,4 +1,4 @@
-"""The prompts: one file each, the package's or the user's own, checked when read, rendered in a sandbox."""
+"""Prompts: one file each, the package's or the user's own, checked when they are read, rendered in a sandbox."""
 
 from __future__ import annotations
 

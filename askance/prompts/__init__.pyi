@@ -1,6 +1,6 @@
 from .fence import fence as fence
-from .fence import harmless as harmless
 from .fence import oneline as oneline
+from .fence import sanitize as sanitize
 from .frontmatter import Input as Input
 from .frontmatter import InputKind as InputKind
 from .frontmatter import InputValue as InputValue

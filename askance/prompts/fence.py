@@ -1,17 +1,17 @@
-"""Filters for text that others wrote: quoted so that it cannot pass for the prompt, folded to one line, or numbered.
+"""Filters for untrusted text in prompts: quoted between fences, folded to one line, or numbered.
 
-A fence is two lines around the text that carry a marker made from the digest of the text:
+A fence is two lines around the text. Both carry a marker made from the digest of the text:
 
     <<scene text 5f70bf18
     Buy one, get one free
     5f70bf18>>
 
-The marker is stable, so equal text gives an equal prompt and an equal key. It never occurs in the text: where it does,
-more digits are taken, so whoever writes the text cannot write the line that closes the fence.
+Equal text gives an equal marker, and so an equal prompt and an equal key. The marker gets more digits until it does
+not occur in the text, so whoever writes the text cannot write the line that closes the fence.
 
-A fence does not stop a server whose tokenizer takes `<|im_end|>` within a message for the end of the message. So a
-blank is put into whatever a chat template, or a hasty reader of fences, could take for a mark of its own. Words are
-left as they are.
+A fence does not stop a server whose tokenizer reads `<|im_end|>` within a message as the end of the message. So
+`sanitize` puts a blank into each special token of a chat template and into each line that looks like a fence. Words
+stay as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Final
 
 from askance.errors import PromptError
 
-DIGITS: Final = 8
+MIN_DIGITS: Final = 8
 """Fewest hex digits of a marker."""
 
 LABEL: Final = re.compile(r"[a-z][a-z0-9 _-]{0,39}")
@@ -32,36 +32,36 @@ LABEL: Final = re.compile(r"[a-z][a-z0-9 _-]{0,39}")
 _NUMBERS = tuple(f"{number}. " for number in range(1, 101))
 _PRINTABLE_ASCII = bytes(range(32, 127))
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f"
     r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0"
     r"\U000e0100-\U000e01ef]"
     r"|(?<![^\s\u200c\u200d\ufe0e\ufe0f])[\u200c\ufe0e\ufe0f]|(?<![^\s\u200c\u200d\ufe0e])\u200d"
 )
-"""Nothing that a picture can show: controls, direction overrides, lone surrogates, annotation and tag characters;
-zero-width characters, fillers and variation selectors, but for one joiner or emoji selector behind what can be seen."""
-_PRINTABLE_UNSEEN = re.compile(
+"""Characters that a picture cannot show: controls, direction overrides, lone surrogates, annotation and tag characters;
+zero-width characters, fillers and variation selectors, but for one joiner or emoji selector behind a visible one."""
+_PRINTABLE_INVISIBLE = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Those of them that Python takes for printable, and emoji selectors."""
+"""Those of them that `str.isprintable` accepts, and emoji selectors."""
 
-_ANGLES = re.compile(r"[<\uff1c](?=[|\uff5c/<A-Za-z_\ufffd][^\s<>\uff1c\uff1e]{0,60}[>\uff1e])")
-"""Begins what looks like a mark of a chat template: `<|im_end|>`, `</s>`, `<<SYS>>`, `<end_of_turn>`."""
-_BRACKETS = re.compile(r"\[(?=/?[A-Z_]{3,30}\]|\|[^\]\n]{1,40}\|\]|[gs]MASK\]|e~\[)|\](?=~)")
+_ANGLE_MARK = re.compile(r"[<\uff1c](?=[|\uff5c/<A-Za-z_\ufffd][^\s<>\uff1c\uff1e]{0,60}[>\uff1e])")
+"""The beginning of what looks like a special token: `<|im_end|>`, `</s>`, `<<SYS>>`, `<end_of_turn>`."""
+_BRACKET_MARK = re.compile(r"\[(?=/?[A-Z_]{3,30}\]|\|[^\]\n]{1,40}\|\]|[gs]MASK\]|e~\[)|\](?=~)")
 """Likewise `[INST]`, `[SYSTEM_PROMPT]`, EXAONE's `[|user|]`, GLM's `[gMASK]`, MiniMax's `]~b]` and `[e~[`."""
-_OPENED = re.compile(r"<<(?=[a-z])")
-_CLOSED = re.compile(r"(?<=[0-9a-fA-F])>>")
-"""The lines of a fence, be they forged or not."""
-_SIGNS = ("<", "\uff1c", "[", "]", ">>")
-"""Each of these marks has one of them."""
+_FENCE_BEGIN = re.compile(r"<<(?=[a-z])")
+_FENCE_END = re.compile(r"(?<=[0-9a-fA-F])>>")
+"""The lines of a fence, forged or not."""
+_MARK_CHARACTERS = ("<", "\uff1c", "[", "]", ">>")
+"""Every special token and fence line has one of these."""
 
 
 def fence(text: str, label: str) -> str:
     """`text` between two marker lines that the text cannot forge.
 
     Args:
-        text: What is quoted. Characters that cannot be seen are replaced by U+FFFD, line ends become newlines, and
-            marks of chat templates and of fences are broken up.
+        text: What is quoted. Invisible characters are replaced by U+FFFD, line ends become newlines, and special tokens
+            and fence lines are broken up, as `sanitize` does.
         label: What the text is, for the reader: lower-case words such as `scene text`.
 
     Raises:
@@ -69,14 +69,14 @@ def fence(text: str, label: str) -> str:
     """
     if not LABEL.fullmatch(label):
         raise PromptError(f"A fence cannot be labelled {label!r}.", hint="Use lower-case words, at most 40 characters.")
-    text = harmless(replace_unseen(text))
+    text = sanitize(replace_invisible(text))
     mark = marker(text)
     return f"<<{label} {mark}\n{text}\n{mark}>>"
 
 
 def oneline(text: str) -> str:
-    """`text` with every run of white space folded to one blank and unseen characters replaced."""
-    return text if _on_one_line(text) else " ".join(replace_unseen(text).split())
+    """`text` with each run of white space folded to one blank and invisible characters replaced by U+FFFD."""
+    return text if _on_one_line(text) else " ".join(replace_invisible(text).split())
 
 
 def numbered(texts: Sequence[str]) -> str:
@@ -89,31 +89,31 @@ def numbered(texts: Sequence[str]) -> str:
 
 def _on_one_line(text: str) -> bool:
     """Whether `oneline` has nothing to do; of texts joined by blanks: for none of them."""
-    # Two characters are found twice as fast from the end, and where there are none all of a text is gone through.
+    # `rfind` finds two characters twice as fast as `find` does.
     return _printable(text) and text.rfind("  ") < 0 and text[:1] != " " and text[-1:] != " "
 
 
 def _printable(text: str) -> bool:
-    """`text.isprintable()`, which takes several times as long for plain ASCII."""
+    """`text.isprintable()` and nothing invisible, several times as fast for plain ASCII."""
     if text.isascii():
         return not text.encode().translate(None, _PRINTABLE_ASCII)
-    return text.isprintable() and _PRINTABLE_UNSEEN.search(text) is None
+    return text.isprintable() and _PRINTABLE_INVISIBLE.search(text) is None
 
 
-def replace_unseen(text: str) -> str:
-    """`text` with newlines as line ends and characters that cannot be seen replaced by U+FFFD."""
-    return text if _printable(text.replace("\n", "")) else _UNSEEN.sub("\ufffd", _LINE_ENDS.sub("\n", text))
+def replace_invisible(text: str) -> str:
+    """`text` with newlines as line ends and invisible characters replaced by U+FFFD."""
+    return text if _printable(text.replace("\n", "")) else _INVISIBLE.sub("\ufffd", _LINE_ENDS.sub("\n", text))
 
 
-def harmless(text: str) -> str:
-    """`text` without marks of chat templates and of fences: each has a blank in it."""
-    if not any(sign in text for sign in _SIGNS):
+def sanitize(text: str) -> str:
+    """`text` with a blank put into each special token of a chat template and each line of a fence."""
+    if not any(sign in text for sign in _MARK_CHARACTERS):
         return text
-    text = _BRACKETS.sub(lambda mark: f"{mark[0]} ", _ANGLES.sub(lambda mark: f"{mark[0]} ", text))
-    return _CLOSED.sub("> >", _OPENED.sub("< <", text))
+    text = _BRACKET_MARK.sub(lambda mark: f"{mark[0]} ", _ANGLE_MARK.sub(lambda mark: f"{mark[0]} ", text))
+    return _FENCE_END.sub("> >", _FENCE_BEGIN.sub("< <", text))
 
 
-def marker(text: str, *, digits: int = DIGITS) -> str:
+def marker(text: str, *, digits: int = MIN_DIGITS) -> str:
     """The shortest digest of `text`, at least `digits` hex digits, that does not occur in it."""
     lowered = text.lower()
     digest = ""

@@ -1,4 +1,4 @@
-"""The front matter of a prompt file: what the prompt is for and what it takes."""
+"""The front matter of a prompt file: name, summary, kind of answer, and the declared inputs."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Input:
     description: str
     kind: InputKind = "text"
     optional: bool = False
-    """Whether it may be left out; the template then sees something that is false."""
+    """Whether it may be left out; the template then reads it as false."""
     untrusted: bool | None = None
-    """Whether it may carry text that was read off an image; None where the file does not say."""
+    """Whether it may hold text that comes from an image; None where the file does not say."""
     default: InputValue | None = None
     """The value where none is given."""
     example: InputValue | None = None
@@ -44,7 +44,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontMatter:
-    """The head of a prompt file."""
+    """The front matter of a prompt file."""
 
     name: str
     summary: str
@@ -60,20 +60,20 @@ def read_front_matter(text: str, *, path: Path, validate: bool) -> tuple[FrontMa
     Args:
         text: The YAML between the two `---` lines.
         path: The file, for the problems.
-        validate: Check it first; files of the package are checked by its tests.
+        validate: Check it against the schema first; the package's own files are checked by its tests.
     """
     import yaml
 
     if not validate:
         return _front_matter(yaml.load(text, Loader=yaml_loader())), []  # noqa: S506  # it is a safe one
-    data, faults = parse_yaml(text, deepest=MAX_DEPTH)
+    data, faults = parse_yaml(text, max_depth=MAX_DEPTH)
     problems = [PromptProblem(path, line + FIRST_LINE - 1, f"{message}.") for line, message in faults]
     problems = problems or [PromptProblem(path, line, message) for line, message in _violations(text, data)]
     return (None, problems) if problems else (_front_matter(data), [])
 
 
 def line_of(text: str, keys: Sequence[str | int]) -> int:
-    """Line of the file on which the entry at `keys` begins, or the nearest entry around it."""
+    """Line of the file on which the entry at `keys` begins, or else the innermost entry around it."""
     import yaml
 
     node = yaml.compose(text, Loader=yaml_loader())

@@ -1,11 +1,11 @@
-"""The library: which file a prompt is read from.
+"""The library of prompts: which file a prompt is read from.
 
-Looked for in this order; the first that exists is taken, whatever is wrong with it:
+The first of these that exists is taken, even if there is something wrong with it:
 
 1. in each overlay folder in turn: `NAME.FORM.FAMILY.prompt`, `NAME.FORM.prompt`, `NAME.prompt`;
 2. in the package: `NAME.FORM.FAMILY.prompt`, `NAME.FORM.prompt`.
 
-So any file of the user's that can serve wins over every variant of the package's.
+So a file of the user's goes before every variant of the package's.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ OVERLAY: Final = Path("prompts")
 
 
 _overlays: ContextVar[tuple[Path, ...] | None] = ContextVar("overlays", default=None)
-"""The overlay folders of a stretch of code, where none are named."""
+"""The overlay folders within `overlay_prompts`."""
 
 
 @contextmanager
 def overlay_prompts(*folders: Path | str) -> Generator[None]:
-    """The overlay folders of whatever looks up a prompt inside this context and is given no library of its own.
+    """Sets the overlay folders for all code inside this context that is given no library of its own.
 
     ```python
     with overlay_prompts("my-prompts"):
@@ -55,8 +55,8 @@ class PromptLibrary:
     """The package's prompts under the user's own.
 
     Args:
-        overlays: Folders with the user's files, the first wins; None is what `overlay_prompts` says, and outside of it
-            `./prompts` if there is such a folder.
+        overlays: Folders with the user's files, the first wins. None takes those of `overlay_prompts`, or outside of it
+            `./prompts`, if there is such a folder.
 
     Raises:
         PromptError: a folder that does not exist.
@@ -77,7 +77,7 @@ class PromptLibrary:
         return PromptLibrary, (tuple(folder.absolute() for folder in self.overlays),)
 
     def find(self, name: str, *, form: Form = "json", family: str | None = None) -> Prompt:
-        """The prompt `name` in the wording for `family`, asking for an answer in `form`.
+        """The prompt `name` for the model family `family` that asks for an answer in `form`.
 
         Raises:
             PromptError: no such prompt, or a file that cannot be used.
@@ -139,7 +139,7 @@ class PromptLibrary:
         folder = Path(to) if to is not None else next(iter(self.overlays), OVERLAY)
         copy = folder / source.name
         if folder.exists() and not folder.is_dir():
-            raise PromptError(f"{str(folder)!r} is no folder.", hint="Name another.")
+            raise PromptError(f"{str(folder)!r} is not a folder.", hint="Name a folder.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with copy.open("xb") as file:
@@ -189,7 +189,7 @@ def packaged_files() -> frozenset[str]:
 
 
 def untrusted_inputs(name: str) -> frozenset[str]:
-    """Inputs of the package's prompt `name` that may carry text from an image."""
+    """Inputs of the package's prompt `name` that may hold text from an image."""
     files = [file for file in packaged_files() if file.startswith(f"{name}.")]
     prompts = [packaged_prompt(PACKAGED / file) for file in files]
     return frozenset(entry.name for prompt in prompts for entry in prompt.declared.values() if entry.untrusted)
@@ -206,11 +206,11 @@ def packaged_prompt(path: Path) -> Prompt:
 
 @dataclass(frozen=True, slots=True)
 class _OverlayFile:
-    """A user's file as it stands now."""
+    """A user's file in its present state: equal as long as the file does not change."""
 
     path: Path
     stamp: tuple[int, ...]
-    """Times, size and place on the disk: another when the file was changed."""
+    """Times of change, size and inode."""
     untrusted: frozenset[str]
     """Inputs that are untrusted wherever the file does not say otherwise."""
 
@@ -219,7 +219,7 @@ class _OverlayFile:
         """The file at `path`.
 
         Raises:
-            PromptError: the file cannot be looked at.
+            PromptError: the file cannot be found or read.
         """
         try:
             stat = path.stat()
@@ -240,7 +240,7 @@ def _overlay_prompt(file: _OverlayFile) -> Prompt:
 
 
 def _unusable(path: Path, problems: Iterable[PromptProblem], *, overlay: bool) -> PromptError:
-    """The error that names every problem of one file, and the way out."""
+    """The error that lists every problem of one file, and the way out."""
     faults = "; ".join(f"line {problem.line}: {problem.message.removesuffix('.')}" for problem in sorted(problems))
     mend = "Mend it (`askance prompts check` names all that is wrong in all files)"
     way_out = f"{mend}, or remove it: the package's own prompt is then used." if overlay else "Install askance again."
@@ -274,12 +274,12 @@ def _check_file(path: Path, *, overlay: bool) -> Iterator[PromptProblem]:
     if overlay:
         yield from _unknown_name(path, name)
     if prompt is not None and not problems:
-        yield from _other_inputs(prompt)
-        yield from _example(prompt)
+        yield from _input_differences(prompt)
+        yield from _example_problems(prompt)
 
 
 def _unknown_name(path: Path, name: FileName) -> Iterator[PromptProblem]:
-    """A user's file that no prompt of the package goes by: misspelt, or new."""
+    """A user's file whose name is none of the package's prompts: misspelt, or new."""
     known = {file.split(".")[0] for file in packaged_files()}
     if name.name in known:
         return
@@ -292,9 +292,9 @@ def _unknown_name(path: Path, name: FileName) -> Iterator[PromptProblem]:
         yield PromptProblem(path, 1, f"the package has no prompt {name.name!r}: this is a prompt of your own.", "note")
 
 
-def _other_inputs(prompt: Prompt) -> Iterator[PromptProblem]:
-    """Inputs that differ from those of the package's prompt of that name, whose inputs it will be given."""
-    base = _base(prompt)
+def _input_differences(prompt: Prompt) -> Iterator[PromptProblem]:
+    """Inputs that differ from those of the package's prompt of that name, which the callers give."""
+    base = _packaged_counterpart(prompt)
     if base is None:
         return
     line = line_of(prompt.front_matter, ["inputs"])
@@ -317,8 +317,8 @@ def _other_inputs(prompt: Prompt) -> Iterator[PromptProblem]:
             yield PromptProblem(prompt.path, where, f"`{name}` must be given, and {base.path.name} has no such input.")
 
 
-def _base(prompt: Prompt) -> Prompt | None:
-    """The package's prompt that the inputs of `prompt` are measured by."""
+def _packaged_counterpart(prompt: Prompt) -> Prompt | None:
+    """The package's prompt of the same name, with which the inputs of `prompt` are compared."""
     for form in ("json", "text"):
         file = f"{prompt.name}.{form}{SUFFIX}"
         if file in packaged_files() and PACKAGED / file != prompt.path:
@@ -326,8 +326,8 @@ def _base(prompt: Prompt) -> Prompt | None:
     return None
 
 
-def _example(prompt: Prompt) -> Iterator[PromptProblem]:
-    """Whether the prompt renders with its own examples, and with the least that it must be given."""
+def _example_problems(prompt: Prompt) -> Iterator[PromptProblem]:
+    """The error, if any, of rendering the prompt with all its examples, and with those of required inputs alone."""
     examples = prompt.examples
     if any(name not in examples for name in prompt.inputs):
         return

@@ -1,4 +1,4 @@
-"""A prompt: what one file asks, read from the file and ready to be rendered."""
+"""A prompt, read from one file and ready to be rendered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import PromptError
 from askance.prompts.frontmatter import FrontMatter, Input, line_of, read_front_matter
-from askance.prompts.prompt_file import FileName, PromptFile, PromptProblem, read_text, take_apart
+from askance.prompts.prompt_file import FileName, PromptFile, PromptProblem, read_text, split_prompt_file
 from askance.prompts.template import CountedList, RenderLimits, Template
 
 if TYPE_CHECKING:
@@ -39,18 +39,18 @@ class PromptTurn:
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """What one prompt file asks."""
+    """The prompt of one file."""
 
     name: str
     form: Form | None
-    """Form of the answer that is asked for; None: a user's file that serves every form."""
+    """Form of the answer that is asked for; None for a user's file that serves every form."""
     family: str | None
-    """Model family whose wording it is, None for any."""
+    """Model family that it is written for; None for any."""
     summary: str
     output: str
     """Kind of the answer, such as `objects` or `answers`."""
     images: int
-    """How many pictures stand in front of the first user turn."""
+    """Number of pictures in front of the first user turn."""
     source: str
     """Where the prompt comes from."""
     path: Path
@@ -76,11 +76,11 @@ class Prompt:
 
     @property
     def examples(self) -> dict[str, InputValue]:
-        """A value to try the prompt with for each input that has one."""
+        """The example values of the inputs, to try the prompt with."""
         return {name: declared.example for name, declared in self.declared.items() if declared.example is not None}
 
     def render(self, /, **values: InputValue | None) -> tuple[PromptTurn, ...]:
-        """The turns with `values` in them; None stands for a value that is not given.
+        """The turns with `values` filled in; None stands for a value that is not given.
 
         Raises:
             PromptError: values that are missing, not used, or of the wrong kind, all at once; or a limit is reached.
@@ -88,8 +88,8 @@ class Prompt:
         if not values and self._constant is not None:
             return self._constant
         given = {name: value for name, value in values.items() if value is not None}
-        if not self._takes(given):
-            complaints = self._complaints(given)
+        if not self._accepts(given):
+            complaints = self._value_problems(given)
             known = ", ".join(f"`{name}`" for name in self.declared) or "none"
             message = f"Prompt {self.name!r} ({self.path}) cannot be rendered: {'; '.join(complaints)}."
             raise PromptError(message, hint=f"Its inputs: {known}.")
@@ -108,7 +108,7 @@ class Prompt:
 
     @cached_property
     def _fixed(self) -> tuple[PromptTurn | None, ...]:
-        """The turns in which nothing changes, in their places; the same objects in every rendering."""
+        """The turns without inputs, the same objects in every rendering; None in the places of the others."""
         budget = RenderLimits(f"Prompt {self.name!r}")
         return tuple(
             PromptTurn(template.role, template.render({}, budget)) if template.constant else None
@@ -129,7 +129,7 @@ class Prompt:
         return {name: declared.default for name, declared in self.declared.items() if declared.default is not None}
 
     @cached_property
-    def _uses(self) -> dict[str, int]:
+    def _first_uses(self) -> dict[str, int]:
         """Input → line of its first use."""
         uses: dict[str, int] = {}
         for template in self.templates:
@@ -140,36 +140,36 @@ class Prompt:
     def _needed(self) -> frozenset[str]:
         return frozenset(self.inputs)
 
-    def _takes(self, given: Mapping[str, InputValue]) -> bool:
-        """Whether `given` is what the prompt takes, so that there is nothing to complain about."""
+    def _accepts(self, given: Mapping[str, InputValue]) -> bool:
+        """Whether `given` has all required inputs, none that is unknown, and each of its kind."""
         for name, value in given.items():
             declared = self.declared.get(name)
-            if declared is None or not _is_a(declared.kind, value):
+            if declared is None or not _has_kind(declared.kind, value):
                 return False
         return self._needed <= given.keys()
 
-    def _complaints(self, given: Mapping[str, InputValue]) -> list[str]:
+    def _value_problems(self, given: Mapping[str, InputValue]) -> list[str]:
         missing = [
-            f"`{name}` is missing (used on line {self._uses[name]})" for name in self.inputs if name not in given
+            f"`{name}` is missing (used on line {self._first_uses[name]})" for name in self.inputs if name not in given
         ]
-        unused = [self._unused(name) for name in given if name not in self.declared]
+        unused = [self._unknown_input(name) for name in given if name not in self.declared]
         wrong = [
-            f"`{name}` takes {_KINDS[declared.kind]}, not {_shown(given[name])}"
+            f"`{name}` takes {_KINDS[declared.kind]}, not {_short_repr(given[name])}"
             for name, declared in self.declared.items()
-            if name in given and not _is_a(declared.kind, given[name])
+            if name in given and not _has_kind(declared.kind, given[name])
         ]
         return missing + unused + wrong
 
-    def _unused(self, name: str) -> str:
+    def _unknown_input(self, name: str) -> str:
         near = get_close_matches(name, self.declared, n=1)
         line = line_of(self.front_matter, ["inputs"])
         return f"`{name}` is not used (inputs are declared on line {line}{f'; nearest is `{near[0]}`' if near else ''})"
 
     def read_values(self, texts: Mapping[str, str]) -> dict[str, InputValue]:
-        """Values as `render` takes them from what a person typed.
+        """What a person typed, as values for `render`.
 
-        A number in digits, a flag as `true` or `false`, a list as JSON or one item a line; unknown names stay as they
-        are, for `render` to name.
+        A number is written in digits, a flag as `true` or `false`, a list as JSON or with one item a line. Values of
+        unknown names stay as they are; `render` refuses them.
 
         Raises:
             PromptError: all texts that cannot be read.
@@ -179,9 +179,9 @@ class Prompt:
         for name, text in texts.items():
             kind = self.declared[name].kind if name in self.declared else "text"
             try:
-                values[name] = _value(kind, text)
+                values[name] = _parse_value(kind, text)
             except ValueError:
-                wrong.append(f"`{name}` takes {_KINDS[kind]}, not {_shown(text)}")
+                wrong.append(f"`{name}` takes {_KINDS[kind]}, not {_short_repr(text)}")
         if wrong:
             raise PromptError(
                 f"Prompt {self.name!r} cannot be rendered: {'; '.join(wrong)}.",
@@ -190,7 +190,7 @@ class Prompt:
         return values
 
 
-def _is_a(kind: InputKind, value: object) -> bool:
+def _has_kind(kind: InputKind, value: object) -> bool:
     match kind:
         case "text":
             return isinstance(value, str)
@@ -204,7 +204,7 @@ def _is_a(kind: InputKind, value: object) -> bool:
             )
 
 
-def _value(kind: InputKind, text: str) -> InputValue:
+def _parse_value(kind: InputKind, text: str) -> InputValue:
     match kind:
         case "text":
             return text
@@ -219,7 +219,7 @@ def _value(kind: InputKind, text: str) -> InputValue:
             return tuple(str(item) for item in read)
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 60 else shown[:57] + "…"
 
@@ -235,26 +235,26 @@ def read_prompt(
 
     Args:
         path: A file whose name is one of a prompt file.
-        overlay: Whether it is a user's.
+        overlay: Whether it is a user's file.
         validate: Check the front matter against its schema and compile the templates now.
         untrusted: Inputs that are untrusted wherever the file does not say otherwise.
     """
     text, problems = read_text(path)
     if problems:
         return None, problems
-    file, problems = take_apart(text, path=path)
+    file, problems = split_prompt_file(text, path=path)
     if file is None:
         return None, problems
     head, found = read_front_matter(file.front_matter, path=path, validate=validate)
     problems += found
     if head is None:
         return None, problems
-    head = replace(head, inputs=_inherit(head.inputs, untrusted))
+    head = replace(head, inputs=_with_untrusted(head.inputs, untrusted))
     templates = tuple(Template(block, path=path, inputs=head.inputs) for block in file.blocks)
     problems += [problem for template in templates for problem in template.problems]
-    problems += _misnamed(head, file, path=path)
+    problems += _name_problems(head, file, path=path)
     if not problems:
-        problems += _idle(head, file, path=path, templates=templates)
+        problems += _unused_inputs(head, file, path=path, templates=templates)
     if validate and not problems:
         problems += [problem for template in templates for problem in template.compile()]
     named = FileName.parse(path.name) or FileName(head.name)
@@ -276,7 +276,7 @@ def read_prompt(
     return prompt, problems
 
 
-def _inherit(inputs: Mapping[str, Input], untrusted: Collection[str]) -> Mapping[str, Input]:
+def _with_untrusted(inputs: Mapping[str, Input], untrusted: Collection[str]) -> Mapping[str, Input]:
     return MappingProxyType(
         {
             name: replace(entry, untrusted=True) if entry.untrusted is None and name in untrusted else entry
@@ -285,7 +285,7 @@ def _inherit(inputs: Mapping[str, Input], untrusted: Collection[str]) -> Mapping
     )
 
 
-def _misnamed(head: FrontMatter, file: PromptFile, *, path: Path) -> list[PromptProblem]:
+def _name_problems(head: FrontMatter, file: PromptFile, *, path: Path) -> list[PromptProblem]:
     name = path.name.split(".")[0]
     if head.name == name:
         return []
@@ -293,8 +293,10 @@ def _misnamed(head: FrontMatter, file: PromptFile, *, path: Path) -> list[Prompt
     return [PromptProblem(path, line, f"`name` is {head.name!r}, and the file's name says {name!r}.")]
 
 
-def _idle(head: FrontMatter, file: PromptFile, *, path: Path, templates: tuple[Template, ...]) -> list[PromptProblem]:
-    """Inputs that must be given and are then not used."""
+def _unused_inputs(
+    head: FrontMatter, file: PromptFile, *, path: Path, templates: tuple[Template, ...]
+) -> list[PromptProblem]:
+    """Required inputs that no template uses."""
     used = {name for template in templates for name in template.uses}
     return [
         PromptProblem(path, line_of(file.front_matter, ["inputs", name]), f"`{name}` must be given and is not used.")

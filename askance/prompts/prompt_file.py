@@ -1,6 +1,6 @@
 """A prompt file as text: its name, its front matter, its role blocks, and what is wrong with it.
 
-Roles are split before anything is rendered, so a value can never forge one.
+The text is split into roles before anything is rendered, so a value can never forge a role.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 FAMILY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 _MARKER = re.compile(r"(system|user|assistant):\s*")
-_NOT_A_MARKER = re.compile(r"\s*((system|user|human|assistant)\s*:|<image>)\s*", re.IGNORECASE)
+_LIKE_A_MARKER = re.compile(r"\s*((system|user|human|assistant)\s*:|<image>)\s*", re.IGNORECASE)
 
 Level = Literal["error", "note"]
 
@@ -37,7 +37,7 @@ class PromptProblem:
     """Counted from 1."""
     message: str
     level: Level = "error"
-    """`error`: the file, or what it was meant for, does not work; `note`: it works, and may not be what was meant."""
+    """`error`: the file does not work, or overrides nothing; `note`: it works, but may not be what was meant."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.message}"
@@ -45,7 +45,7 @@ class PromptProblem:
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """What the name of a prompt file says: `NAME[.FORM[.FAMILY]].prompt`."""
+    """The parts of the name of a prompt file: `NAME[.FORM[.FAMILY]].prompt`."""
 
     name: str
     form: Form | None = None
@@ -83,7 +83,7 @@ class RoleBlock:
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """A file taken apart."""
+    """The parts of a prompt file."""
 
     front_matter: str
     blocks: tuple[RoleBlock, ...]
@@ -93,7 +93,7 @@ _Lines: TypeAlias = list[tuple[int, str]]
 
 
 def read_text(path: Path) -> tuple[str, list[PromptProblem]]:
-    """The text of `path` with newlines as line ends, or why it cannot be had."""
+    """The text of `path` with newlines as line ends, or why it cannot be read."""
     try:
         if not path.is_file():
             return "", [PromptProblem(path, 1, "this is not a file.")]
@@ -109,7 +109,7 @@ def read_text(path: Path) -> tuple[str, list[PromptProblem]]:
         return "", [PromptProblem(path, data.count(b"\n", 0, error.start) + 1, "the file is not UTF-8.")]
 
 
-def take_apart(text: str, *, path: Path) -> tuple[PromptFile | None, list[PromptProblem]]:
+def split_prompt_file(text: str, *, path: Path) -> tuple[PromptFile | None, list[PromptProblem]]:
     """Front matter and role blocks of `text`, or what is wrong with it."""
     lines = list(enumerate(text.split("\n"), 1))
     if lines[0][1].rstrip() != "---":
@@ -118,18 +118,18 @@ def take_apart(text: str, *, path: Path) -> tuple[PromptFile | None, list[Prompt
     if end is None:
         return None, [PromptProblem(path, 1, "the front matter has no end: a second line `---`.")]
     front_matter = "\n".join(line for _, line in lines[1 : end - 1])
-    blocks, problems = _split(lines[end:], path)
-    return PromptFile(front_matter, tuple(blocks)), problems + _disorder(blocks, path, len(lines))
+    blocks, problems = _split_roles(lines[end:], path)
+    return PromptFile(front_matter, tuple(blocks)), problems + _role_order_problems(blocks, path, len(lines))
 
 
-def _split(lines: _Lines, path: Path) -> tuple[list[RoleBlock], list[PromptProblem]]:
+def _split_roles(lines: _Lines, path: Path) -> tuple[list[RoleBlock], list[PromptProblem]]:
     problems: list[PromptProblem] = []
     parts: list[tuple[TurnRole, int, _Lines]] = []
     for number, line in lines:
         if marker := _MARKER.fullmatch(line):
             parts.append((cast("TurnRole", marker[1]), number, []))
-        elif _NOT_A_MARKER.fullmatch(line):
-            problems.append(PromptProblem(path, number, _not_a_marker(line)))
+        elif _LIKE_A_MARKER.fullmatch(line):
+            problems.append(PromptProblem(path, number, _marker_message(line)))
         elif parts:
             parts[-1][2].append((number, line))
         elif line.strip():
@@ -144,15 +144,15 @@ def _block(role: TurnRole, marker: int, body: _Lines) -> RoleBlock:
     return RoleBlock(role, "\n".join(line for number, line in body if number >= first).strip(), first)
 
 
-def _not_a_marker(line: str) -> str:
+def _marker_message(line: str) -> str:
     return (
         f"{line.strip()!r} is no role marker: these are `system:`, `user:` and `assistant:`, lower case, "
-        "at the beginning of a line; what a model family needs around the words is not written in prompt files."
+        "at the beginning of a line. Special tokens of a model family do not belong into prompt files."
     )
 
 
-def _disorder(blocks: list[RoleBlock], path: Path, last: int) -> list[PromptProblem]:
-    """What is wrong with the order of the roles: system first if at all, then user and assistant in turn, user last."""
+def _role_order_problems(blocks: list[RoleBlock], path: Path, last: int) -> list[PromptProblem]:
+    """What is wrong with the order of the roles: an optional system, then user and assistant in turn, user last."""
     if not blocks:
         return [PromptProblem(path, last, "there is no role block: a line `user:` and the words under it.")]
     problems = [
@@ -162,7 +162,7 @@ def _disorder(blocks: list[RoleBlock], path: Path, last: int) -> list[PromptProb
     for index, block in enumerate(turns):
         expected: TurnRole = ROLES[1 + index % 2]
         if block.role != expected:
-            message = f"`{block.role}:` stands where `{expected}:` is due after what stands before it."
+            message = f"`{block.role}:` stands where `{expected}:` has to follow."
             return [*problems, PromptProblem(path, block.line, message)]
     if blocks[-1].role != "user":
         problems.append(PromptProblem(path, blocks[-1].line, "the last block is not `user:`."))

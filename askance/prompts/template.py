@@ -1,8 +1,8 @@
 """One role block as a template: checked when the file is read, compiled once, rendered within limits.
 
-The allowed nodes of the syntax tree are listed, and everything else is refused before anything runs: printing inputs
-through a few filters, `if`, and loops over list inputs. That leaves no way to an attribute, a call, another file, or a
-text that grows by itself.
+Only listed nodes of Jinja's syntax tree are allowed: inputs printed through a few filters, `if`, and loops over list
+inputs. Everything else is refused before anything runs. So a template cannot reach an attribute, call a function, read
+another file, or make a text that grows by itself.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ FILTERS: Final = (
 LOOP: Final = ("first", "index", "index0", "last", "length", "revindex")
 TESTS: Final = ("defined", "undefined")
 MAX_DEPTH: Final = 3
-"""Most loops inside one another."""
+"""Most levels of nested loops."""
 
-_PLAIN = ("Template", "TemplateData", "Const", "If", "And", "Or", "Not", "CondExpr", "Compare", "Operand")
-_WORDS: Final = {
+_ALLOWED_NODES = ("Template", "TemplateData", "Const", "If", "And", "Or", "Not", "CondExpr", "Compare", "Operand")
+_NODE_NAMES: Final = {
     "Add": "adding",
     "Assign": "`set`",
     "AssignBlock": "`set`",
@@ -74,8 +74,8 @@ _WORDS: Final = {
 
 
 @dataclass
-class TemplateFindings:
-    """What a look at one template found."""
+class TemplateCheck:
+    """What a check of one template found."""
 
     uses: dict[str, int] = field(default_factory=dict[str, int])
     """Input → line of its first use."""
@@ -83,20 +83,20 @@ class TemplateFindings:
     """Line and message."""
 
 
-def examine(tree: nodes.Template, *, inputs: Mapping[str, Input], role: TurnRole) -> TemplateFindings:
-    """The inputs that `tree` uses and everything in it that is not allowed, all at once."""
-    reader = _Examiner(inputs, role)
+def check_template(tree: nodes.Template, *, inputs: Mapping[str, Input], role: TurnRole) -> TemplateCheck:
+    """The inputs that `tree` uses, and everything in it that is not allowed."""
+    reader = _TemplateChecker(inputs, role)
     reader.visit(tree, {})
     return reader.found
 
 
-class _Examiner:
-    """One walk over one tree; `scope` maps the loop variables in sight to whether they are untrusted."""
+class _TemplateChecker:
+    """A visitor of one syntax tree; `scope` maps the loop variables in sight to whether they are untrusted."""
 
     def __init__(self, inputs: Mapping[str, Input], role: TurnRole) -> None:
         self.inputs = inputs
         self.role = role
-        self.found = TemplateFindings()
+        self.found = TemplateCheck()
 
     def visit(self, node: nodes.Node, scope: Mapping[str, bool], depth: int = 0) -> None:
         from jinja2 import nodes
@@ -118,8 +118,10 @@ class _Examiner:
             case nodes.Test():
                 if node.name not in TESTS:
                     self.refuse(node, f"there is no test `{node.name}`; there are {_listed(TESTS)}.")
-            case _ if type(node).__name__ not in _PLAIN:
-                self.refuse(node, f"{_WORDS.get(type(node).__name__, type(node).__name__)} is not allowed in a prompt.")
+            case _ if type(node).__name__ not in _ALLOWED_NODES:
+                self.refuse(
+                    node, f"{_NODE_NAMES.get(type(node).__name__, type(node).__name__)} is not allowed in a prompt."
+                )
                 return
             case _:
                 pass
@@ -165,7 +167,7 @@ class _Examiner:
         if node.recursive:
             self.refuse(node, "a recursive loop is not allowed in a prompt.")
         if depth + 1 > MAX_DEPTH:
-            self.refuse(node, f"loops stand more than {MAX_DEPTH} deep inside one another.")
+            self.refuse(node, f"loops are nested more than {MAX_DEPTH} deep.")
             return
         inner = {**scope, **self.target(node, scope, tainted=tainted), "loop": False}
         for child in (*node.body, *([node.test] if node.test else ())):
@@ -177,7 +179,7 @@ class _Examiner:
         from jinja2 import nodes
 
         if not isinstance(node.target, nodes.Name):
-            self.refuse(node, "a loop has one variable.")
+            self.refuse(node, "a loop has one variable: `{% for item in items %}`.")
             return {name.name: tainted for name in node.target.find_all(nodes.Name)}
         name = node.target.name
         if name in self.inputs or name in scope or name == "loop":
@@ -194,7 +196,7 @@ class _Examiner:
                 )
 
     def leaks(self, node: nodes.Expr, scope: Mapping[str, bool]) -> Iterator[nodes.Name]:
-        """Untrusted names that `node` would print without a fence."""
+        """The untrusted names that `node` prints without a fence."""
         from jinja2 import nodes
 
         match node:
@@ -216,8 +218,8 @@ class _Examiner:
 
         if node.name not in FILTERS:
             self.refuse(node, f"there is no filter `{node.name}`; there are {_listed(FILTERS)}.")
-        elif node.kwargs or node.dyn_args or node.dyn_kwargs or not _arguments_fit(node):
-            self.refuse(node, f"`{node.name}` is written as {_usage(node.name)}.")
+        elif node.kwargs or node.dyn_args or node.dyn_kwargs or not _arguments_allowed(node):
+            self.refuse(node, f"`{node.name}` is written as {_filter_usage(node.name)}.")
         elif node.name == "join" and not isinstance(node.node, nodes.Name):
             self.refuse(node, "`join` is the first filter after the name of a list.")
         elif node.name == "fenced" and self.role == "system":
@@ -226,7 +228,7 @@ class _Examiner:
             self.visit(node.node, scope)
 
 
-def _arguments_fit(node: nodes.Filter) -> bool:
+def _arguments_allowed(node: nodes.Filter) -> bool:
     from jinja2 import nodes
 
     texts = [arg.value for arg in node.args if isinstance(arg, nodes.Const) and isinstance(arg.value, str)]
@@ -237,7 +239,7 @@ def _arguments_fit(node: nodes.Filter) -> bool:
     return len(texts) <= 1 and len("".join(texts)) <= 40 if node.name == "join" else not texts
 
 
-def _usage(name: str) -> str:
+def _filter_usage(name: str) -> str:
     return {"fenced": '`fenced("what it is")`', "join": '`join(", ")`'}.get(name, f"`{name}`, without arguments")
 
 
@@ -247,20 +249,20 @@ def _listed(names: Iterator[str] | tuple[str, ...]) -> str:
 
 MAX_RENDERED: Final = 1_000_000
 """Most characters of a rendered prompt."""
-MAX_ROUNDS: Final = 100_000
-"""Most rounds of all loops while one prompt is rendered."""
+MAX_ITERATIONS: Final = 100_000
+"""Most iterations of all loops while one prompt is rendered."""
 
 
 class RenderLimits:
-    """What is left of the limits while one prompt is rendered."""
+    """How much of the limits is left while one prompt is rendered."""
 
     def __init__(self, where: str, *, spent: int = 0) -> None:
         self.where = where
         self.characters = MAX_RENDERED - spent
-        self.rounds = MAX_ROUNDS
+        self.iterations = MAX_ITERATIONS
 
     def join(self, chunks: Iterable[str]) -> str:
-        """The text that `chunks` make, which are taken no further than the limit."""
+        """The text of `chunks`, of which no more are read than the limit allows."""
         taken: list[str] = []
         left = self.characters
         for chunk in chunks:
@@ -272,15 +274,15 @@ class RenderLimits:
         self.characters = left
         return "".join(taken)
 
-    def turn(self) -> None:
-        """Count one round of a loop."""
-        self.rounds -= 1
-        if self.rounds < 0:
-            raise PromptError(f"{self.where} loops more than {MAX_ROUNDS} times.", hint="Give it shorter lists.")
+    def count_iteration(self) -> None:
+        """Counts one iteration of a loop."""
+        self.iterations -= 1
+        if self.iterations < 0:
+            raise PromptError(f"{self.where} loops more than {MAX_ITERATIONS} times.", hint="Give it shorter lists.")
 
 
 class CountedList(Sequence[str]):
-    """A list input that counts the rounds made over it."""
+    """A list input that counts the iterations over it."""
 
     __slots__ = ("_budget", "_items")
 
@@ -300,7 +302,7 @@ class CountedList(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         for item in self._items:
-            self._budget.turn()
+            self._budget.count_iteration()
             yield item
 
 
@@ -323,18 +325,18 @@ class Template:
 
         try:
             self._tree = _parse(block)
-            found = examine(self._tree, inputs=inputs, role=block.role)
+            found = check_template(self._tree, inputs=inputs, role=block.role)
         except TemplateSyntaxError as error:
             line = error.lineno + block.line - 1
-            found = TemplateFindings(problems=[(line, f"the template cannot be read: {error.message}")])
+            found = TemplateCheck(problems=[(line, f"the template cannot be read: {error.message}")])
         except (ValueError, RecursionError) as error:
-            found = TemplateFindings(problems=[(block.line, f"the template cannot be read: {error}.")])
+            found = TemplateCheck(problems=[(block.line, f"the template cannot be read: {error}.")])
         self.uses = found.uses
         self.problems = tuple(PromptProblem(self.path, line, message) for line, message in found.problems)
 
     @property
     def constant(self) -> bool:
-        """Whether the text is what it is: nothing to render."""
+        """Whether there is nothing to render: the text holds no template syntax."""
         return self._tree is None
 
     @cached_property
@@ -346,7 +348,7 @@ class Template:
         return environment.template_class.from_code(environment, code, {})
 
     def compile(self) -> list[PromptProblem]:
-        """Compile now rather than when first rendered; what Python has against it."""
+        """Compiles now rather than at the first rendering; returns the problems that Python finds."""
         try:
             _ = self._compiled
         except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
@@ -354,7 +356,7 @@ class Template:
         return []
 
     def render(self, values: dict[str, object], budget: RenderLimits) -> str:
-        """The text with `values` in it, without white space around it.
+        """The text with `values` filled in, without white space around it.
 
         Raises:
             PromptError: an optional input that was not given is printed, or a limit is reached.
@@ -392,7 +394,7 @@ def _parse(block: RoleBlock) -> nodes.Template:
 
 @lru_cache(maxsize=1)
 def _environment() -> SandboxedEnvironment:
-    """Jinja with nothing in it but what the grammar lists; the sandbox is the second wall."""
+    """Jinja with the allowed filters and tests alone; its sandbox is a second line of defence."""
     from jinja2 import StrictUndefined
     from jinja2.runtime import LoopContext
     from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -428,7 +430,7 @@ def _fenced(text: object, label: str) -> str:
 
 
 def _numbered(texts: Sequence[str]) -> str:
-    return numbered(texts[:])  # the slice is the list itself: its rounds are bounded by its size
+    return numbered(texts[:])  # the slice is the plain list, whose length bounds the loop
 
 
 def _oneline(text: object) -> str:

@@ -1,4 +1,4 @@
-"""Every answer on record, so that any run can be played again without a network.
+"""Recorded answers, so that any run can be replayed without a network.
 
 `Record` is one request and its answer; a `Store` keeps records on disk, a `MemoryStore` in memory. Cassettes carry them
 from machine to machine. `explain_miss` says why a request is not on record.

@@ -1,7 +1,7 @@
 """Cassettes: records as JSON lines, the same on every machine.
 
-A line is a record, or the bytes of a picture that records speak of. Lines stand in the order of their keys, so that
-equal records make equal files; a record holds no path and no secret, because a request holds none.
+A line is a record, or the bytes of a picture that records refer to. Lines are sorted by their keys, so that equal
+records make equal files. A record holds no path and no secret, because a request holds none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from askance.chat import JsonObject, canonical_json
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import CassetteError, StoreError
 from askance.images import Image
-from askance.replay.maintain import ImportCounts, select, take_in
+from askance.replay.maintenance import ImportCounts, add_records, select
 from askance.replay.record import MAX_DIGITS, Record, RecordKind, Records, check_key, check_schema, plain_object
 from askance.terminal import printable_json
 
@@ -30,12 +30,12 @@ MAX_LINE = 64 * 2**20
 """Longest line that is read, in bytes."""
 
 MAX_VALUES = 1_000_000
-"""Values on a line: a few bytes of text can make a hundred of memory."""
+"""Most values on a line: a few bytes of text can take a hundred bytes of memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedPicture:
-    """The source bytes of a picture that records speak of by their digest."""
+    """The source bytes of a picture, to which records refer by their digest."""
 
     sha256: str
     media_type: str
@@ -43,13 +43,13 @@ class RecordedPicture:
 
 
 class Cassette(Records):
-    """The records of a cassette, to be read only; each is read when it is looked at.
+    """The records of a cassette, open for reading only; each record is read when it is needed.
 
-    The file is gone through once, when the first record is asked for; what is held of it is where its lines begin.
+    The file is read through once, at the first access. Only the offsets of its lines are kept in memory.
 
     Args:
         path: of the file.
-        check: False believes the file: for one that this machine wrote.
+        check: whether each line is checked; False is for a file that this machine wrote.
     """
 
     def __init__(self, path: Path | str, *, check: bool = True) -> None:
@@ -69,17 +69,17 @@ class Cassette(Records):
 
         Raises:
             CassetteError: a line of the file is no record; the message names the line.
-            StoreError: the file cannot be read, or was changed since it was gone through.
+            StoreError: the file cannot be read, or was changed since the first access.
         """
-        place = self._places.get(key)
+        place = self._offsets.get(key)
         if place is None:
             return None
-        with _readable(self._path) as file:
+        with _open_for_reading(self._path) as file:
             file.seek(place)
             line = file.readline(MAX_LINE)
         form = None
         with suppress(StoreError):
-            form = _form(line, first=place == 0, check=False)
+            form = _parse(line, first=place == 0, check=False)
         if form is None or form.get("key") != key:
             raise StoreError(
                 f"The cassette {self.name!r} was changed while it was read.", hint="The same command reads it anew."
@@ -87,18 +87,18 @@ class Cassette(Records):
         return Record.from_canonical(form)
 
     def keys(self) -> Iterator[str]:
-        """The keys, in their order."""
-        return iter(sorted(self._places))
+        """The keys, sorted."""
+        return iter(sorted(self._offsets))
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._offsets)
 
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
         """The records of one kind, in the file's order."""
-        return (record for key in self._places if (record := self.get(key)) is not None and record.kind == kind)
+        return (record for key in self._offsets if (record := self.get(key)) is not None and record.kind == kind)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def _offsets(self) -> dict[str, int]:
         """By key, the byte at which the record's line begins."""
         entries = _entries(self._path, check=self._check)
         return {entry.key: place for place, entry in entries if isinstance(entry, Record)}
@@ -107,7 +107,7 @@ class Cassette(Records):
 def read_cassette(path: Path | str, *, check: bool = True) -> Iterator[Record]:
     """The records of a cassette, in the file's order, each key once.
 
-    `check=False` believes the file: for one that ships with the package.
+    `check=False` skips the checks: for a file that ships with the package.
 
     Raises:
         CassetteError: a line is no record, or contradicts an earlier one; the message names the line.
@@ -117,7 +117,7 @@ def read_cassette(path: Path | str, *, check: bool = True) -> Iterator[Record]:
 
 
 def read_pictures(path: Path | str) -> Iterator[RecordedPicture]:
-    """The pictures whose bytes a cassette carries; everything in the file is checked, their digests too.
+    """The pictures whose bytes a cassette holds; everything in the file is checked, their digests too.
 
     Raises:
         CassetteError: a line is no record and no picture; the message names the line.
@@ -127,7 +127,7 @@ def read_pictures(path: Path | str) -> Iterator[RecordedPicture]:
 
 
 def check_cassette(path: Path | str) -> None:
-    """Read everything and keep nothing.
+    """Reads and checks a whole cassette, and keeps nothing of it.
 
     Raises:
         CassetteError: a line is no record and no picture; the message names the line.
@@ -150,9 +150,9 @@ def export_cassette(
 ) -> int:
     """Write records, or those that `askance.replay.select` picks, as a cassette; returns how many.
 
-    A file appears whole or not at all. A stream may lead to a terminal: marks that would move its cursor or hide text
-    are escaped in it, as JSON allows. Records that come `ordered` by their keys are written as they come, and not held;
-    so are those of a store. `images` adds the source bytes, by sha256, of pictures that records speak of.
+    A file appears whole or not at all. A stream may be a terminal: characters that would move its cursor or hide text
+    are written as JSON escapes. Records that are `ordered` by their keys, and those of a store, are written one by one
+    and not collected first. `images` adds the source bytes, by sha256, of pictures that records refer to.
 
     Raises:
         StoreError: the file cannot be written, or two records answer one request differently.
@@ -163,12 +163,12 @@ def export_cassette(
     if not ordered and not isinstance(records, Records):
         chosen = iter(sorted(chosen, key=lambda record: record.key))
     shown = str if isinstance(target, (str, Path)) else printable_json
-    with _writing(target) as file:
+    with _open_for_writing(target) as file:
         return _write(chosen, file, images or {}, shown=shown)
 
 
 def import_cassette(path: Path | str, store: Records, *, overwrite: bool = False) -> ImportCounts:
-    """Add a cassette's records to `store`; where the two answer differently, the store's stays unless `overwrite`.
+    """Adds a cassette's records to `store`; where answers differ, the store's answer stays unless `overwrite`.
 
     Every line is checked before the first is written: a broken cassette changes nothing.
 
@@ -177,21 +177,21 @@ def import_cassette(path: Path | str, store: Records, *, overwrite: bool = False
         StoreError: the file cannot be read, or the store not written.
     """
     check_cassette(path)
-    return take_in(read_cassette(path, check=False), store, overwrite=overwrite)
+    return add_records(read_cassette(path, check=False), store, overwrite=overwrite)
 
 
 def _parse_line(text: str, *, check: bool = True) -> JsonObject:
     """The JSON object on a line.
 
     Raises:
-        StoreError: no JSON object; or, with `check`, a name given twice, a number that JSON has not or that is too
-            large, nesting without end.
+        StoreError: no JSON object; or, with `check`, a name given twice, a number that is too large or not JSON (NaN),
+            or too many values or levels.
     """
     if check and sum(map(text.count, ",[{")) > MAX_VALUES:
         msg = f"it holds more than {MAX_VALUES} values"
         raise StoreError(msg)
     try:
-        form: object = parse_json(text, finite=check, unique=check, most_digits=MAX_DIGITS)
+        form: object = parse_json(text, finite=check, unique=check, max_digits=MAX_DIGITS)
     except UnreadableDocument as error:
         raise StoreError(f"it {error}") from error
     if not isinstance(form, dict):
@@ -200,7 +200,7 @@ def _parse_line(text: str, *, check: bool = True) -> JsonObject:
     return plain_object(cast("JsonObject", form)) if check else cast("JsonObject", form)
 
 
-def _picture(form: Mapping[str, Any]) -> RecordedPicture:
+def _read_picture(form: Mapping[str, Any]) -> RecordedPicture:
     """The picture on a line that has passed the schema.
 
     Raises:
@@ -219,11 +219,11 @@ def _picture(form: Mapping[str, Any]) -> RecordedPicture:
 
 
 def _entries(path: Path, *, check: bool) -> Iterator[tuple[int, Record | RecordedPicture]]:
-    """What stands on each line, with the byte at which the line begins; a record that stands there twice comes once."""
+    """The entry of each line with the offset of the line; a record that is there twice is given once."""
     seen: dict[str, tuple[int, bytes]] = {}
-    for number, (place, line) in enumerate(_lines(path), 1):
-        with _at(path, number):
-            form = _form(line, first=place == 0, check=check)
+    for number, (place, line) in enumerate(_read_lines(path), 1):
+        with _located_errors(path, number):
+            form = _parse(line, first=place == 0, check=check)
             entry = None if form is None else _entry(form, seen, number, check=check)
         if entry is not None:
             yield place, entry
@@ -232,9 +232,9 @@ def _entries(path: Path, *, check: bool) -> Iterator[tuple[int, Record | Recorde
 def _entry(
     form: JsonObject, seen: dict[str, tuple[int, bytes]], number: int, *, check: bool
 ) -> Record | RecordedPicture | None:
-    """What stands on a line; None for a record that an earlier line holds, and for an unchecked picture."""
+    """The entry of a line; None for a record that an earlier line holds, and for an unchecked picture."""
     if "image" in form:
-        return _picture(form) if check else None
+        return _read_picture(form) if check else None
     record, answer = Record.from_canonical(form), b""
     if check:
         check_key(record)
@@ -246,17 +246,17 @@ def _entry(
     return record if first == number else None
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a file, each with the byte at which it begins."""
     place = 0
-    with _readable(path) as file:
+    with _open_for_reading(path) as file:
         while line := file.readline(MAX_LINE + 1):
             yield place, line
             place += len(line)
 
 
 @contextmanager
-def _readable(path: Path) -> Generator[BinaryIO]:
+def _open_for_reading(path: Path) -> Generator[BinaryIO]:
     """The file, open.
 
     Raises:
@@ -272,7 +272,7 @@ def _readable(path: Path) -> Generator[BinaryIO]:
         ) from error
 
 
-def _form(line: bytes, *, first: bool, check: bool) -> JsonObject | None:
+def _parse(line: bytes, *, first: bool, check: bool) -> JsonObject | None:
     if len(line) > MAX_LINE:
         msg = f"it is longer than {MAX_LINE} bytes"
         raise StoreError(msg)
@@ -290,8 +290,8 @@ def _form(line: bytes, *, first: bool, check: bool) -> JsonObject | None:
 
 
 @contextmanager
-def _at(path: Path, number: int) -> Generator[None]:
-    """Adds the file and the line to an error."""
+def _located_errors(path: Path, number: int) -> Generator[None]:
+    """Adds the file and the line number to an error."""
     try:
         yield
     except StoreError as error:
@@ -309,18 +309,18 @@ def _write(records: Iterator[Record], file: TextIO, images: Mapping[str, bytes],
         elif record.response != last.response:
             msg = f"Two records answer the request {record.key[:12]!r}, and differently."
             raise StoreError(msg, hint="Export them apart.")
-    file.writelines(f"{canonical_json(_picture_form(digest, images[digest]))}\n" for digest in sorted(wanted))
+    file.writelines(f"{canonical_json(_picture_line(digest, images[digest]))}\n" for digest in sorted(wanted))
     return count
 
 
-def _picture_form(digest: str, data: bytes) -> JsonObject:
+def _picture_line(digest: str, data: bytes) -> JsonObject:
     media_type = Image.from_bytes(data).info.media_type
     return {"image": {"sha256": digest, "media_type": media_type, "base64": b64encode(data).decode()}}
 
 
 @contextmanager
-def _writing(target: Path | str | TextIO) -> Generator[TextIO]:
-    """A text file that takes its name when it is complete; a stream is written as it is."""
+def _open_for_writing(target: Path | str | TextIO) -> Generator[TextIO]:
+    """A text file that gets its name when it is complete; or the stream itself."""
     if not isinstance(target, (str, Path)):
         yield target
         return

@@ -1,8 +1,8 @@
-"""The file that a store lives in: diskcache's tables, holding JSON text and nothing else.
+"""The SQLite file of a store: diskcache's tables, holding JSON text and nothing else.
 
-What stands in a row is data, whoever wrote it. diskcache takes from a row how to read it (`mode`, which may say
-"unpickle") and which file to read or delete (`filename`), and from a table which settings to apply. So here a row of
-any other mode is refused, no file name is followed, every value stays in its row, and other settings are not applied.
+The file may come from anybody. diskcache trusts a row to say how it is read (`mode`, which can mean "unpickle") and
+which file to read or delete (`filename`), and it applies the settings that a table holds. So here a row with any other
+mode is refused, no file name is followed, every value is in its row, and settings of others are refused.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ DATABASE = "cache.db"
 FORMAT = 1
 """Version of what rows hold, kept in the file as `user_version`; it is the first."""
 
-CARRY_OVER = (
+MIGRATION_HINT = (
     "`askance cache export all.jsonl` with the askance that wrote it, then `askance cache import all.jsonl` with this "
     "one, into another folder (--store, ASKANCE_STORE)."
 )
-"""The way out for a store of another version: a cassette names no version of a store."""
+"""The hint for a store of another version: a cassette does not depend on the version of a store."""
 
-APPLICATION = 0x41534B4E
+APPLICATION_ID = 0x41534B4E
 """`ASKN`: marks the file as a store of askance's, as `application_id`."""
 
-BUSY_SECONDS = 60.0
-"""How long to wait for another process that is writing."""
+BUSY_TIMEOUT = 60.0
+"""Seconds to wait for another process that is writing."""
 
-ROWS_AT_ONCE = 500
-"""Rows that are taken out at once: other processes wait meanwhile."""
+ROWS_PER_DELETE = 500
+"""Rows that are deleted in one transaction, for which other processes wait."""
 
 MAX_VALUE = 64 * 2**20
 """Longest record, in bytes; a longer value is not read."""
 
-RAW = 1
+RAW_MODE = 1
 """diskcache's mode of a value that stands in its row as it is."""
 
 SETTINGS: Mapping[str, int | str] = {
@@ -69,18 +69,18 @@ _SETTING_TYPES = {(name, type(value)) for name, value in SETTINGS.items()} | {
 # ---- the folder ------------------------------------------------------------------------------------------------------
 
 MOUNTS = Path("/proc/self/mountinfo")
-"""What is mounted where, as Linux says it; elsewhere nothing is known and nothing refused."""
+"""Linux's table of mounts; on other systems network file systems are not recognized."""
 
 _FUSE = ("ceph", "ceph-fuse", "davfs2", "gcsfuse", "glusterfs", "juicefs", "rclone", "s3fs", "sshfs")
 _SERVED = ("9p", "afs", "cifs", "coda", "davfs", "ncpfs", "nfs", "nfs3", "nfs4", "smb2", "smb3", "smbfs")
 _CLUSTERS = ("beegfs", "ceph", "gfs2", "glusterfs", "gpfs", "lustre", "ocfs2", "orangefs", "panfs", "pvfs2", "wekafs")
-NETWORKS = frozenset({*_SERVED, *_CLUSTERS, *(f"fuse.{name}" for name in _FUSE)})
+NETWORK_FILE_SYSTEMS = frozenset({*_SERVED, *_CLUSTERS, *(f"fuse.{name}" for name in _FUSE)})
 """Types of file systems that several machines may write at once."""
 
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
-def network_of(path: Path, mountinfo: str) -> str | None:
+def network_mount(path: Path, mountinfo: str) -> str | None:
     """The type of the network file system that `path` is on; None where it is on a local one.
 
     Args:
@@ -97,14 +97,14 @@ def network_of(path: Path, mountinfo: str) -> str | None:
         # Of two mounts in one place the later one covers the other.
         if path.is_relative_to(point) and len(point.parts) >= best[0]:
             best = (len(point.parts), kind)
-    return best[1] if best[1] in NETWORKS else None
+    return best[1] if best[1] in NETWORK_FILE_SYSTEMS else None
 
 
 def network_file_system(folder: Path) -> str | None:
     """The type of the network file system that `folder`, which need not exist, is or would be on."""
     try:
         text = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
-        return network_of(folder.resolve(), text)
+        return network_mount(folder.resolve(), text)
     except OSError:
         return None
 
@@ -125,7 +125,7 @@ def refuse_network(folder: Path) -> None:
 
 
 def refuse_link(folder: Path) -> None:
-    """Refuse to follow a link, which could have a file elsewhere written.
+    """Refuses a link, through which a file elsewhere could be overwritten.
 
     Raises:
         StoreError: the store's file is a symbolic link.
@@ -136,12 +136,12 @@ def refuse_link(folder: Path) -> None:
 
 
 def may_write(path: Path) -> bool:
-    """Whether this process may write there, as far as the system says."""
+    """Whether the system lets this process write there."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder, and have git leave it alone; a folder that was there before keeps its own rules."""
+    """Makes the folder with a `.gitignore` of all its files; a folder that exists keeps its own rules."""
     fresh = not folder.exists() or folder.name == ".askance"
     folder.mkdir(parents=True, exist_ok=True)
     if fresh:
@@ -151,8 +151,8 @@ def make_folder(folder: Path) -> None:
 
 # ---- what the file may hold ------------------------------------------------------------------------------------------
 
-# A file may hold more than diskcache makes: a trigger that never ends or deletes every new row, a column that computes
-# a gigabyte, a view in the place of a table. None of it is run.
+# A file from elsewhere may hold a trigger that never ends or deletes each new row, a column that computes a gigabyte,
+# or a view in place of a table. Only what diskcache makes is allowed, so that none of these runs.
 _SETTINGS_TABLE = "CREATE TABLE Settings ( key TEXT NOT NULL UNIQUE, value)"
 _CACHE_TABLE = (
     "CREATE TABLE Cache ( rowid INTEGER PRIMARY KEY, key BLOB, raw INTEGER, store_time REAL, expire_time REAL,"
@@ -175,7 +175,7 @@ _TRIGGERS = tuple(
 _KNOWN = frozenset((_SETTINGS_TABLE, _CACHE_TABLE, *_TRIGGERS))
 
 _INDEX = re.compile(r"CREATE (UNIQUE )?INDEX \w+ ON Cache ?\(\w+(, ?\w+)*\)( WHERE \w+ IS NOT NULL)?")
-"""An index over columns; one over an expression would have it run."""
+"""An index over columns; one over an expression would run the expression."""
 
 
 def check_file(connection: sqlite3.Connection, folder: Path) -> bool:
@@ -187,13 +187,13 @@ def check_file(connection: sqlite3.Connection, folder: Path) -> bool:
     tables = _tables(connection)
     if not tables and _pragma(connection, "application_id") == 0:
         return False
-    if _pragma(connection, "application_id") != APPLICATION:
+    if _pragma(connection, "application_id") != APPLICATION_ID:
         msg = f"{str(folder / DATABASE)!r} is no record store of askance's."
         raise StoreError(msg, hint="Name another folder with ASKANCE_STORE.")
     version = _pragma(connection, "user_version")
     if version != FORMAT:
         msg = f"The record store {str(folder)!r} has format {version}, and this askance reads format {FORMAT}."
-        raise StoreError(msg, hint=f"{'Update askance, or carry it over: ' * (version > FORMAT)}{CARRY_OVER}")
+        raise StoreError(msg, hint=f"{'Update askance, or carry it over: ' * (version > FORMAT)}{MIGRATION_HINT}")
     if (found := foreign_object(connection)) is not None:
         msg = f"The record store {str(folder)!r} holds {found} that askance did not make."
         raise StoreError(msg, hint="Do not trust the file; name another folder with ASKANCE_STORE.")
@@ -204,7 +204,7 @@ def check_file(connection: sqlite3.Connection, folder: Path) -> bool:
 
 
 def _writing(folder: Path) -> sqlite3.Connection:
-    return sqlite3.connect(folder / DATABASE, timeout=BUSY_SECONDS, isolation_level=None)
+    return sqlite3.connect(folder / DATABASE, timeout=BUSY_TIMEOUT, isolation_level=None)
 
 
 def _settings(connection: sqlite3.Connection) -> set[tuple[str, type]]:
@@ -220,7 +220,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def foreign_object(connection: sqlite3.Connection) -> str | None:
-    """What there is in the file beside diskcache's tables, in words; None where there is nothing."""
+    """The first object of the file that is not diskcache's, in words; None where there is none."""
     for kind, name, text in connection.execute("SELECT type, name, sql FROM sqlite_master"):
         statement = " ".join(str(text).split())
         known = text is None or statement in _KNOWN or (kind == "index" and _INDEX.fullmatch(statement))
@@ -252,9 +252,9 @@ class StoreWriter:
         """Write rows (key, text, kind), all of them or none; they are on disk, whole, when this returns.
 
         Raises:
-            sqlite3.Error: they cannot be written, or another process has held the file for `BUSY_SECONDS`.
+            sqlite3.Error: they cannot be written, or another process has held the file for `BUSY_TIMEOUT`.
         """
-        with self._plain_errors():
+        with self._original_errors():
             if len(rows) == 1:
                 self._set(rows[0])
                 return
@@ -263,15 +263,15 @@ class StoreWriter:
                     self._set(row)
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Take rows out, many at a time, and give their room back to the disk.
+        """Deletes rows, many in one transaction.
 
         Raises:
-            sqlite3.Error: it cannot be written, or another process has held the file for `BUSY_SECONDS`.
+            sqlite3.Error: it cannot be written, or another process has held the file for `BUSY_TIMEOUT`.
         """
-        with self._plain_errors():
-            for start in range(0, len(keys), ROWS_AT_ONCE):
+        with self._original_errors():
+            for start in range(0, len(keys), ROWS_PER_DELETE):
                 with self._cache.transact():
-                    for key in keys[start : start + ROWS_AT_ONCE]:
+                    for key in keys[start : start + ROWS_PER_DELETE]:
                         self._cache.delete(key)
 
     def _set(self, row: tuple[str, str, str]) -> None:
@@ -279,12 +279,12 @@ class StoreWriter:
         self._cache.set(key, text, tag=kind)
 
     @contextmanager
-    def _plain_errors(self) -> Generator[None]:
-        """Raises the error that came first, in SQLite's words."""
+    def _original_errors(self) -> Generator[None]:
+        """Raises the original error of SQLite in place of one that follows from it."""
         try:
             yield
         except self._busy as error:
-            msg = f"another process has held it for {BUSY_SECONDS:.0f} s"
+            msg = f"another process has held it for {BUSY_TIMEOUT:.0f} s"
             raise sqlite3.OperationalError(msg) from error
         except sqlite3.OperationalError as error:
             # On a full disk SQLite rolls back by itself, and diskcache's own attempt then hides the reason.
@@ -299,13 +299,13 @@ class StoreWriter:
         self._cache.close()
 
 
-def text_of(mode: object, filename: object, value: object) -> str:
-    """The JSON text of a row, which is refused unless it is plain text that stands in the row itself.
+def row_text(mode: object, filename: object, value: object) -> str:
+    """The JSON text of a row; a row that holds anything but plain text is refused.
 
     Raises:
         StoreError: any other mode, a file name, or no text.
     """
-    if mode == RAW and filename is None and type(value) is str:
+    if mode == RAW_MODE and filename is None and type(value) is str:
         return value
     msg = f"It does not hold JSON text (mode {mode!r}); it was not read."
     raise StoreError(msg, hint="No version of askance writes such a row: do not trust the file that it came from.")
@@ -315,7 +315,7 @@ def text_of(mode: object, filename: object, value: object) -> str:
 def json_disk() -> type:
     """The `diskcache.Disk` that holds JSON text only.
 
-    Made when it is first needed, so that a replay does not load diskcache.
+    Made when it is first needed, so that a replay does not import diskcache.
     """
     import diskcache  # pyright: ignore[reportMissingTypeStubs]
 
@@ -340,10 +340,10 @@ def json_disk() -> type:
             if type(value) is not str:
                 msg = f"A {type(value).__name__} is no JSON text."
                 raise StoreError(msg)
-            return 0, RAW, None, value
+            return 0, RAW_MODE, None, value
 
         def fetch(self, mode: object, filename: object, value: object, *_: object) -> str:
-            return text_of(mode, filename, value)
+            return row_text(mode, filename, value)
 
         def remove(self, file_path: object) -> None:
             """Removes nothing: no row that askance writes names a file."""
@@ -365,21 +365,21 @@ def open_writer(folder: Path) -> StoreWriter:
     with closing(_writing(folder)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         if not _tables(connection) and _pragma(connection, "application_id") == 0:
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
         check_file(connection, folder)
     cache: Any = diskcache.Cache
-    return StoreWriter(cache(str(folder), timeout=BUSY_SECONDS, disk=json_disk(), **SETTINGS), diskcache.Timeout)
+    return StoreWriter(cache(str(folder), timeout=BUSY_TIMEOUT, disk=json_disk(), **SETTINGS), diskcache.Timeout)
 
 
-def give_back_room(folder: Path) -> None:
-    """Make the file as small as what it holds, where the disk has the room that this takes for a moment."""
+def vacuum(folder: Path) -> None:
+    """Shrinks the file to the size of its content, if the disk has the space that this takes meanwhile."""
     with suppress(sqlite3.Error), closing(_writing(folder)) as connection:
         connection.execute("VACUUM")
 
 
-def fold_journal(folder: Path) -> None:
-    """Move what stands in the journal into the file itself, so that the file can be copied alone."""
+def checkpoint(folder: Path) -> None:
+    """Moves the content of the journal into the file itself, so that the file can be copied alone."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,4 +1,4 @@
-"""Why a request is not on record: the nearest one that is, and what differs first."""
+"""Why a request is not on record: the most similar recorded request, and where the two differ."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from askance.terminal import printable
 CONTEXT = 2
 """Equal lines shown before and after a difference."""
 
-MOST_LINES = 40
+MAX_LINES = 40
 """Longest diff, in lines."""
 
 _WIDTH = 100
 """Longer lines are folded, at the ends of sentences first, before they are compared."""
 
 _WINDOW = 400
-"""Lines compared, from shortly before the first one that differs."""
+"""Lines that are compared, from shortly before the first one that differs."""
 
 _SENTENCE = re.compile(r"(?<=[.!?:;])(?=\s)")
 
-MOST_CANDIDATES = 10_000
-"""How many records of a kind are looked at; in a larger store the one that is found need not be the nearest."""
+MAX_CANDIDATES = 10_000
+"""Most records of a kind that are compared; in a larger store the one that is found need not be the nearest."""
 
 _EDGE = 500
-"""Characters looked at of either end of a message."""
+"""Characters that are compared at either end of a message."""
 
 _WORDS = 24
-"""Words kept of a request, those with the smallest checksums: texts share as many of these as of all their words."""
+"""Words kept of a request, those with the smallest checksums (MinHash): their overlap estimates that of all words."""
 
 _WORD = re.compile(r"\w+")
 
 _IMAGES, _MODEL, _REST, _TEXT = 1.5, 0.5, 0.25, 2.0
-"""What it counts that two requests agree in a part of them; for the text, as far as they do."""
+"""Weights of equal images, equal models, an equal rest, and the share of common words in the similarity."""
 
 _TITLES = {
     "model": "the model",
@@ -57,12 +57,12 @@ _TITLES = {
     "extra": "the provider's extra fields",
     "draw": "the number of the draw",
 }
-"""In the order in which a person would look for a difference."""
+"""Parts of a request, in the order in which a person would look for a difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestDifference:
-    """One part in which two requests differ."""
+    """A part in which two requests differ."""
 
     what: str
     """In words: `the text of message 2 (user)`."""
@@ -72,7 +72,7 @@ class RequestDifference:
 
 
 def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records) -> ReplayMiss:
-    """The error that says which recorded request is nearest to `request`, in canonical form, and what differs first.
+    """The error that names the recorded request nearest to `request` (in canonical form), and where the two differ.
 
     Raises:
         StoreError: the records cannot be read.
@@ -88,20 +88,20 @@ def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records)
             key=key,
             hint="Name the store that does with ASKANCE_STORE, import a cassette, or record with --mode auto.",
         )
-    found = _found(record.request, request)
+    found = _differences_or_whole(record.request, request)
     what = found[0].what if found else "nothing any more: it was recorded meanwhile"
     also = f" (and in {', '.join(other.what for other in found[1:])})" if found[1:] else ""
     return ReplayMiss(
         f"{asked}: the nearest, {_request_title(record.key, record.request)}, differs in {what}{also}.",
         key=key,
         nearest=record.key,
-        diff=unified(found[0], recorded=record.key[:12], asked=key[:12]) if found else "",
+        diff=unified_diff(found[0], recorded=record.key[:12], asked=key[:12]) if found else "",
         hint="Undo what changed, or record the answer with --mode auto.",
     )
 
 
 def explain_difference(record: Record, records: Records) -> str:
-    """How a record came to be asked although others are there: the nearest other one of its kind, and what differs.
+    """Why a recorded request has a record of its own: the nearest other record of its kind, and where the two differ.
 
     Raises:
         StoreError: the records cannot be read.
@@ -115,17 +115,17 @@ def explain_difference(record: Record, records: Records) -> str:
     other = None if nearest is None else records.get(nearest)
     if other is None:
         return f"{asked}; {records.name!r} holds no other {record.kind} record."
-    found = _found(other.request, record.request)
+    found = _differences_or_whole(other.request, record.request)
     if not found:
         return f"{asked}.\n{_request_title(other.key, other.request)} asks the very same: one of the two is damaged."
     also = f" (and in {', '.join(more.what for more in found[1:])})" if found[1:] else ""
-    diff = unified(found[0], recorded=other.key[:12], asked=record.key[:12])
+    diff = unified_diff(found[0], recorded=other.key[:12], asked=record.key[:12])
     title = _request_title(other.key, other.request)
     return f"{asked}.\nThe nearest other one, {title}, differs in {found[0].what}{also}.\n{diff}"
 
 
-def _found(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[RequestDifference]:
-    """The differences; one of the whole where what is on record has the form of no request."""
+def _differences_or_whole(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[RequestDifference]:
+    """The differences; one of the whole where the record does not have the form of a request."""
     try:
         return list(differences(recorded, asked))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
@@ -145,8 +145,8 @@ def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterat
             yield RequestDifference(what, *(_text(side[name]) if side else "" for side in (old, new)))
 
 
-def unified(difference: RequestDifference, *, recorded: str, asked: str) -> str:
-    """The first stretch of a difference as a unified diff, safe to show on a terminal; empty if there is none."""
+def unified_diff(difference: RequestDifference, *, recorded: str, asked: str) -> str:
+    """The first stretch of a difference as a unified_diff diff, safe to show on a terminal; empty if there is none."""
     old, new = _lines(difference.recorded), _lines(difference.asked)
     changed = next((at for at, (a, b) in enumerate(zip_longest(old, new)) if a != b), None)
     if changed is None:
@@ -161,8 +161,8 @@ def unified(difference: RequestDifference, *, recorded: str, asked: str) -> str:
         lines += [f" {line}" for line in old[a:b]] if tag == "equal" else []
         lines += [f"-{line}" for line in old[a:b]] if tag in {"delete", "replace"} else []
         lines += [f"+{line}" for line in new[c:d]] if tag in {"insert", "replace"} else []
-    if len(lines) > MOST_LINES:
-        lines[MOST_LINES:] = [f"… and {len(lines) - MOST_LINES} lines more"]
+    if len(lines) > MAX_LINES:
+        lines[MAX_LINES:] = [f"… and {len(lines) - MAX_LINES} lines more"]
     return "\n".join(lines)
 
 
@@ -240,13 +240,13 @@ def _folded(line: str) -> Iterator[str]:
 
 
 def _span(start: int, length: int) -> str:
-    """Place of a stretch of lines, as unified diffs write it: an empty one stands after the line that it names."""
+    """A range of lines as unified diffs write it; an empty range names the line before it."""
     return f"{start + 1 if length else start},{length}"
 
 
 @dataclass(frozen=True, slots=True)
-class Sketch:
-    """The little that is compared of a request, so that thousands fit in memory."""
+class RequestSketch:
+    """A summary of a request for comparison, small enough for thousands in memory."""
 
     images: frozenset[str]
     model: str
@@ -254,7 +254,7 @@ class Sketch:
     words: frozenset[int]
 
     @classmethod
-    def of(cls, request: Mapping[str, Any]) -> Sketch:
+    def of(cls, request: Mapping[str, Any]) -> RequestSketch:
         images, texts = set[str](), list[str]()
         for part in _all_parts(request):
             images.add(str(part.get("sha256", "")))
@@ -264,8 +264,8 @@ class Sketch:
         rest = {name: value for name, value in request.items() if name not in {"model", "messages"}}
         return cls(frozenset(images - {""}), model_name(request), key_of("", rest), frozenset(words[:_WORDS]))
 
-    def likeness(self, other: Sketch) -> float:
-        """How much the two agree; the greater the number, the more."""
+    def similarity(self, other: RequestSketch) -> float:
+        """The similarity of two requests, 0 to 4.25; larger is more similar."""
         either = len(self.words | other.words)
         return (
             _IMAGES * (self.images == other.images)
@@ -276,28 +276,28 @@ class Sketch:
 
 
 class Neighbours:
-    """Sketches of many records, by the pictures that they speak of."""
+    """An index of many records for a search of the nearest, by the pictures that they refer to."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._by_images: dict[frozenset[str], list[tuple[Sketch, str]]] = defaultdict(list)
-        for record in islice(records, MOST_CANDIDATES):
-            # A request of another shape is none of ours, and near to nothing.
+        self._by_images: dict[frozenset[str], list[tuple[RequestSketch, str]]] = defaultdict(list)
+        for record in islice(records, MAX_CANDIDATES):
+            # What does not have the form of a request is similar to none.
             with suppress(AttributeError, RecursionError, TypeError, ValueError):
-                sketch = Sketch.of(record.request)
+                sketch = RequestSketch.of(record.request)
                 self._by_images[sketch.images].append((sketch, record.key))
 
     def nearest(self, request: Mapping[str, Any]) -> str | None:
-        """Key of the record whose request is most like this one; of equals, the smallest key."""
-        sketch = Sketch.of(request)
-        likest = _likest(sketch, self._by_images.get(sketch.images, ()))
-        if likest is None or likest[0] < _MODEL + _REST + _TEXT:
-            # Only now can a record about other pictures be more alike.
-            likest = _likest(sketch, (one for some in self._by_images.values() for one in some))
-        return None if likest is None else likest[1]
+        """Key of the record whose request is most similar; of equals, the smallest key."""
+        sketch = RequestSketch.of(request)
+        best = _most_similar(sketch, self._by_images.get(sketch.images, ()))
+        if best is None or best[0] < _MODEL + _REST + _TEXT:
+            # A record about other pictures can be more similar only in this case.
+            best = _most_similar(sketch, (one for some in self._by_images.values() for one in some))
+        return None if best is None else best[1]
 
 
 def nearest_key(request: Mapping[str, Any], kind: RecordKind, records: Records) -> str | None:
-    """Key of the record of this kind whose request is most like `request`, or None where there is no such record."""
+    """Key of the record of this kind whose request is most similar; None where the kind has no record."""
     size = len(records)
     known = _known.setdefault(records, {})
     if kind not in known or known[kind][0] != size:
@@ -306,12 +306,12 @@ def nearest_key(request: Mapping[str, Any], kind: RecordKind, records: Records) 
 
 
 _known: WeakKeyDictionary[Records, dict[RecordKind, tuple[int, Neighbours]]] = WeakKeyDictionary()
-"""Kept as long as the holder of the records lives and does not grow: one miss is seldom the only one."""
+"""Indexes by holder of records, rebuilt when its size changes: one miss is seldom the only one."""
 
 
-def _likest(sketch: Sketch, candidates: Iterable[tuple[Sketch, str]]) -> tuple[float, str] | None:
-    """The likeness and the key of the candidate that is most like `sketch`; of equals, the smallest key."""
-    best = min(((-sketch.likeness(other), key) for other, key in candidates), default=None)
+def _most_similar(sketch: RequestSketch, candidates: Iterable[tuple[RequestSketch, str]]) -> tuple[float, str] | None:
+    """Similarity and key of the candidate that is most similar to `sketch`; of equals, the smallest key."""
+    best = min(((-sketch.similarity(other), key) for other, key in candidates), default=None)
     return None if best is None else (-best[0], best[1])
 
 

@@ -1,12 +1,12 @@
 """Leases: two processes on one store do not pay for the same request twice.
 
-A process that makes a call holds its lease; others wait until the answer is on record or the lease is free. What a
-batch asks for is held by the batch, not by a process, until it is released or its answers cannot be fetched any more.
+A process that makes a call holds the lease of its key. Others wait until the answer is on record or the lease is free.
+Leases of a batch belong to the batch, not to a process: until they are released, or the answers cannot be fetched any
+more.
 
-Leases are a SQLite table in the store's folder. Each process keeps a file of its own locked, and the lock ends with the
-process. A number that rises every few seconds shows that a process is running and not stopped. The wall clock is not
-read, so that a jump of it does no harm, with one exception: a batch whose answers are never fetched holds its leases
-for a day.
+Leases are a SQLite table in the store's folder. Each process holds a lock on a file of its own, and the lock ends with
+the process. A heartbeat, a number that rises every few seconds, shows that a process is not stopped. The wall clock is
+not read, so that a jump of it does no harm, with one exception: the leases of a batch expire after 26 hours.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ T = TypeVar("T")
 _log = logging.getLogger("askance")
 
 FILE = "leases.db"
-DAY = 26 * 3600.0
-"""Seconds after which a batch holds no leases any more, even if its answers were not fetched."""
+BATCH_EXPIRY = 26 * 3600.0
+"""Seconds after which the leases of a batch expire, even if its answers were not fetched."""
 EXPIRY = 30.0
-"""Seconds without a sign of life after which a process counts as gone."""
-BEAT = 5.0
-"""Seconds between two signs of life."""
-_FIRST_LOOK, _LAST_LOOK = 0.05, 1.0
-"""Seconds between two looks at a lease that is taken: at first, and at most."""
-_MOMENT = 0.002
-"""Seconds that others take, as a rule, to change the table."""
+"""Seconds without a heartbeat after which a process counts as gone."""
+HEARTBEAT = 5.0
+"""Seconds between two heartbeats."""
+_FIRST_POLL, _LAST_POLL = 0.05, 1.0
+"""Seconds between two tries to take a lease that another holds: at first, and at most."""
+_BUSY_WAIT = 0.002
+"""Seconds to wait while another process changes the table."""
 
 _TABLES = (
     "CREATE TABLE worker (owner INTEGER PRIMARY KEY, beat INTEGER NOT NULL) STRICT",
@@ -55,7 +55,7 @@ _TAKE = "INSERT INTO lease VALUES (?, ?) ON CONFLICT DO NOTHING"
 _TAKE_OVER = "UPDATE lease SET owner = ? WHERE key = ? AND owner = ?"
 _RELEASE = "DELETE FROM lease WHERE key = ? AND owner = ?"
 _OWNER = "SELECT owner FROM lease WHERE key = ?"
-_BEAT = "UPDATE worker SET beat = beat + 1 WHERE owner = ?"
+_BEAT_ROW = "UPDATE worker SET beat = beat + 1 WHERE owner = ?"
 _BEGIN = (
     "INSERT INTO batch VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET kept = excluded.kept, at = excluded.at "
     "RETURNING owner"
@@ -70,21 +70,21 @@ _BATCHES = (
 )
 _BATCH = f"{_BATCHES} AND owner = ?"
 
-_LONGEST = 2**16
-"""Bytes of a row at most, such as the path of a file."""
+_MAX_ROW_BYTES = 2**16
+"""Most bytes of a row, of which the path of a file is the longest part."""
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _DAMAGED = {
     *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG),
     *(sqlite3.SQLITE_ERROR, None),
 }
-"""Codes of SQLite, without their details: others have the file; it is not what was written, such as without a table."""
+"""Primary codes of SQLite: another process holds the file; the file is damaged or not ours."""
 
 
 class Leases(Protocol):
-    """Who may ask for what, among all that use the same records; from any thread.
+    """Leases of requests among all processes that use the same records; usable from any thread.
 
-    Keys are those of requests: 64 hex digits. Where leases cannot be kept nothing is held: an answer is worth more than
-    the price of asking twice.
+    Keys are those of requests: 64 hex digits. Where leases cannot be kept, every call goes ahead without one: to pay
+    twice is better than to have no answer.
     """
 
     def lease(self, key: str, done: Callable[[], bool], /) -> AbstractAsyncContextManager[None]:
@@ -96,7 +96,7 @@ class Leases(Protocol):
 
         Args:
             key: of a request.
-            of: a batch that gives back what it holds itself.
+            of: a batch that gives up its own leases; they count as free.
         """
         ...
 
@@ -105,10 +105,10 @@ class Leases(Protocol):
         ...
 
     def release(self, key: str, /) -> None:
-        """Ends `take`; nothing where another one has taken the lease over, because this one seemed to be gone."""
+        """Ends `take`; does nothing where another has taken over the lease because this one seemed to be gone."""
         ...
 
-    def free(self, key: str, /) -> bool:
+    def is_free(self, key: str, /) -> bool:
         """Whether nobody holds the lease of `key`."""
         ...
 
@@ -120,7 +120,7 @@ class Leases(Protocol):
         Args:
             name: of the batch.
             keys: of requests.
-            file: without which nobody can fetch the batch's answers; when it is gone, the leases are free.
+            file: what is needed to fetch the batch's answers; once it is deleted, the leases are free.
 
         Returns:
             False where another one holds one of them by now; the batch then holds none.
@@ -135,15 +135,15 @@ class Leases(Protocol):
         ...
 
     def close(self) -> None:
-        """Frees what is still held, but for what batches hold; a later call begins anew."""
+        """Frees all leases that are still held, but not those of batches; a later call opens the leases again."""
         ...
 
 
 class StoreLeases:
     """The leases in the folder of a store.
 
-    They cannot be kept on a disk that is full or read-only, without POSIX locks, and where a process has been stopped
-    amid a change of the table, which keeps all others out.
+    They cannot be kept on a disk that is full or read-only, on a system without POSIX locks, and while a process is
+    stopped in the middle of a change, since it holds SQLite's lock.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -152,18 +152,18 @@ class StoreLeases:
         self._process = os.getpid()
         self._worker: _Worker | None = None
         self._parents: list[_Worker | None] = []
-        """What a fork has copied: closing it here could spoil it there."""
-        self._late: set[bytes] = set()
-        """Leases that could not be released, because others had the table."""
+        """Workers that a fork has copied: closing one here could damage the parent's connection."""
+        self._unreleased: set[bytes] = set()
+        """Leases still to be released, because another process held the table."""
         self._busy_since: float | None = None
-        self._signs: dict[int, tuple[object, float]] = {}
-        """By owner: the last sign of life, and when it was new to us."""
+        self._heartbeats: dict[int, tuple[object, float]] = {}
+        """By owner: the last heartbeat, and when it was first seen."""
         self._warned: set[str] = set()
 
     @asynccontextmanager
     async def lease(self, key: str, done: Callable[[], bool], /) -> AsyncGenerator[None]:
         """Holds the lease of `key` once it is free; ends the wait without the lease as soon as `done()` is true."""
-        held = await self._taken(key, done)
+        held = await self._take_when_free(key, done)
         try:
             yield
         finally:
@@ -173,39 +173,39 @@ class StoreLeases:
     def take(self, key: str, /, *, of: str = "") -> bool:
         """Holds the lease of `key` until `release`, without a wait; False where somebody else has it; see `Leases`."""
         try:
-            return self._with_wait(lambda worker: self._tried(worker, key, of))
+            return self._run_waiting(lambda worker: self._try_take(worker, key, of))
         except OSError:
             return True
 
     def owns(self, key: str, /) -> bool:
         """Whether this process holds the lease of `key`."""
         with suppress(OSError):
-            return self._with_wait(lambda worker: _owner_of(worker, key) == worker.owner)
+            return self._run_waiting(lambda worker: _owner_of(worker, key) == worker.owner)
         return False
 
     def release(self, key: str, /) -> None:
-        """Ends `take`; nothing where another process has taken the lease over, because this one seemed to be gone."""
+        """Ends `take`; does nothing where another process has taken over the lease because this one seemed gone."""
         worker = self._worker
         if worker is None:  # closed meanwhile, and so it is free
             return
         digest = bytes.fromhex(key)
         try:
-            self._do(lambda worker: worker.table.execute(_RELEASE, (digest, worker.owner)))
+            self._run(lambda worker: worker.table.execute(_RELEASE, (digest, worker.owner)))
         except BlockingIOError:
-            self._late.add(digest)
+            self._unreleased.add(digest)
             worker.wake.set()
         except OSError:
             pass
 
-    def free(self, key: str, /) -> bool:
+    def is_free(self, key: str, /) -> bool:
         """Whether nobody holds the lease of `key`."""
 
         def held(worker: _Worker) -> bool:
             owner = _owner_of(worker, key)
-            return owner is not None and self._holds(worker, owner)
+            return owner is not None and self._still_holds(worker, owner)
 
         with suppress(OSError):
-            return not self._with_wait(held)
+            return not self._run_waiting(held)
         return True
 
     def assign_to_batch(self, name: str, keys: Iterable[str], /, *, file: Path | None = None) -> bool:
@@ -225,7 +225,7 @@ class StoreLeases:
             worker.table.execute("COMMIT" if done else "ROLLBACK")
             return done
 
-        return self._with_wait(handed_over)
+        return self._run_waiting(handed_over)
 
     def release_batch(self, name: str, /) -> None:
         """Frees what a batch holds; nothing where it holds nothing."""
@@ -237,101 +237,101 @@ class StoreLeases:
             worker.table.execute("COMMIT")
 
         with suppress(OSError):
-            self._with_wait(freed)
+            self._run_waiting(freed)
 
     def close(self) -> None:
-        """Frees what this process still holds; a later call begins anew."""
+        """Frees the leases that this process still holds; a later call opens the leases again."""
         atexit.unregister(self.close)
         if self._process == os.getpid():
             with self._lock:
-                self._leave()
+                self._close_worker()
 
-    async def _taken(self, key: str, done: Callable[[], bool]) -> bool:
-        """Whether the lease was taken; not where that was in vain or cannot be done."""
+    async def _take_when_free(self, key: str, done: Callable[[], bool]) -> bool:
+        """Takes the lease once it is free; False where `done()` came first, or leases cannot be kept."""
         import asyncio  # reading records takes none
 
-        wait, moment = _FIRST_LOOK, _MOMENT
+        wait, moment = _FIRST_POLL, _BUSY_WAIT
         while True:
             try:
-                if self._do(lambda worker: self._tried(worker, key)):
+                if self._run(lambda worker: self._try_take(worker, key)):
                     return True
                 await asyncio.sleep(wait)
-                wait = min(wait * 1.5, _LAST_LOOK)
+                wait = min(wait * 1.5, _LAST_POLL)
                 if done():
                     return False
             except BlockingIOError:
                 await asyncio.sleep(moment)
-                moment = min(moment * 1.5, _LAST_LOOK)
+                moment = min(moment * 1.5, _LAST_POLL)
             except OSError:
                 return False
 
-    def _tried(self, worker: _Worker, key: str, of: str = "") -> bool:
-        """Whether the lease was free and now is held."""
+    def _try_take(self, worker: _Worker, key: str, of: str = "") -> bool:
+        """Takes the lease if it is free; whether it was."""
         digest = bytes.fromhex(key)
         if worker.table.execute(_TAKE, (digest, worker.owner)).rowcount:
             return True
         owner = _owner_of(worker, key)
-        if owner is None or self._holds(worker, owner, of):
+        if owner is None or self._still_holds(worker, owner, of):
             return False
         return worker.table.execute(_TAKE_OVER, (worker.owner, digest, owner)).rowcount == 1
 
-    def _holds(self, worker: _Worker, owner: int, of: str = "") -> bool:
+    def _still_holds(self, worker: _Worker, owner: int, of: str = "") -> bool:
         """Whether the owner of a lease still holds it, and is not the batch `of`; warns once of each batch."""
         batch = worker.table.execute(_BATCH, (owner,)).fetchone()
         if batch is None:
-            return owner == worker.owner or self._lives(worker, owner)
+            return owner == worker.owner or self._is_alive(worker, owner)
         _, name, kept, at = batch
-        if name == of or not _may_be_fetched(kept, at):
+        if name == of or not _can_be_fetched(kept, at):
             return False
         if name not in self._warned:
             self._warned.add(name)
             _log.warning("Some calls wait for the batch %s, which has asked for them already.", printable(name))
         return True
 
-    def _lives(self, worker: _Worker, owner: int) -> bool:
+    def _is_alive(self, worker: _Worker, owner: int) -> bool:
         beat = worker.table.execute("SELECT beat FROM worker WHERE owner = ?", (owner,)).fetchone()
-        if beat is None or has_ended(_mark(self._file, owner)):
-            self._signs.pop(owner, None)
+        if beat is None or has_ended(_alive_file(self._file, owner)):
+            self._heartbeats.pop(owner, None)
             return False
         now = time.monotonic()
-        last = self._signs.get(owner)
+        last = self._heartbeats.get(owner)
         if last is None or last[0] != beat:
-            self._signs[owner] = (beat, now)
+            self._heartbeats[owner] = (beat, now)
             return True
         return now - last[1] < EXPIRY
 
-    def _with_wait(self, work: Callable[[_Worker], T]) -> T:
-        """Like `_do`, but waits for others: not for the event loop.
+    def _run_waiting(self, work: Callable[[_Worker], T]) -> T:
+        """Like `_run`, but waits while others hold the table; not to be called on the event loop.
 
         Raises:
             OSError: leases cannot be kept.
         """
         while True:
             try:
-                return self._do(work)
+                return self._run(work)
             except BlockingIOError:
-                time.sleep(_MOMENT)
+                time.sleep(_BUSY_WAIT)
 
-    def _do(self, work: Callable[[_Worker], T]) -> T:
-        """What `work` comes to on the table.
+    def _run(self, work: Callable[[_Worker], T]) -> T:
+        """The result of `work` on the table.
 
         Raises:
-            BlockingIOError: others have the table at this moment.
+            BlockingIOError: another process or thread holds the table now.
             OSError: leases cannot be kept.
         """
         if self._process != os.getpid():
             self._parents.append(self._worker)
-            self._process, self._lock, self._worker, self._late = os.getpid(), Lock(), None, set()
-        if not self._lock.acquire(timeout=_MOMENT):
+            self._process, self._lock, self._worker, self._unreleased = os.getpid(), Lock(), None, set()
+        if not self._lock.acquire(timeout=_BUSY_WAIT):
             raise BlockingIOError
         try:
             try:
-                result = self._once(work)
+                result = self._run_once(work)
             except sqlite3.DatabaseError as error:
                 if _code(error) not in _DAMAGED:
                     raise
                 self._set_aside()
-                result = self._once(work)
+                result = self._run_once(work)
         except (sqlite3.Error, BlockingIOError) as error:
             raise self._as_os_error(error) from error
         finally:
@@ -339,17 +339,17 @@ class StoreLeases:
         self._busy_since = None
         return result
 
-    def _once(self, work: Callable[[_Worker], T]) -> T:
-        worker = self._own()
+    def _run_once(self, work: Callable[[_Worker], T]) -> T:
+        worker = self._open_worker()
         try:
-            self._release_late(worker)
+            self._release_delayed(worker)
             return work(worker)
         except sqlite3.Error:
             with suppress(sqlite3.Error):
                 worker.table.rollback()
             raise
 
-    def _own(self) -> _Worker:
+    def _open_worker(self) -> _Worker:
         """This process in the table.
 
         Raises:
@@ -360,16 +360,16 @@ class StoreLeases:
         if worker is not None:
             if worker.inode == _inode(self._file):
                 return worker
-            self._leave()  # another process has set the file aside
+            self._close_worker()  # another process has set the file aside
         self._worker = worker = _Worker(self._file)
-        Thread(target=self._beat, args=(worker,), name="askance-leases", daemon=True).start()
+        Thread(target=self._send_heartbeats, args=(worker,), name="askance-leases", daemon=True).start()
         atexit.unregister(self.close)
         atexit.register(self.close)
         return worker
 
-    def _beat(self, worker: _Worker) -> None:
-        """Gives signs of life, and releases what could not be released at once."""
-        wait = BEAT
+    def _send_heartbeats(self, worker: _Worker) -> None:
+        """Raises this process's heartbeat, and releases what could not be released at once."""
+        wait = HEARTBEAT
         while True:
             worker.wake.wait(wait)
             with self._lock:
@@ -377,38 +377,38 @@ class StoreLeases:
                     return
                 worker.wake.clear()
                 try:
-                    worker.table.execute(_BEAT, (worker.owner,))
-                    self._release_late(worker)
-                    self._busy_since, wait = None, BEAT
+                    worker.table.execute(_BEAT_ROW, (worker.owner,))
+                    self._release_delayed(worker)
+                    self._busy_since, wait = None, HEARTBEAT
                 except sqlite3.Error as error:
-                    wait = _FIRST_LOOK if _code(error) in _BUSY else BEAT
+                    wait = _FIRST_POLL if _code(error) in _BUSY else HEARTBEAT
 
-    def _release_late(self, worker: _Worker) -> None:
-        while self._late:
-            digest = next(iter(self._late))
+    def _release_delayed(self, worker: _Worker) -> None:
+        while self._unreleased:
+            digest = next(iter(self._unreleased))
             worker.table.execute(_RELEASE, (digest, worker.owner))
-            self._late.discard(digest)
+            self._unreleased.discard(digest)
 
-    def _leave(self) -> None:
+    def _close_worker(self) -> None:
         worker, self._worker = self._worker, None
-        self._late.clear()
+        self._unreleased.clear()
         if worker is not None:
-            worker.leave()
+            worker.close()
 
     def _set_aside(self) -> None:
-        """Moves a file away that is damaged or not ours, unless another process has done so.
+        """Moves a file that is damaged or not ours out of the way, unless another process has done so.
 
         Raises:
             OSError: it cannot be moved.
         """
         inode = _inode(self._file) if self._worker is None else self._worker.inode
         with closing(ProcessLock(self._file.parent)):
-            self._leave()
+            self._close_worker()
             if inode is not None and inode == _inode(self._file):
                 for end in ("-wal", "-shm", "-journal"):
                     self._file.with_name(FILE + end).unlink(missing_ok=True)
                 aside = self._file.replace(self._file.with_name(f"{FILE}.damaged"))
-                _log.warning("The file of leases is damaged and begun anew; what it was is %r.", str(aside))
+                _log.warning("The file of leases is damaged and was replaced; the damaged one is %r.", str(aside))
 
     def _as_os_error(self, error: Exception) -> OSError:
         if isinstance(error, sqlite3.Error) and _code(error) not in _BUSY:
@@ -429,21 +429,21 @@ class _Worker:
     def __init__(self, file: Path) -> None:
         self.owner = randbits(62)
         self.wake = Event()
-        self._mark = _mark(file, self.owner)
+        self._alive_file = _alive_file(file, self.owner)
         make_folder(file.parent)
         with closing(ProcessLock(file.parent)):
             for mark in file.parent.glob(f"{FILE}-*.alive"):
                 has_ended(mark)
-            self._alive = ProcessLock(self._mark)
+            self._alive_lock = ProcessLock(self._alive_file)
             try:
-                self.table = _opened(file, self.owner)
+                self.table = _open_table(file, self.owner)
             except BaseException:
-                self._ended()
+                self._end()
                 raise
             self.inode = _inode(file)
 
-    def leave(self) -> None:
-        """Frees all leases of this process; where others have the table, it counts as ended all the same."""
+    def close(self) -> None:
+        """Frees all leases of this process; even where the table cannot be changed, it then counts as ended."""
         for _ in range(50):
             try:
                 self.table.execute("BEGIN IMMEDIATE")
@@ -453,19 +453,19 @@ class _Worker:
             except sqlite3.Error as error:
                 if _code(error) not in _BUSY:
                     break
-                time.sleep(_MOMENT)
+                time.sleep(_BUSY_WAIT)
         with suppress(sqlite3.Error):
             self.table.close()
-        self._ended()
+        self._end()
         self.wake.set()
 
-    def _ended(self) -> None:
+    def _end(self) -> None:
         with suppress(OSError):
-            self._mark.unlink(missing_ok=True)
-        self._alive.close()
+            self._alive_file.unlink(missing_ok=True)
+        self._alive_lock.close()
 
 
-def _opened(file: Path, owner: int) -> sqlite3.Connection:
+def _open_table(file: Path, owner: int) -> sqlite3.Connection:
     """The table, with this process in it, and without the leases of processes and batches that have ended.
 
     Raises:
@@ -473,29 +473,29 @@ def _opened(file: Path, owner: int) -> sqlite3.Connection:
     """
     for end, allowed in (("", True), ("-wal", True), ("-shm", True), ("-journal", False)):
         with suppress(FileNotFoundError):
-            # A link would have something written elsewhere, and a pipe keep one waiting.
+            # A link could overwrite a file elsewhere, and opening a pipe could hang.
             if not stat.S_ISREG(os.lstat(f"{file}{end}").st_mode) or not allowed:
                 raise sqlite3.DatabaseError
     table = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
     try:
-        table.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        table.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_ROW_BYTES)
         table.execute("PRAGMA trusted_schema = OFF")
         _check_tables(table)
-        # The room on a small disk is for the records.
+        # Small pages: the space of a small disk is for the records.
         table.execute("PRAGMA page_size = 1024")
         table.execute("PRAGMA journal_mode = WAL")
         table.execute("PRAGMA wal_autocheckpoint = 64")
-        # A power loss may spoil the file, which is then begun anew: no process that held a lease has outlived it.
+        # A power loss may damage the file, which is then replaced: no process that held a lease has survived it.
         table.execute("PRAGMA synchronous = OFF")
         table.execute("BEGIN IMMEDIATE")
         if _check_tables(table):
             for statement in _TABLES:
                 table.execute(statement)
         for (other,) in table.execute("SELECT owner FROM worker").fetchall():
-            if has_ended(_mark(file, other)):
+            if has_ended(_alive_file(file, other)):
                 _remove(table, "worker", other)
         for other, _, kept, at in table.execute(_BATCHES).fetchall():
-            if not _may_be_fetched(kept, at):
+            if not _can_be_fetched(kept, at):
                 _remove(table, "batch", other)
         table.execute("INSERT INTO worker VALUES (?, 0)", (owner,))
         table.execute("COMMIT")
@@ -528,14 +528,14 @@ def _remove(table: sqlite3.Connection, kind: str, owner: int) -> None:
     table.execute(f"DELETE FROM {kind} WHERE owner = ?", (owner,))
 
 
-def _may_be_fetched(kept: str | None, at: float) -> bool:
+def _can_be_fetched(kept: str | None, at: float) -> bool:
     """Whether the answers of a batch that was made at `at` may still be fetched."""
-    # A moment in the future is wrong: no running batch wrote it, and it would hold leases for ever.
-    return abs(time.time() - at) < DAY and (kept is None or os.path.exists(kept))  # noqa: PTH110
+    # A time in the future is wrong: no running batch wrote it, and its leases would never expire.
+    return abs(time.time() - at) < BATCH_EXPIRY and (kept is None or os.path.exists(kept))  # noqa: PTH110
 
 
-def _mark(file: Path, owner: int) -> Path:
-    """The file that a process holds locked as long as it lives."""
+def _alive_file(file: Path, owner: int) -> Path:
+    """The file on which a process holds a lock until it ends."""
     return file.with_name(f"{FILE}-{owner:016x}.alive")
 
 
@@ -548,6 +548,6 @@ def _inode(file: Path) -> int | None:
 
 
 def _code(error: sqlite3.Error) -> int | None:
-    """What went wrong, as a primary code of SQLite; None where it says nothing."""
+    """The primary result code of SQLite; None where the error has none."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF

@@ -1,4 +1,4 @@
-"""Reading the store's file without changing it, and without diskcache, which writes when it opens a file."""
+"""The reader of a store's file: it changes nothing, and does without diskcache, which writes on opening a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from threading import Lock
 
 from askance.errors import StoreError
 from askance.replay.database import (
-    BUSY_SECONDS,
+    BUSY_TIMEOUT,
     DATABASE,
     MAX_VALUE,
     check_file,
@@ -22,7 +22,7 @@ StoreRow = tuple[object, ...]
 
 
 class StoreReader:
-    """One connection for all threads of a process; a file that does not exist is an empty one."""
+    """One connection for all threads of a process; a file that does not exist counts as empty."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class StoreReader:
                 connection = self._connected()
                 return None if connection is None else connection.execute(query, values).fetchone()
             except (sqlite3.Error, OSError) as error:
-                raise self._trouble(error) from error
+                raise self._store_error(error) from error
 
     def all(self, query: str, values: StoreRow = ()) -> list[StoreRow]:
         """All rows.
@@ -55,7 +55,7 @@ class StoreReader:
                 connection = self._connected()
                 return [] if connection is None else connection.execute(query, values).fetchall()
             except (sqlite3.Error, OSError) as error:
-                raise self._trouble(error) from error
+                raise self._store_error(error) from error
 
     def check(self) -> None:
         """Open the file if there is one.
@@ -76,7 +76,7 @@ class StoreReader:
         if self._connection is not None and self._process == os.getpid():
             return self._connection
         if self._process != os.getpid():
-            self._leave_to_parent()
+            self._forget_parents_connection()
         if (self._folder / DATABASE).exists():
             refuse_link(self._folder)
             connection = self._open(self._folder / DATABASE)
@@ -92,7 +92,7 @@ class StoreReader:
         return self._connection
 
     def _open(self, file: Path) -> sqlite3.Connection:
-        """Read and write, so that what SQLite lays beside the file goes again; where that may not be, read only."""
+        """Opened for writing, so that SQLite can remove its journal and index; where that is not allowed, read-only."""
         journal = file.with_name(f"{file.name}-wal")
         pending = journal.exists() and journal.stat().st_size > 0
         if network_file_system(file.parent) is not None:
@@ -105,16 +105,16 @@ class StoreReader:
         except sqlite3.OperationalError:
             if may_write(file.parent) or pending:
                 raise
-            # SQLite wants to lay an index beside the file, and may not; with an empty journal it can do without.
+            # SQLite may not write its index beside the file; with an empty journal it does not need one.
             return _open(file, "immutable=1")
 
-    def _leave_to_parent(self) -> None:
-        """Forget, unclosed, the connection that a fork has copied: closing it here could spoil the parent's."""
+    def _forget_parents_connection(self) -> None:
+        """Forgets, without closing, a connection that a fork has copied: closing it could damage the parent's."""
         if self._connection is not None:
             self._inherited.append(self._connection)
         self._connection, self._process = None, os.getpid()
 
-    def _trouble(self, error: Exception) -> StoreError:
+    def _store_error(self, error: Exception) -> StoreError:
         msg = f"The record store {str(self._folder)!r} cannot be read: {error}."
         return StoreError(msg, hint="Name another folder with ASKANCE_STORE, or bring the records in from a cassette.")
 
@@ -123,7 +123,7 @@ def _open(file: Path, how: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?{how}",
         uri=True,
-        timeout=BUSY_SECONDS,
+        timeout=BUSY_TIMEOUT,
         isolation_level=None,
         check_same_thread=False,
     )

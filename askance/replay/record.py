@@ -1,7 +1,7 @@
-"""A record, and what any holder of records offers.
+"""A record, and the protocol of everything that holds records.
 
-A record is one request, in canonical form, and what came back for it. Who asked, how long it took and how often it was
-tried are no part of it: equal requests share one record.
+A record is one request and its response, both in canonical form. Who asked, how long it took and how many tries it took
+are not part of it: equal requests share one record.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
-from askance.documents import decoder, misfit
+from askance.documents import decoder, schema_violation
 from askance.errors import DamagedRecord, StoreError
 from askance.terminal import printable
 
@@ -38,16 +38,16 @@ MAX_DEPTH = 100
 """Deepest nesting of a request or a response, in levels."""
 
 MAX_INTEGER = 2**64
-"""Integers from here on are refused: many readers of JSON would take them for something else."""
+"""Integers from here on are refused: many readers of JSON would change them."""
 
 MAX_DIGITS = len(str(MAX_INTEGER))
-"""Digits of an integer that is read at all."""
+"""Most digits of an integer that is read."""
 
 SCHEMA = Path(__file__).with_name("cassette.schema.json")
 """The JSON Schema of a line of a cassette, and so of a record."""
 
 _EXACT_FLOATS = 2**53
-"""Below this a whole float and the integer are the same number."""
+"""Below this every whole float equals an integer exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +74,10 @@ class Record:
         images: Mapping[str, Mapping[str, Any]] | None = None,
         at: str | None = None,
     ) -> Record:
-        """The record of `response` to `request`, with its key, dated now unless `at` is given.
+        """The record of `response` to `request`, with its key; its time is now unless `at` is given.
 
         Raises:
-            StoreError: a value that cannot be recorded: NaN, an integer beyond 64 bits, nesting without end, no JSON.
+            StoreError: a value that cannot be recorded: NaN, an integer beyond 64 bits, too many levels, no JSON.
         """
         plain = plain_object(request)
         return cls(
@@ -115,7 +115,7 @@ class Record:
         """The record that `form` was made from.
 
         Raises:
-            StoreError: `form` is no record. That the key is right is not checked here.
+            StoreError: `form` is no record. The key itself is not checked here.
         """
         try:
             kind, request, response, images = form["kind"], form["request"], form["response"], form.get("images", {})
@@ -143,8 +143,8 @@ class Record:
         return text if _encodable(text) else _encode_ascii(form)
 
 
-def response_in(text: str, *, key: str, asked: str) -> JsonObject | None:
-    """The response in the text of a chat record, whose request is compared with what is asked and not decoded.
+def recorded_response(text: str, *, key: str, asked: str) -> JsonObject | None:
+    """The response in the text of a chat record; the request is compared as text and not decoded.
 
     Args:
         text: as `Record.to_json` gives it.
@@ -152,13 +152,12 @@ def response_in(text: str, *, key: str, asked: str) -> JsonObject | None:
         asked: the request's canonical JSON.
 
     Returns:
-        None where the text is not, letter for letter, that of a record of this request. The caller then decodes all of
-        it.
+        None where the text is not exactly that of a record of this request. The caller then decodes all of it.
 
     Raises:
         ValueError: a part that is decoded is no JSON.
     """
-    # A search for the whole of it would take longer than to decode it.
+    # Decoding takes less time than a search for the whole request would.
     place = text.find(_BEFORE) + len(_BEFORE)
     end = place + len(asked)
     if not (text.startswith(asked, place) and text.startswith(_AFTER, end)):
@@ -175,7 +174,7 @@ def response_in(text: str, *, key: str, asked: str) -> JsonObject | None:
 
 @runtime_checkable
 class Records(Protocol):
-    """A holder of records. A class that inherits this is open for reading only, unless it says otherwise."""
+    """What holds records. A class that inherits this is open for reading only, unless it overrides `put_all`."""
 
     @property
     @abstractmethod
@@ -185,12 +184,12 @@ class Records(Protocol):
 
     @property
     def writable(self) -> bool:
-        """Whether `put` can be expected to work."""
+        """Whether records can be added."""
         return False
 
     @property
     def folder(self) -> Path | None:
-        """The folder where what belongs to the records may be kept beside them; None where there is none."""
+        """The folder for files that belong to the records, such as leases; None where there is none."""
         return None
 
     @abstractmethod
@@ -199,7 +198,7 @@ class Records(Protocol):
 
         Raises:
             StoreError: the records cannot be read.
-            DamagedRecord: what is kept under the key is no record.
+            DamagedRecord: what is stored under the key is no record.
         """
         ...
 
@@ -230,28 +229,28 @@ class Records(Protocol):
     def leases(self) -> Leases | None:
         """The leases of calls that are not on record; None where no other process can use the records.
 
-        Each call gives new ones, which the caller closes.
+        Each call makes new ones, which the caller closes.
         """
         return None
 
     @abstractmethod
     def keys(self) -> Iterator[str]:
-        """The keys, in their order."""
+        """The keys, sorted."""
         ...
 
     def __iter__(self) -> Iterator[Record]:
-        """The records, in the order of their keys."""
+        """The records, sorted by key."""
         return (record for key in self.keys() if (record := self.get(key)) is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self.keys())
 
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
-        """The records of one kind, the first kept first."""
+        """The records of one kind, in the order in which they were added."""
         return (record for record in self if record.kind == kind)
 
     def readable(self, kind: RecordKind | None = None, /, *, damaged: set[str] | None = None) -> Iterator[Record]:  # noqa: ARG002  # a store has damaged rows
-        """The records, or those of one kind, without those that are damaged: for what only compares and counts.
+        """The records, or those of one kind, without those that are damaged: for comparisons and counts.
 
         Args:
             kind: None is every kind.
@@ -263,12 +262,12 @@ class Records(Protocol):
         return iter(self) if kind is None else self.of_kind(kind)
 
     def damages(self) -> Iterator[str]:
-        """What is wrong with the file that holds the records, in words; nothing is, as a rule."""
+        """What is wrong with the file that holds the records, in words."""
         return iter(())
 
 
 class MemoryStore(Records):
-    """Records that end with the process."""
+    """Records in memory, which end with the process."""
 
     def __init__(self, records: Iterable[Record] = (), *, name: str = "memory", writable: bool = True) -> None:
         self._records = {record.key: record for record in records}
@@ -306,14 +305,14 @@ class MemoryStore(Records):
         self._records |= new
 
     def keys(self) -> Iterator[str]:
-        """The keys, in their order."""
+        """The keys, sorted."""
         return iter(sorted(self._records))
 
     def __len__(self) -> int:
         return len(self._records)
 
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
-        """The records of one kind, the oldest first."""
+        """The records of one kind, in the order in which they were added."""
         return iter([record for record in self._records.values() if record.kind == kind])
 
 
@@ -332,7 +331,7 @@ def model_name(request: Mapping[str, Any]) -> str:
 
 
 def check_key(record: Record) -> None:
-    """Refuse a record whose key does not belong to what was asked.
+    """Refuses a record whose key is not that of its request.
 
     Raises:
         StoreError: the key is another request's, or the request is no JSON.
@@ -348,17 +347,17 @@ def check_key(record: Record) -> None:
 
 
 def check_schema(form: Mapping[str, Any]) -> None:
-    """Hold a line against the schema that ships with the package.
+    """Checks a line against the schema that ships with the package.
 
     Raises:
         StoreError: it does not fit; the message names the place.
     """
-    if (wrong := misfit(form, SCHEMA, whole="the record")) is not None:
+    if (wrong := schema_violation(form, SCHEMA, whole="the record")) is not None:
         raise StoreError(printable(wrong))
 
 
 def check_record(record: Record) -> None:
-    """Refuse a record that could be read and is not what it claims to be.
+    """Refuses a record that can be read, but has a wrong key or violates the schema.
 
     Raises:
         StoreError: the key is not its request's, or its form does not fit the schema.
@@ -368,7 +367,7 @@ def check_record(record: Record) -> None:
 
 
 def refuse_damaged(record: Record, *, hint: str = DAMAGED_HINT) -> None:
-    """Refuse a record that `check_record` refuses, as a damaged one.
+    """Refuses what `check_record` refuses, with an error that calls the record damaged.
 
     Raises:
         DamagedRecord: the key is not its request's, or its form does not fit the schema.
@@ -381,7 +380,7 @@ def refuse_damaged(record: Record, *, hint: str = DAMAGED_HINT) -> None:
 
 
 def plain_object(form: Mapping[str, Any]) -> JsonObject:
-    """`form` as plain dicts, lists and numbers that come back from JSON text as they are.
+    """`form` as plain dicts, lists and numbers, which are the same after a round trip through JSON text.
 
     Raises:
         StoreError: a value that cannot be recorded.
@@ -390,7 +389,7 @@ def plain_object(form: Mapping[str, Any]) -> JsonObject:
 
 
 _BEFORE, _AFTER = '"kind":"chat","request":', ',"response":'
-_decode = decoder(most_digits=MAX_DIGITS).raw_decode
+_decode = decoder(max_digits=MAX_DIGITS).raw_decode
 _encode, _encode_ascii = (
     json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
     for ascii_only in (False, True)
@@ -406,7 +405,7 @@ def _plain(value: object, depth: int) -> object:
     if not depth:
         msg = f"A value nested deeper than {MAX_DEPTH} levels cannot be recorded."
         raise StoreError(msg)
-    # The plain kinds first: asking for an abstract class is what costs here.
+    # The plain types first: `isinstance` with an abstract class is slow.
     if kind is dict or isinstance(value, Mapping):
         return {_name(name): _plain(item, depth - 1) for name, item in cast("Mapping[object, object]", value).items()}
     if kind is list or (isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))):

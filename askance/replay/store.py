@@ -1,7 +1,7 @@
 """The record store: one SQLite file, many readers and writers.
 
-Writing goes through diskcache. Reading does not: opening a diskcache writes, which a read-only disk forbids and a pure
-replay has no need of.
+diskcache writes the file. It does not read it: opening a diskcache writes to the disk, which a read-only disk forbids
+and a replay does not need.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from askance.replay.database import (
     DATABASE,
     MAX_VALUE,
     StoreWriter,
-    fold_journal,
-    give_back_room,
+    checkpoint,
     may_write,
     open_writer,
     refuse_network,
-    text_of,
+    row_text,
+    vacuum,
 )
 from askance.replay.leases import StoreLeases
 from askance.replay.reader import StoreReader, StoreRow
-from askance.replay.record import DAMAGED_HINT, MAX_DIGITS, Record, RecordKind, Records, check_key, response_in
+from askance.replay.record import DAMAGED_HINT, MAX_DIGITS, Record, RecordKind, Records, check_key, recorded_response
 from askance.trust import check_owner, warn_world_writable
 
 if TYPE_CHECKING:
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 STORE_VARIABLE = "ASKANCE_STORE"
 STORE_FOLDER = ".askance"
 PROJECT_MARKS = (".git", "pyproject.toml", "askance.toml")
-"""What a project's root folder holds, any one of them."""
+"""The root folder of a project holds one of these."""
 
-_ROOM = 4096
-"""Bytes that the other columns of a row may take."""
+_ROW_OVERHEAD = 4096
+"""Most bytes of the other columns of a row."""
 
-_OURS = "raw = 1 AND typeof(key) = 'text'"
+_TEXT_KEY = "raw = 1 AND typeof(key) = 'text'"
 _ROW = "SELECT key, mode, filename, value, rowid FROM Cache"
 _GET = f"{_ROW} WHERE key = ? AND raw = 1"
 _VALUE = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
-_ALL = f"{_ROW} WHERE key > ? AND {_OURS} ORDER BY key LIMIT 64"
-_KIND = f"{_ROW} WHERE rowid > ? AND tag = ? AND {_OURS} ORDER BY rowid LIMIT 64"
-_KEYS = f"SELECT key FROM Cache WHERE key > ? AND {_OURS} ORDER BY key LIMIT 1024"
-_COUNT = f"SELECT count(*) FROM Cache WHERE {_OURS}"
-_STRANGE = f"SELECT count(*) FROM Cache WHERE NOT ({_OURS})"
+_ALL = f"{_ROW} WHERE key > ? AND {_TEXT_KEY} ORDER BY key LIMIT 64"
+_KIND = f"{_ROW} WHERE rowid > ? AND tag = ? AND {_TEXT_KEY} ORDER BY rowid LIMIT 64"
+_KEYS = f"SELECT key FROM Cache WHERE key > ? AND {_TEXT_KEY} ORDER BY key LIMIT 1024"
+_COUNT = f"SELECT count(*) FROM Cache WHERE {_TEXT_KEY}"
+_COUNT_FOREIGN = f"SELECT count(*) FROM Cache WHERE NOT ({_TEXT_KEY})"
 
 
 class Store(Records):
@@ -75,8 +75,8 @@ class Store(Records):
         """The store in the folder `path`, or the one that `find_store` finds.
 
         Raises:
-            StoreError: there is something that is no store, or a store of another version; or it is to be written and
-                is on a network file system.
+            StoreError: what is there is not a store, or one of another version; or it would be written and is on a
+                network file system.
         """
         store = cls(find_store(path), read_only=read_only)
         if not read_only:
@@ -88,10 +88,10 @@ class Store(Records):
 
     @classmethod
     def find(cls, start: Path | None = None, *, read_only: bool = False) -> Store:
-        """The store that belongs to the folder `start`; without one, what `find_store` finds.
+        """The store of the project that the folder `start` is in; without a folder, the one that `find_store` finds.
 
         Raises:
-            StoreError: there is something that is no store, or a store of another version.
+            StoreError: what is there is not a store, or one of another version.
         """
         return cls.open(None if start is None else store_from(start), read_only=read_only)
 
@@ -129,7 +129,7 @@ class Store(Records):
         return folder.is_dir() and may_write(folder) and (not file.exists() or may_write(file))
 
     def leases(self) -> StoreLeases | None:
-        """Who may ask for what is not on record, among all processes; None where the store cannot be written."""
+        """The leases of calls that are not on record, among all processes; None where the store cannot be written."""
         return StoreLeases(self.folder) if self.writable else None
 
     def get(self, key: str, /) -> Record | None:
@@ -153,10 +153,10 @@ class Store(Records):
         if row is None:
             return None
         try:
-            found = response_in(text_of(*row), key=key, asked=asked)
+            found = recorded_response(row_text(*row), key=key, asked=asked)
         except (ValueError, RecursionError, StoreError):
             found = None
-        if found is None:  # decoded whole, to say what it is
+        if found is None:  # decode all of it, which also says what is wrong with it
             record = self.get(key)
             found = None if record is None else record.response
         return found
@@ -167,39 +167,39 @@ class Store(Records):
         Raises:
             StoreError: the store cannot be written, or a key is not that of the request.
         """
-        self._refuse_to_change()
+        self._refuse_read_only()
         rows = [(record.key, _text(record), record.kind) for record in records]
         try:
             writer = self._writer or self._open_writer()
             writer.set_all(rows)
         except (OSError, sqlite3.Error) as error:
-            raise self._unwritten(error) from error
+            raise self._write_error(error) from error
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Take the records with these keys out, where there are such, and give their room back to the disk.
+        """Deletes the records with these keys, where there are any, and shrinks the file.
 
         Raises:
             StoreError: the store cannot be written.
         """
-        self._refuse_to_change()
+        self._refuse_read_only()
         going = list(keys)
         if not going or not (self.folder / DATABASE).exists():
             return
         try:
             (self._writer or self._open_writer()).remove(going)
         except (OSError, sqlite3.Error) as error:
-            raise self._unwritten(error) from error
-        give_back_room(self.folder)
+            raise self._write_error(error) from error
+        vacuum(self.folder)
 
     def keys(self) -> Iterator[str]:
-        """The keys, in their order."""
+        """The keys, sorted."""
         last = ""
         while page := self._reader.all(_KEYS, (last,)):
             for (key,) in page:
                 yield (last := cast("str", key))
 
     def __iter__(self) -> Iterator[Record]:
-        """The records, in the order of their keys; a few are held at a time.
+        """The records, sorted by key; a few are held at a time.
 
         Raises:
             StoreError: the store cannot be read.
@@ -208,7 +208,7 @@ class Store(Records):
         return map(_record, self._rows(None))
 
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
-        """The records of one kind, the first kept first; a few are held at a time.
+        """The records of one kind, in the order in which they were added; a few are held at a time.
 
         Raises:
             StoreError: the store cannot be read.
@@ -217,7 +217,7 @@ class Store(Records):
         return map(_record, self._rows(kind))
 
     def readable(self, kind: RecordKind | None = None, /, *, damaged: set[str] | None = None) -> Iterator[Record]:
-        """The records, or those of one kind, without those that are damaged: for what only compares and counts.
+        """The records, or those of one kind, without those that are damaged: for comparisons and counts.
 
         Args:
             kind: None is every kind.
@@ -240,14 +240,14 @@ class Store(Records):
         return 0 if row is None else cast("int", row[0])
 
     def damages(self) -> Iterator[str]:
-        """What is wrong with the file itself, in words; nothing is, as a rule.
+        """What is wrong with the file itself, in words.
 
         Raises:
             StoreError: the store cannot be read at all.
         """
         found = self._reader.all("PRAGMA quick_check")
         yield from (str(message) for (message,) in found if message != "ok")
-        strange = self._reader.one(_STRANGE)
+        strange = self._reader.one(_COUNT_FOREIGN)
         if strange is not None and strange[0]:
             yield (
                 many(
@@ -259,15 +259,15 @@ class Store(Records):
             )
 
     def close(self) -> None:
-        """Let go of the file; a later call opens it again."""
+        """Closes the file; a later call opens it again."""
         self._reader.close()
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
-            fold_journal(self.folder)
+            checkpoint(self.folder)
 
     def _rows(self, kind: RecordKind | None) -> Iterator[StoreRow]:
-        """The rows in the order of their keys, those of one kind the first kept first."""
+        """The rows, sorted by key; those of one kind in the order in which they were added."""
         if kind is None:
             last: object = ""
             while page := self._reader.all(_ALL, (last,)):
@@ -279,7 +279,7 @@ class Store(Records):
                 yield from page
                 last = page[-1][-1]
 
-    def _refuse_to_change(self) -> None:
+    def _refuse_read_only(self) -> None:
         if self._read_only:
             msg = f"The record store {self.name!r} is open for reading only."
             raise StoreError(msg, hint="Open it for writing, or replay what it holds.")
@@ -290,18 +290,19 @@ class Store(Records):
                 self._writer = open_writer(self.folder)
             return self._writer
 
-    def _unwritten(self, error: Exception) -> StoreError:
+    def _write_error(self, error: Exception) -> StoreError:
         msg = f"The record store {self.name!r} cannot be written: {error}."
         return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
 
 
 def find_store(path: Path | str | None = None) -> Path:
-    """The folder of the store, which need not exist yet: `path`, else what `ASKANCE_STORE` says, else found from here.
+    """The folder of the store, which need not exist yet: `path`, else `ASKANCE_STORE`, else that of the project.
 
-    From here means: the nearest `.askance/` upwards, else `.askance/` in the project's root folder, else here.
+    That of the project is the nearest `.askance/` from the current folder upwards, else `.askance/` in the project's
+    root folder, else in the current folder.
 
     Raises:
-        StoreError: what is found from here is another user's.
+        StoreError: the store of the project is another user's.
     """
     if path is not None:
         return Path(path).expanduser().absolute()
@@ -314,7 +315,7 @@ def find_store(path: Path | str | None = None) -> Path:
 
 
 def store_from(start: Path) -> Path:
-    """The store that belongs to the folder `start`, whatever the environment says."""
+    """The store of the project that the folder `start` is in; the environment is not read."""
     folders = (start.absolute(), *start.absolute().parents)
     home = _first(folder for folder in folders if (folder / STORE_FOLDER).is_dir())
     root = _first(folder for folder in folders if any((folder / mark).exists() for mark in PROJECT_MARKS))
@@ -326,28 +327,28 @@ def _first(folders: Iterable[Path]) -> Path | None:
 
 
 def _text(record: Record) -> str:
-    """The record as it is written.
+    """The JSON text of a record, as it is written.
 
     Raises:
         StoreError: its key is not that of the request, or it is too long.
     """
     check_key(record)
     text = record.to_json()
-    if len(text) > MAX_VALUE // 4 and len(text.encode()) > MAX_VALUE - _ROOM:
+    if len(text) > MAX_VALUE // 4 and len(text.encode()) > MAX_VALUE - _ROW_OVERHEAD:
         msg = f"The record {record.key[:12]!r} is longer than {MAX_VALUE} bytes."
         raise StoreError(msg, hint="Ask for less at once: fewer texts in a call, a shorter answer (`max_tokens`).")
     return text
 
 
 def _record(row: StoreRow) -> Record:
-    """The record in a row; what the row says about itself is not believed.
+    """The record in a row, whose other columns are not trusted.
 
     Raises:
-        DamagedRecord: it holds none, or another one's.
+        DamagedRecord: the row holds none, or one with another key.
     """
     key, mode, filename, value, _ = row
     try:
-        record = Record.from_canonical(parse_json(text_of(mode, filename, value), most_digits=MAX_DIGITS))
+        record = Record.from_canonical(parse_json(row_text(mode, filename, value), max_digits=MAX_DIGITS))
     except (UnreadableDocument, StoreError) as error:
         reason = error.message if isinstance(error, StoreError) else f"it {error}"
         raise DamagedRecord(

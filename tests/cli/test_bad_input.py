@@ -417,7 +417,7 @@ def test_a_store_is_carried_over_to_another_version(
     after = askance(*command, "new", "--replay")
 
     assert (before.code, exported.code, refused.code, imported.code, after.code) == (0, 0, 3, 0, 0)
-    assert f"\n  → {database.CARRY_OVER}\n" in refused.err
+    assert f"\n  → {database.MIGRATION_HINT}\n" in refused.err
     assert after.stable == before.stable
 
 

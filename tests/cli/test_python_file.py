@@ -87,7 +87,7 @@ def test_a_settings_file_runs_no_python(role: str, file: Path) -> None:
     file.with_name("askance.toml").write_text(f'{role} = "mine.py:Parrot"\n', encoding="utf-8")
 
     with Workspace() as work, pytest.raises(ConfigError, match="names Python"):
-        work.named("vlm")
+        work.default_model("vlm")
 
 
 def test_a_run_folder_runs_no_python(file: Path) -> None:

@@ -168,7 +168,8 @@ def test_a_variable_that_names_neither_is_refused(
     done = askance(*RUN)
 
     assert done.code == 2
-    assert done.err.startswith("askance: ASKANCE_TRUST names '.', which is neither a digest nor a whole path.\n  → ")
+    said = "askance: ASKANCE_TRUST names '.', which is neither a digest nor an absolute path."
+    assert done.err.startswith(f"{said}\n  → ")
 
 
 PROGRAMS = {

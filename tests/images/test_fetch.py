@@ -16,7 +16,7 @@ import pytest
 
 from askance.errors import BadImage
 from askance.images import Image, fetch
-from askance.images.info import Unusable
+from askance.images.info import UnusableImage
 from tests.images import samples
 
 PNG = samples.png()
@@ -129,7 +129,7 @@ def secure_port() -> Iterator[int]:
 def let_through(host: str, port: int) -> Sequence[str]:
     """The server of these tests and no other host."""
     if host != "ads.test":
-        raise Unusable(f"is not fetched: {host!r} is not the server of the test")
+        raise UnusableImage(f"is not fetched: {host!r} is not the server of the test")
     return ["127.0.0.1"]
 
 
@@ -147,7 +147,7 @@ BAD = {
     "/circle": "is redirected more than 5 times.",
     "/inside": "is not fetched: 'inside.test' is not the server of the test.",
     "/file": "is not fetched: only http and https addresses are.",
-    "/packed": "cannot be fetched: the server packed it unasked.",
+    "/packed": "cannot be fetched: the server compressed it although that was not asked for.",
     "/short": "cannot be fetched: the connection broke.",
 }
 

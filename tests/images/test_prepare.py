@@ -17,8 +17,8 @@ from PIL import ImageOps
 
 from askance.errors import BadImage
 from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, ImagePolicy
-from askance.images.info import Unusable
-from askance.images.prepare import MEMO, Memo, PreparedImage, prepare
+from askance.images.info import UnusableImage
+from askance.images.prepare import PREPARED_IMAGES, PreparedImage, PreparedImageCache, prepare
 from tests.images import samples
 
 
@@ -157,30 +157,30 @@ def test_prepared_images_give_base64_once() -> None:
 
 
 def test_threads_and_copies_share_one_preparation() -> None:
-    data, before = samples.jpeg(5), MEMO.made
+    data, before = samples.jpeg(5), PREPARED_IMAGES.made
     images = [Image.from_bytes(data, name=f"{index}.jpg") for index in range(16)]
     with ThreadPoolExecutor(16) as pool:
         sent = [
             each.result()
             for each in [pool.submit(image.prepare, replace(CLEAN_POLICY, max_side=41)) for image in images]
         ]
-    assert MEMO.made - before == 1
+    assert PREPARED_IMAGES.made - before == 1
     assert {id(each) for each in sent} == {id(sent[0])}
 
 
 def test_policies_are_prepared_apart() -> None:
-    data, before = samples.encoded(samples.photo(seed=77), "PNG"), MEMO.made
+    data, before = samples.encoded(samples.photo(seed=77), "PNG"), PREPARED_IMAGES.made
     for policy in (CLEAN_POLICY, ORIGINAL_POLICY, CLEAN_POLICY, ImagePolicy("clean"), ORIGINAL_POLICY):
         Image.from_bytes(data).prepare(policy)
-    assert MEMO.made - before == 2
+    assert PREPARED_IMAGES.made - before == 2
 
 
 def test_a_bad_picture_is_tried_once_and_named_each_time() -> None:
-    data, before = b"no picture, of its own kind", MEMO.made
+    data, before = b"no picture, of its own kind", PREPARED_IMAGES.made
     for name in ("one.jpg", "two.jpg"):
         with pytest.raises(BadImage, match=f"'{name}'"):
             Image.from_bytes(data, name=name).prepare()
-    assert MEMO.made - before == 1
+    assert PREPARED_IMAGES.made - before == 1
 
 
 def prepared(size: int) -> PreparedImage:
@@ -188,21 +188,21 @@ def prepared(size: int) -> PreparedImage:
 
 
 def test_the_memo_forgets_what_was_used_longest_ago() -> None:
-    memo = Memo(7_000)
+    cache = PreparedImageCache(7_000)
     for key in ("a", "b", "a", "c", "a", "d", "a"):
-        memo.get((key, CLEAN_POLICY), lambda: prepared(1_000))
-    assert (memo.made, len(memo)) == (4, 3)
-    memo.get(("b", CLEAN_POLICY), lambda: prepared(1_000))
-    assert (memo.made, len(memo)) == (5, 3)
+        cache.get((key, CLEAN_POLICY), lambda: prepared(1_000))
+    assert (cache.made, len(cache)) == (4, 3)
+    cache.get(("b", CLEAN_POLICY), lambda: prepared(1_000))
+    assert (cache.made, len(cache)) == (5, 3)
 
 
 def test_ten_thousand_pictures_do_not_stay() -> None:
-    memo = Memo(70_000, max_count=100)
+    cache = PreparedImageCache(70_000, max_count=100)
     for key in range(10_000):
-        memo.get((str(key), CLEAN_POLICY), partial(prepared, 1_000 if key % 2 else 0))
-    assert len(memo) <= 60
-    memo.get(("huge", CLEAN_POLICY), lambda: prepared(100_000))
-    assert len(memo) == 0
+        cache.get((str(key), CLEAN_POLICY), partial(prepared, 1_000 if key % 2 else 0))
+    assert len(cache) <= 60
+    cache.get(("huge", CLEAN_POLICY), lambda: prepared(100_000))
+    assert len(cache) == 0
 
 
 class Holder:
@@ -210,40 +210,40 @@ class Holder:
 
 
 def test_what_is_held_stays_and_what_is_not_makes_room() -> None:
-    memo, held = Memo(10_000 * 7 // 3, max_idle_bytes=2_000 * 7 // 3), Holder()
-    memo.get(("held", CLEAN_POLICY), lambda: prepared(5_000), holder=held)
+    cache, held = PreparedImageCache(10_000 * 7 // 3, max_idle_bytes=2_000 * 7 // 3), Holder()
+    cache.get(("held", CLEAN_POLICY), lambda: prepared(5_000), holder=held)
     for key in range(100):
-        memo.get((str(key), CLEAN_POLICY), lambda: prepared(1_000), holder=Holder())
-    assert len(memo) == 1 + 2 + 1  # what is held, what was let go of last, and the one whose holder has just gone
+        cache.get((str(key), CLEAN_POLICY), lambda: prepared(1_000), holder=Holder())
+    assert len(cache) == 1 + 2 + 1  # what is held, what was let go of last, and the one whose holder has just gone
 
-    memo.get(("held", CLEAN_POLICY), lambda: prepared(5_000))
-    memo.get(("99", CLEAN_POLICY), lambda: prepared(1_000))
-    assert memo.made == 101
+    cache.get(("held", CLEAN_POLICY), lambda: prepared(5_000))
+    cache.get(("99", CLEAN_POLICY), lambda: prepared(1_000))
+    assert cache.made == 101
 
 
 def test_a_picture_of_two_holders_stays_with_the_second() -> None:
-    memo, first, second = Memo(70_000, max_idle_bytes=0), Holder(), Holder()
+    cache, first, second = PreparedImageCache(70_000, max_idle_bytes=0), Holder(), Holder()
     for holder in (first, second, first):
-        memo.get(("a", CLEAN_POLICY), lambda: prepared(1_000), holder=holder)
+        cache.get(("a", CLEAN_POLICY), lambda: prepared(1_000), holder=holder)
     del first, holder
-    memo.get(("b", CLEAN_POLICY), lambda: prepared(1_000), holder=Holder())
-    memo.get(("a", CLEAN_POLICY), lambda: prepared(1_000), holder=second)
-    assert (memo.made, len(memo)) == (2, 1)
+    cache.get(("b", CLEAN_POLICY), lambda: prepared(1_000), holder=Holder())
+    cache.get(("a", CLEAN_POLICY), lambda: prepared(1_000), holder=second)
+    assert (cache.made, len(cache)) == (2, 1)
 
     del second
-    memo.get(("a", CLEAN_POLICY), lambda: prepared(1_000))
-    assert memo.made == 3
+    cache.get(("a", CLEAN_POLICY), lambda: prepared(1_000))
+    assert cache.made == 3
 
 
 def test_pictures_that_are_read_one_after_the_other_do_not_pile_up() -> None:
-    before = len(MEMO)
+    before = len(PREPARED_IMAGES)
     for number in range(40):
         Image.from_bytes(samples.encoded(samples.photo(seed=number, size=(600, 600)), "BMP")).prepare(ORIGINAL_POLICY)
-    assert len(MEMO) - before < 10
+    assert len(PREPARED_IMAGES) - before < 10
 
 
 def test_another_picture_does_not_wait() -> None:
-    memo, started, release = Memo(10_000), threading.Event(), threading.Event()
+    cache, started, release = PreparedImageCache(10_000), threading.Event(), threading.Event()
 
     def slow() -> PreparedImage:
         started.set()
@@ -251,34 +251,34 @@ def test_another_picture_does_not_wait() -> None:
         return prepared(1)
 
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(memo.get, ("slow", CLEAN_POLICY), slow)
+        waiting = pool.submit(cache.get, ("slow", CLEAN_POLICY), slow)
         assert started.wait(10)
-        assert memo.get(("quick", CLEAN_POLICY), lambda: prepared(2)) == prepared(2)
+        assert cache.get(("quick", CLEAN_POLICY), lambda: prepared(2)) == prepared(2)
         release.set()
         assert waiting.result() == prepared(1)
 
 
 def test_what_goes_wrong_otherwise_is_not_remembered() -> None:
-    memo = Memo(10_000)
+    cache = PreparedImageCache(10_000)
 
     def fail() -> PreparedImage:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        memo.get(("a", CLEAN_POLICY), fail)
-    assert memo.get(("a", CLEAN_POLICY), lambda: prepared(1)) == prepared(1)
+        cache.get(("a", CLEAN_POLICY), fail)
+    assert cache.get(("a", CLEAN_POLICY), lambda: prepared(1)) == prepared(1)
 
 
 def test_remembered_reasons_are_raised_afresh() -> None:
-    memo = Memo(10_000)
+    cache = PreparedImageCache(10_000)
 
     def fail() -> PreparedImage:
-        raise Unusable("is odd", "Do this.")
+        raise UnusableImage("is odd", "Do this.")
 
-    caught: list[Unusable] = []
+    caught: list[UnusableImage] = []
     for _ in range(2):
-        with pytest.raises(Unusable, match="is odd") as error:
-            memo.get(("a", CLEAN_POLICY), fail)
+        with pytest.raises(UnusableImage, match="is odd") as error:
+            cache.get(("a", CLEAN_POLICY), fail)
         caught.append(error.value)
     assert caught[0] is not caught[1]
-    assert memo.made == 1
+    assert cache.made == 1

@@ -8,7 +8,7 @@ from PIL import Image as Pillow
 
 from askance.errors import BadImage, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
-from askance.images.pixels import BARS, squared
+from askance.images.pixels import PADDING_COLOUR, pad_to_square
 from askance.images.regions import COLOUR
 
 GREY = (100, 100, 100)
@@ -80,9 +80,11 @@ def test_what_is_transparent_is_on_white() -> None:
     assert pixels(WHOLE_IMAGE, clear)[0].getcolors() == [(16, (255, 255, 255))]
 
 
-@pytest.mark.parametrize(("size", "corner"), [((40, 20), BARS), ((20, 40), BARS), ((20, 20), GREY)], ids=str)
+@pytest.mark.parametrize(
+    ("size", "corner"), [((40, 20), PADDING_COLOUR), ((20, 40), PADDING_COLOUR), ((20, 20), GREY)], ids=str
+)
 def test_a_square_has_bars_beside_what_is_not_square(size: tuple[int, int], corner: object) -> None:
-    drawn = squared(Pillow.new("RGB", size, GREY))
+    drawn = pad_to_square(Pillow.new("RGB", size, GREY))
 
     side = max(size)
     assert (drawn.size, drawn.getpixel((0, 0))) == ((side, side), corner)
@@ -95,8 +97,8 @@ WRONG: dict[str, tuple[Any, Any, str]] = {
     "the wrong way round": ("crop", ((9, 9, 3, 3),), "The box (9, 9, 3, 3) has no area: -6×-6 pixels."),
     "no numbers": ("crop", ((0, 0, math.nan, 4),), "This is no box: (0, 0, nan, 4)."),
     "three numbers": ("crop", ((0, 0, 4),), "This is no box: (0, 0, 4)."),
-    "no boxes": ("highlight", (), "The view 'highlight' shows boxes, and none is given."),
-    "boxes for nothing": ("whole", ((0, 0, 4, 4),), "The view 'whole' shows no boxes, and some are given."),
+    "no boxes": ("highlight", (), "The view 'highlight' needs boxes."),
+    "boxes for nothing": ("whole", ((0, 0, 4, 4),), "The view 'whole' takes no boxes."),
     "no such way": ("blurred", (), "A picture cannot be shown as 'blurred'."),
 }
 

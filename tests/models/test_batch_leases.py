@@ -58,10 +58,10 @@ def test_a_part_goes_from_the_process_to_its_batch_and_back(
     leases, free = spooled(job, recorder, part), list[bool]()
     for step in (leases.secure, leases.assign_to_batch, leases.secure, leases.assign_to_batch):
         assert step(part)
-        free += map(other.free, KEYS)
+        free += map(other.is_free, KEYS)
     leases.release_batch(part)
 
-    assert (free, [other.free(key) for key in KEYS]) == ([False] * 8, [True] * 2)
+    assert (free, [other.is_free(key) for key in KEYS]) == ([False] * 8, [True] * 2)
 
 
 @pytest.mark.parametrize("step", ["secure", "assign_to_batch"])
@@ -76,7 +76,7 @@ def test_what_was_taken_over_is_not_asked_for(
 
     assert not getattr(leases, step)(part)
     leases.release_batch(part)
-    assert [other.free(KEYS[0]), other.owns(KEYS[1])] == [True, True]
+    assert [other.is_free(KEYS[0]), other.owns(KEYS[1])] == [True, True]
 
 
 def test_a_part_that_an_earlier_process_left_is_claimed_whole_or_not_at_all(
@@ -84,9 +84,9 @@ def test_a_part_that_an_earlier_process_left_is_claimed_whole_or_not_at_all(
 ) -> None:
     leases = JobLeases(job, recorder)
     assert other.take(KEYS[1])
-    assert (leases.secure(part), other.free(KEYS[0])) == (False, True)
+    assert (leases.secure(part), other.is_free(KEYS[0])) == (False, True)
     other.release(KEYS[1])
-    assert (leases.secure(part), other.free(KEYS[0])) == (True, False)
+    assert (leases.secure(part), other.is_free(KEYS[0])) == (True, False)
 
 
 def test_a_call_whose_lease_a_batch_holds_is_left_to_it(job: Job, recorder: Recorder, other: Leases) -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.errors import PromptError
-from askance.prompts import fence, harmless, oneline
-from askance.prompts.fence import marker, numbered, replace_unseen
+from askance.prompts import fence, oneline, sanitize
+from askance.prompts.fence import marker, numbered, replace_invisible
 
 
 def test_a_fence_stands_around_the_text() -> None:
@@ -31,7 +31,7 @@ NEUTRAL = {
 
 @pytest.mark.parametrize(("text", "broken"), NEUTRAL.items())
 def test_what_a_template_would_take_for_its_own_has_a_blank_in_it(text: str, broken: str) -> None:
-    assert harmless(text) == harmless(broken) == broken
+    assert sanitize(text) == sanitize(broken) == broken
     assert f"\n{broken}\n" in fence(text, "scene text")
 
 
@@ -91,7 +91,7 @@ def test_a_marker_goes_on_beyond_one_digest() -> None:
     ],
 )
 def test_what_cannot_be_seen_is_replaced(text: str, shown: str) -> None:
-    assert replace_unseen(text) == shown
+    assert replace_invisible(text) == shown
 
 
 @pytest.mark.parametrize("label", ["", "Scene", "a\nb", "a>>", "x" * 41])
@@ -118,7 +118,7 @@ def test_a_list_is_numbered_as_its_texts_are_folded(texts: list[str]) -> None:
 
 @given(st.text() | st.text(st.sampled_from(" ab\n\u00ad\u2028")))
 def test_oneline_folds_as_if_it_always_worked(text: str) -> None:
-    assert oneline(text) == " ".join(replace_unseen(text).split())
+    assert oneline(text) == " ".join(replace_invisible(text).split())
 
 
 def test_a_list_is_numbered_one_to_a_line() -> None:

@@ -123,4 +123,4 @@ def test_a_bomb_of_aliases_is_refused_unread() -> None:
 
 
 def test_front_matter_too_deep_is_named() -> None:
-    assert faults("name: " + "[" * 100_000) == [(2, "lists and maps stand more than 8 deep in one another.")]
+    assert faults("name: " + "[" * 100_000) == [(2, "lists and maps are nested more than 8 deep.")]

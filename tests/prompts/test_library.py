@@ -247,7 +247,7 @@ def test_ejecting_where_no_folder_can_be_is_named(write: Write) -> None:
     with pytest.raises(PromptError) as caught:
         PromptLibrary([]).eject("unusual", to=path)
 
-    assert str(caught.value) == f"{str(path)!r} is no folder. Name another."
+    assert str(caught.value) == f"{str(path)!r} is not a folder. Name a folder."
 
 
 def test_no_package_prompt_loads_the_schema_checker() -> None:

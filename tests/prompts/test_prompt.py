@@ -6,7 +6,7 @@ import pytest
 
 from askance.errors import PromptError
 from askance.prompts import Prompt, PromptLibrary, PromptTurn
-from askance.prompts.template import MAX_RENDERED, MAX_ROUNDS
+from askance.prompts.template import MAX_ITERATIONS, MAX_RENDERED
 
 from .conftest import Write
 
@@ -146,7 +146,7 @@ def test_loops_within_loops_stop(write: Write) -> None:
     with pytest.raises(PromptError) as caught:
         prompt.render(words=["a"] * 5000)
 
-    assert str(caught.value) == f"Prompt 'mine' loops more than {MAX_ROUNDS} times. Give it shorter lists."
+    assert str(caught.value) == f"Prompt 'mine' loops more than {MAX_ITERATIONS} times. Give it shorter lists."
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from askance.errors import PromptError
 from askance.prompts import Prompt, PromptLibrary, PromptTurn
-from askance.prompts.prompt_file import MAX_FILE, FileName, PromptFile, RoleBlock, read_text, take_apart
+from askance.prompts.prompt_file import MAX_FILE, FileName, PromptFile, RoleBlock, read_text, split_prompt_file
 
 from .conftest import Write
 
@@ -38,7 +38,7 @@ def test_a_file_name_says_what_is_in_it(file: str, parts: FileName | None) -> No
 
 def test_a_file_is_front_matter_and_role_blocks() -> None:
     text = HEAD + "\nsystem:\nBe brief.\n\nuser:   \n\n  Hi \nuser: more\n\nassistant:\nHo\nuser:\nBye"
-    file, problems = take_apart(text, path=Path("p"))
+    file, problems = split_prompt_file(text, path=Path("p"))
 
     assert problems == []
     assert file == PromptFile(
@@ -60,15 +60,15 @@ BROKEN = {
     "empty block": (HEAD + "user:\n\n", "line 6: the `user:` block is empty"),
     "system late": (
         HEAD + "user:\nHi\nsystem:\nHo\nuser:\nHe",
-        "line 9: `system:` stands where `assistant:` is due after what stands before it",
+        "line 9: `system:` stands where `assistant:` has to follow",
     ),
     "two systems": (
         HEAD + "system:\nHi\nsystem:\nHo\nuser:\nHe",
-        "line 9: `system:` stands where `user:` is due after what stands before it",
+        "line 9: `system:` stands where `user:` has to follow",
     ),
     "assistant first": (
         HEAD + "assistant:\nHi\nuser:\nHo",
-        "line 7: `assistant:` stands where `user:` is due after what stands before it",
+        "line 7: `assistant:` stands where `user:` has to follow",
     ),
     "assistant last": (HEAD + "user:\nHi\nassistant:\nHo", "line 9: the last block is not `user:`"),
     "upper case": (HEAD + "user:\nHi\nASSISTANT:", "line 8: 'ASSISTANT:' is no role marker: {rest}"),

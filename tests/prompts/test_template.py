@@ -159,7 +159,7 @@ def test_loops_stand_three_deep_at_most(write: Write) -> None:
     opening = "".join(f"{{% for w{depth} in words %}}" for depth in range(30))
     path = write(f"user:\n{opening}a{'{% endfor %}' * 30}\n", inputs=INPUTS)
 
-    with pytest.raises(PromptError, match="line 11: loops stand more than 3 deep inside one another"):
+    with pytest.raises(PromptError, match="line 11: loops are nested more than 3 deep"):
         PromptLibrary([path.parent]).find("mine", form="text")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from askance.errors import DamagedRecord, StoreError
 from askance.replay import ImportCounts, Store, database, merge
-from askance.replay.database import CARRY_OVER, DATABASE, NETWORKS, json_disk, network_of
+from askance.replay.database import DATABASE, MIGRATION_HINT, NETWORK_FILE_SYSTEMS, json_disk, network_mount
 from tests.replay.samples import record
 
 KEY = record().key
@@ -173,7 +173,7 @@ def test_a_store_of_another_version_is_refused(folder: Path, version: int, hint:
             Store.open(read_only=read_only)
         assert str(caught.value) == (
             f"The record store {str(folder)!r} has format {version}, and this askance reads format 1. "
-            f"{hint}{CARRY_OVER}"
+            f"{hint}{MIGRATION_HINT}"
         )
     assert (folder / DATABASE).read_bytes() == before
 
@@ -317,12 +317,12 @@ a broken line
     ],
 )
 def test_the_file_system_of_a_folder_is_that_of_the_nearest_mount(path: str, kind: str | None) -> None:
-    assert network_of(Path(path), TABLE) == kind
+    assert network_mount(Path(path), TABLE) == kind
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p", "lustre", "gpfs", "ceph"])
 def test_network_file_systems_are_known(kind: str) -> None:
-    assert kind in NETWORKS
+    assert kind in NETWORK_FILE_SYSTEMS
 
 
 @pytest.fixture

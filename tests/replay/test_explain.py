@@ -219,7 +219,7 @@ def test_records_that_are_added_are_seen() -> None:
 
 
 def test_many_records_are_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explain_module, "MOST_CANDIDATES", 2)
+    monkeypatch.setattr(explain_module, "MAX_CANDIDATES", 2)
     records = store(request("one"), request("two"), request("three"))
     assert nearest_key(request("three"), "chat", records) in {key_of("chat", request(text)) for text in ("one", "two")}
 

@@ -133,7 +133,7 @@ async def test_the_wait_ends_with_the_answer(run: Run, holder: subprocess.Popen[
     own, looks = run(), iter([False, False, True])
     async with asyncio.timeout(5), own.lease(KEY, lambda: next(looks)):
         assert holder.poll() is None
-    assert not own.free(KEY), "it is still the other one's"
+    assert not own.is_free(KEY), "it is still the other one's"
 
 
 async def test_a_killed_holder_blocks_nobody(run: Run, holder: subprocess.Popen[str], tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ async def test_a_stopped_holder_counts_for_nothing_after_a_while(
 
 async def test_a_holder_that_gives_signs_of_life_is_not_robbed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "EXPIRY", 0.4)
-    monkeypatch.setattr(leases, "BEAT", 0.05)
+    monkeypatch.setattr(leases, "HEARTBEAT", 0.05)
     monkeypatch.setattr(time, "time", lambda: 0.0)  # whatever the wall's clock says
     async with run().lease(KEY, never):
         with pytest.raises(TimeoutError):
@@ -253,8 +253,8 @@ def test_a_batch_that_nobody_comes_back_for_holds_its_leases_for_a_day(
         then.setattr(time, "time", lambda: now - hours * 3600)
         own.assign_to_batch("batch-1", [KEY])
 
-    assert (own.free(KEY), own.take(KEY)) == (not held, not held)
-    assert run().free(OTHER)
+    assert (own.is_free(KEY), own.take(KEY)) == (not held, not held)
+    assert run().is_free(OTHER)
 
 
 def test_a_batch_whose_state_is_gone_holds_nothing(run: Run, tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_what_is_held_for_nothing_is_cleared_away(run: Run, holder: subprocess.P
     run().assign_to_batch("batch-1", [OTHER], file=kept)
     holder.kill()
     holder.wait()
-    assert run().free("ef" * 32)
+    assert run().is_free("ef" * 32)
 
     with table(tmp_path) as file:
         assert file.execute("SELECT count(*) FROM lease").fetchone() == (0,)
@@ -283,13 +283,13 @@ def test_what_is_held_for_nothing_is_cleared_away(run: Run, holder: subprocess.P
 def test_a_lease_without_a_wait(run: Run, holder: subprocess.Popen[str]) -> None:
     own = run()
     assert [own.take(KEY), own.take(OTHER), own.take(OTHER)] == [False, True, False]
-    assert [own.owns(KEY), own.owns(OTHER), own.free(KEY)] == [False, True, False]
+    assert [own.owns(KEY), own.owns(OTHER), own.is_free(KEY)] == [False, True, False]
     own.release(KEY)
     own.release(OTHER)
-    assert [own.free(KEY), own.free(OTHER)] == [False, True]
+    assert [own.is_free(KEY), own.is_free(OTHER)] == [False, True]
     holder.kill()
     holder.wait()
-    assert own.free(KEY)
+    assert own.is_free(KEY)
     assert own.take(KEY)
 
 
@@ -310,15 +310,15 @@ def test_a_handover_is_whole_or_not_at_all(run: Run) -> None:
     assert (one.take(KEY), two.take(OTHER)) == (True, True)
 
     assert not one.assign_to_batch("batch-1", [KEY, OTHER, "ef" * 32])
-    assert (one.owns(KEY), two.owns(OTHER), one.free("ef" * 32)) == (True, True, True)
+    assert (one.owns(KEY), two.owns(OTHER), one.is_free("ef" * 32)) == (True, True, True)
 
 
 async def test_whoever_changes_the_table_for_long_holds_up_no_event_loop(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "BEAT", 60.0)
+    monkeypatch.setattr(leases, "HEARTBEAT", 60.0)
     own, two = run(), run()
-    assert (own.take(OTHER), two.free(OTHER)) == (True, False)
+    assert (own.take(OTHER), two.is_free(OTHER)) == (True, False)
     with table(tmp_path) as other:
         other.execute("BEGIN IMMEDIATE")
         waiting, longest, last = asyncio.ensure_future(holds(two)), 0.0, time.monotonic()
@@ -338,7 +338,7 @@ async def test_a_table_that_nobody_gives_free_holds_nothing(
 ) -> None:
     """Such as one whose process was stopped amid a change."""
     own = run()
-    assert own.free(KEY)
+    assert own.is_free(KEY)
     monkeypatch.setattr(leases, "EXPIRY", 0.3)
     with table(tmp_path) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -450,14 +450,14 @@ async def test_what_is_no_table_of_leases_is_set_aside(
         assert (one.take(KEY), two.take(KEY)) == (True, False)
 
     aside = tmp_path / f"{FILE}.damaged"
-    said = f"The file of leases is damaged and begun anew; what it was is {str(aside)!r}."
+    said = f"The file of leases is damaged and was replaced; the damaged one is {str(aside)!r}."
     assert (caplog.messages, aside.is_symlink() or aside.exists()) == ([said], True)
     assert not (tmp_path / "elsewhere").exists() or (tmp_path / "elsewhere").stat().st_size == 0
 
 
 def test_a_table_that_is_damaged_meanwhile_is_set_aside_for_all(run: Run, tmp_path: Path) -> None:
     one, two, three = run(), run(), run()
-    assert (one.take(KEY), two.take(OTHER), three.free(KEY)) == (True, True, False)
+    assert (one.take(KEY), two.take(OTHER), three.is_free(KEY)) == (True, True, False)
     with table(tmp_path) as other:
         other.execute("DROP TABLE lease")
 
@@ -507,14 +507,14 @@ async def test_a_folder_that_cannot_be_used_holds_nothing(tmp_path: Path, place:
     (tmp_path / "store").write_text("in the way")
     own = StoreLeases(tmp_path / place)
     await asyncio.wait_for(asyncio.gather(*(holds(own) for _ in range(3))), 5)
-    assert (own.take(KEY), own.free(KEY), own.owns(KEY)) == (True, True, False)
+    assert (own.take(KEY), own.is_free(KEY), own.owns(KEY)) == (True, True, False)
     with pytest.raises(OSError, match=r"store|/proc"):
         own.assign_to_batch("batch-1", [KEY])
 
 
 async def test_a_disk_that_is_full_holds_nothing(run: Run) -> None:
     own = run()
-    assert own.free(KEY)
+    assert own.is_free(KEY)
     worker = own._worker  # pyright: ignore[reportPrivateUsage]
     assert worker is not None
     (pages,) = worker.table.execute("PRAGMA page_count").fetchone()
@@ -523,5 +523,5 @@ async def test_a_disk_that_is_full_holds_nothing(run: Run) -> None:
     assert all(own.take(key) for key in many(500))
     with pytest.raises(OSError, match="full"):
         own.assign_to_batch("batch-1", many(500))
-    assert own.free(many(501)[-1])
+    assert own.is_free(many(501)[-1])
     await asyncio.wait_for(holds(own), 5)

@@ -29,7 +29,7 @@ from askance.chat import (
 )
 from askance.errors import StoreError
 from askance.replay import KINDS, Cassette, MemoryStore, Record, Records, Store, ValidRecords, export_cassette
-from askance.replay.record import SCHEMA, check_key, check_schema, model_name, response_in
+from askance.replay.record import SCHEMA, check_key, check_schema, model_name, recorded_response
 from tests.replay.samples import AT, picture_request, record, request
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -57,7 +57,7 @@ def test_a_response_is_found_beside_its_request(
 ) -> None:
     made = Record.make("chat", asked, answered, images=images, at=AT)
 
-    found = response_in(made.to_json(), key=made.key, asked=canonical_json(asked))
+    found = recorded_response(made.to_json(), key=made.key, asked=canonical_json(asked))
 
     assert found in (made.response, None)
     assert found is not None or canonical_json(asked) not in made.to_json()
@@ -82,7 +82,7 @@ TEXTS = {
 @pytest.mark.parametrize(("text", "found"), TEXTS.values(), ids=TEXTS)
 def test_only_the_record_of_this_very_request_is_read_in_part(text: str, found: bool) -> None:
     try:
-        response = response_in(text, key="k", asked=ASKED)
+        response = recorded_response(text, key="k", asked=ASKED)
     except ValueError:
         response = None
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from askance.chat import key_of
-from askance.documents import misfit_of, read_yaml
+from askance.documents import read_yaml, validation_message
 from askance.errors import CallError, UsageError
 from askance.evals.published_figures import find_published_table, published_files
 from askance.evals.run_plan import Plannable, plan_runs
@@ -230,7 +230,7 @@ def read_grid(name: str | Path) -> Grid:
         return Grid.model_validate(form)
     except ValidationError as error:
         raise UsageError(
-            f"The grid {str(path)!r} cannot be used: {misfit_of(error)}.",
+            f"The grid {str(path)!r} cannot be used: {validation_message(error)}.",
             hint=f"A grid takes {', '.join(map(repr, Grid.model_fields))}.",
         ) from error
 

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from askance import __version__
-from askance.documents import Archive, UnreadableDocument, misfit, parse_json
+from askance.documents import Archive, UnreadableDocument, parse_json, schema_violation
 from askance.errors import StoreError, UsageError
 from askance.evals.run import Run
 from askance.evals.run_format import CALLS, DESCRIPTION, PROMPTS, SAMPLES, SCORES
@@ -177,7 +177,7 @@ def open_pack(path: str | Path) -> Generator[Pack]:
     with TemporaryDirectory(prefix="askance-pack-") as place:
         folder = Path(place)
         try:
-            with Archive(path, most=MOST_BYTES) as file:
+            with Archive(path, max_bytes=MOST_BYTES) as file:
                 content, signature, form = _unpacked(file, folder, path)
         except OSError as error:
             raise StoreError(
@@ -224,7 +224,7 @@ def _unpacked(file: Archive, folder: Path, path: Path) -> tuple[bytes, bytes | N
 def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
     try:
         form: Any = parse_json(content)
-        if (wrong := misfit(form, SCHEMA)) is not None:
+        if (wrong := schema_violation(form, SCHEMA)) is not None:
             raise UnreadableDocument(f"does not have the form of one ({wrong})")
     except UnreadableDocument as error:
         raise UsageError(

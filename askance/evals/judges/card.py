@@ -17,7 +17,7 @@ from askance.agents.judge import QUESTION, EquivalenceJudge
 from askance.chains import Planner
 from askance.chat import key_of
 from askance.concurrency import map_in_order
-from askance.documents import misfit, parse_json
+from askance.documents import parse_json, schema_violation
 from askance.errors import BadData, UsageError
 from askance.evals.judges.labels import Labels, read_labels
 from askance.evals.judges.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
@@ -174,7 +174,7 @@ class JudgeCard:
         Raises:
             BadData: it is none, or one of another version.
         """
-        if (wrong := misfit(form, _SCHEMA, whole="the file")) is not None:
+        if (wrong := schema_violation(form, _SCHEMA, whole="the file")) is not None:
             raise BadData(
                 f"This is no card of a judge: {wrong}.", hint="Make one: askance judge card --labels … --json > FILE"
             )

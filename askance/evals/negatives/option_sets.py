@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from askance.agents.negatives import NegativeKind, normal
-from askance.documents import UnreadableDocument, misfit, parse_json
+from askance.documents import UnreadableDocument, parse_json, schema_violation
 from askance.errors import BadData
 from askance.evals.negatives.edits import nearest
 from askance.evals.run_folder import write_whole
@@ -205,7 +205,7 @@ def read_sidecar(path: Path) -> dict[tuple[str, str], HardNegative]:
 
 def _of_line(line: str) -> HardNegative:
     form = parse_json(line)
-    if (wrong := misfit(form, _SCHEMA, whole="the line")) is not None:
+    if (wrong := schema_violation(form, _SCHEMA, whole="the line")) is not None:
         raise UnreadableDocument(f"is no line of a sidecar: {wrong}")
     names = (each.name for each in fields(HardNegative))
     known = {name: form[name] for name in names if name in form}

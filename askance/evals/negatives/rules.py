@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from askance.documents import misfit
+from askance.documents import schema_violation
 from askance.errors import BadData
 from askance.evals.negatives.edits import EditLimits
 from askance.evals.suite.files import read_json
@@ -100,7 +100,7 @@ def read_rules(path: Path) -> Rules:
         BadData: there is no such file, or it has a rule, an action or a threshold that does not exist.
     """
     content: Any = read_json(path)
-    if (wrong := misfit(content, _SCHEMA, whole="the file")) is not None:
+    if (wrong := schema_violation(content, _SCHEMA, whole="the file")) is not None:
         raise BadData(
             f"The file {str(path)!r} cannot be used as rules: {wrong}.",
             hint="`askance negatives rules` prints every rule, its action (drop, flag or off) and every threshold.",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance import statistics
 from askance.amounts import many
-from askance.documents import misfit
+from askance.documents import schema_violation
 from askance.errors import BadData, UsageError
 from askance.evals.report.html import jpeg_uri, self_contained_page
 from askance.evals.report.thumbnails import thumbnail
@@ -205,7 +205,7 @@ def read_key(path: Path) -> Sheet:
     """
     content: Any = read_json(path)
     hint = f"It is what `askance negatives sample` wrote as {KEY!r}."
-    if (wrong := misfit(content, _SCHEMA, whole="the file")) is not None:
+    if (wrong := schema_violation(content, _SCHEMA, whole="the file")) is not None:
         raise BadData(f"The file {str(path)!r} is no key of a sheet: {wrong}.", hint=hint)
     items = tuple(
         SheetItem(id=each["item"], key=each["image"], text=each["text"], true=each["true"], kind=each["kind"])

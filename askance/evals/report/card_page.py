@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from askance.documents import misfit
+from askance.documents import schema_violation
 from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, interval_field
 from askance.evals.report.html import block, document
 from askance.evals.tables import NONE, shown_value
@@ -127,7 +127,7 @@ def _fits(card: Any) -> bool:
         json.dumps(card, allow_nan=False)
     except ValueError:
         return False
-    return misfit(card, _SCHEMA) is None
+    return schema_violation(card, _SCHEMA) is None
 
 
 def judges_table(notes: Sequence[Mapping[str, Any]]) -> Sortable:

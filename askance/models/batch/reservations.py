@@ -126,7 +126,7 @@ class JobLeases:
 
     def available(self, key: str) -> bool:
         """Whether a call that another run asked for is on record by now, or free to be asked for."""
-        return self._answered(key) or self._leases is None or self._leases.free(key)
+        return self._answered(key) or self._leases is None or self._leases.is_free(key)
 
     def _answered(self, key: str) -> bool:
         with suppress(BadRecord):

@@ -26,7 +26,7 @@ from weakref import WeakValueDictionary
 from askance.chat import ModelId, key_of
 from askance.errors import AskanceError, ConfigError, UsageError
 from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView
-from askance.images.pixels import squared
+from askance.images.pixels import pad_to_square
 from askance.models.encoders.records import BATCH, one_of, settings_in
 from askance.models.encoders.towers import SIGLIP_KINDS, Towers, no_towers, parts_of
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, mean_of
@@ -306,7 +306,7 @@ class SharedEncoder:
 
         def draw() -> tuple[Picture, ...]:
             pictures = view.render(image)
-            return tuple(squared(picture) for picture in pictures) if padded else pictures
+            return tuple(pad_to_square(picture) for picture in pictures) if padded else pictures
 
         return EncodeJob(key=key, store=store, draw=draw)
 

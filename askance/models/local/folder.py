@@ -225,7 +225,7 @@ def _json(path: Path, spec: str) -> JsonObject:
 def json_beside(folder: Path, name: str) -> JsonObject:
     """The JSON object in one of a model's optional files; empty where there is no such file, or it holds none."""
     with suppress(OSError, ValueError):
-        found = parse_json((folder / name).read_bytes(), finite=False, most_digits=100)
+        found = parse_json((folder / name).read_bytes(), finite=False, max_digits=100)
         if isinstance(found, dict):
             return cast("JsonObject", found)
     return {}

@@ -15,7 +15,7 @@ import pytest
 
 from askance.errors import BadImage, ConfigError, ModelError, OutOfMemory, ReplayMiss, StoreError, UsageError
 from askance.images import Image, RegionView
-from askance.images.pixels import squared
+from askance.images.pixels import pad_to_square
 from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get_scorer, nearest_texts
 from askance.models.encoders.dual import DualEncoder
 from askance.models.encoders.towers import Towers, parts_of
@@ -173,7 +173,7 @@ async def test_what_a_view_shows_is_what_is_scored(duals: Folders) -> None:
 
 async def test_padded_pictures_are_seen_whole(duals: Folders) -> None:
     folder, image = duals("clip"), IMAGES[0]
-    came = reference(folder, [squared(image.open())], TEXTS)
+    came = reference(folder, [pad_to_square(image.open())], TEXTS)
     scorer = scorer_of(folder, "?frame=padded")
 
     assert await scorer.score(image, TEXTS) == pytest.approx(

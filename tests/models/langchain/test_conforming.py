@@ -10,7 +10,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from askance.models.langchain.langchain_model import LangChainModel
-from askance.testing import Check, Far, Scene, checks
+from askance.testing import Check, ModelFactory, ScriptedReply, checks
 from tests.far_side import FarSides, patience
 
 CANNOT = {
@@ -20,13 +20,13 @@ CANNOT = {
 
 
 @pytest.fixture
-def far() -> Iterator[Far]:
+def make_model() -> Iterator[ModelFactory]:
     with ExitStack() as stack:
         sides = FarSides(stack)
 
-        def make(scene: Scene) -> LangChainModel:
+        def make(reply: ScriptedReply) -> LangChainModel:
             key = SecretStr("-")
-            url, most = sides.url(scene), patience(scene)
+            url, most = sides.url(reply), patience(reply)
             return LangChainModel(
                 ChatOpenAI(model="fake-model", base_url=url, api_key=key, max_retries=0, timeout=most)
             )
@@ -35,5 +35,5 @@ def far() -> Iterator[Far]:
 
 
 @pytest.mark.parametrize("check", checks(cannot=CANNOT), ids=str)
-async def test_conforms(check: Check, far: Far) -> None:
-    await check(far)
+async def test_conforms(check: Check, make_model: ModelFactory) -> None:
+    await check(make_model)

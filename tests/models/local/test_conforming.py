@@ -1,4 +1,4 @@
-"""`hf:` does what every backend does: the far side is a tiny model that is made to write what a scene says."""
+"""`hf:` does what every backend does: the server is a tiny model that is made to write the scripted reply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from askance.chat import ChatResponse
 from askance.errors import BadRequest, ContextExceeded, ImagesRejected
 from askance.models.local import HFModel
-from askance.testing import Check, Scene, checks
+from askance.testing import Check, ScriptedReply, checks
 
 torch = pytest.importorskip("torch", reason="torch is not installed; tests/slow/test_hf.py runs this where it is")
 pytest.importorskip("transformers")
@@ -39,23 +39,23 @@ def warm(tiny: Callable[[str], Path]) -> None:
 
 @pytest.mark.parametrize("check", checks(cannot=CANNOT), ids=str)
 async def test_conforms(check: Check, tiny: Callable[[str], Path]) -> None:
-    await check(lambda scene: far_side(scene, tiny))
+    await check(lambda reply: far_side(reply, tiny))
 
 
-def far_side(scene: Scene, tiny: Callable[[str], Path]) -> HFModel:
-    """A model that plays `scene`."""
-    model = HFModel(tiny("llama" if isinstance(scene.reply, ImagesRejected) else "llava"))
+def far_side(reply: ScriptedReply, tiny: Callable[[str], Path]) -> HFModel:
+    """A model that gives `reply`."""
+    model = HFModel(tiny("llama" if isinstance(reply, ImagesRejected) else "llava"))
     loaded = model._loaded().model  # pyright: ignore[reportPrivateUsage]
-    if isinstance(scene.reply, ContextExceeded):
+    if isinstance(reply, ContextExceeded):
         loaded.model.config.get_text_config().max_position_embeddings = 3
         return model
-    if isinstance(scene.reply, BadRequest):
+    if isinstance(reply, BadRequest):
         ready = model._loaded()  # pyright: ignore[reportPrivateUsage]
         object.__setattr__(ready, "writer", replace(ready.writer, template=Refusing()))
         return model
-    text = _text(scene.reply) if isinstance(scene.reply, ChatResponse) else None
+    text = _text(reply) if isinstance(reply, ChatResponse) else None
     tokens: list[int] = loaded.tokenizer(text or "", add_special_tokens=False)["input_ids"]
-    if isinstance(scene.reply, ChatResponse) and scene.reply.finish == "length":
+    if isinstance(reply, ChatResponse) and reply.finish == "length":
         limit = len(tokens)
         preparing = model._row  # pyright: ignore[reportPrivateUsage]
 

@@ -12,18 +12,18 @@ from openai import AsyncOpenAI
 from askance.chat import ModelId
 from askance.models.openai.openai_model import OpenAIModel, from_settings
 from askance.models.settings import ModelSettings
-from askance.testing import Check, Far, Scene, checks
+from askance.testing import Check, ModelFactory, ScriptedReply, checks
 from tests.far_side import FarSides, patience
 
 
 @pytest.fixture
-async def far(request: pytest.FixtureRequest) -> AsyncIterator[Far]:
+async def make_model(request: pytest.FixtureRequest) -> AsyncIterator[ModelFactory]:
     api: Literal["chat", "responses"] = request.param
     with ExitStack() as stack:
         sides, made = FarSides(stack), list[OpenAIModel]()
 
-        def make(scene: Scene) -> OpenAIModel:
-            url, most = sides.url(scene), patience(scene)
+        def make(reply: ScriptedReply) -> OpenAIModel:
+            url, most = sides.url(reply), patience(reply)
             settings = ModelSettings(id=ModelId("openai", "fake-model", url, api=api))
             if most is None:
                 made.append(from_settings(settings))
@@ -37,14 +37,14 @@ async def far(request: pytest.FixtureRequest) -> AsyncIterator[Far]:
             await model.aclose()
 
 
-@pytest.mark.parametrize("far", ["chat"], indirect=True)
+@pytest.mark.parametrize("make_model", ["chat"], indirect=True)
 @pytest.mark.parametrize("check", checks(), ids=str)
-async def test_chat_completions_conform(check: Check, far: Far) -> None:
-    await check(far)
+async def test_chat_completions_conform(check: Check, make_model: ModelFactory) -> None:
+    await check(make_model)
 
 
-@pytest.mark.parametrize("far", ["responses"], indirect=True)
+@pytest.mark.parametrize("make_model", ["responses"], indirect=True)
 # The responses API takes no stops and no seed, and says so.
 @pytest.mark.parametrize("check", checks(cannot={"sampling", "stop", "seed"}), ids=str)
-async def test_responses_conform(check: Check, far: Far) -> None:
-    await check(far)
+async def test_responses_conform(check: Check, make_model: ModelFactory) -> None:
+    await check(make_model)

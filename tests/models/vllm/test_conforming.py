@@ -9,17 +9,17 @@ import pytest
 
 from askance.models.factory import named
 from askance.models.vllm.vllm_model import VLLMModel, from_settings
-from askance.testing import Check, Far, Scene, checks
+from askance.testing import Check, ModelFactory, ScriptedReply, checks
 from tests.far_side import FarSides
 
 
 @pytest.fixture
-async def far() -> AsyncIterator[Far]:
+async def make_model() -> AsyncIterator[ModelFactory]:
     with ExitStack() as stack:
         sides, made = FarSides(stack), list[VLLMModel]()
 
-        def make(scene: Scene) -> VLLMModel:
-            made.append(from_settings(named(f"vllm:fake-model@{sides.url(scene)}")))
+        def make(reply: ScriptedReply) -> VLLMModel:
+            made.append(from_settings(named(f"vllm:fake-model@{sides.url(reply)}")))
             return made[-1]
 
         yield make
@@ -29,5 +29,5 @@ async def far() -> AsyncIterator[Far]:
 
 # The time limit stands around the backend: the client below has none.
 @pytest.mark.parametrize("check", checks(cannot={"raises CallTimeout"}), ids=str)
-async def test_conforms(check: Check, far: Far) -> None:
-    await check(far)
+async def test_conforms(check: Check, make_model: ModelFactory) -> None:
+    await check(make_model)

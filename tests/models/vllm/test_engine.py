@@ -1,6 +1,6 @@
 """`vllm:` with vLLM itself, in a server and in process: what every backend does, and that both ways are one.
 
-The model is real and is made to say what a scene says. It needs vLLM beside askance, and folders of models in
+The model is real and is made to give a scripted reply. It needs vLLM beside askance, and folders of models in
 `ASKANCE_TEST_MODELS`; tests/slow/test_vllm_models.py runs it where both are.
 """
 
@@ -25,7 +25,7 @@ from askance.models.capabilities import RED_SQUARE
 from askance.models.loop import live
 from askance.models.settings import Vllm
 from askance.models.vllm import VLLMModel
-from askance.testing import Check, Scene, checks
+from askance.testing import Check, ScriptedReply, checks
 
 pytest.importorskip("vllm", reason="vLLM is not installed; tests/slow/test_vllm_models.py runs this where it is")
 # What vLLM and torch warn of as they are loaded into this process is theirs, of many kinds and modules.
@@ -51,12 +51,12 @@ CANNOT = {
 
 
 class OnProgress:
-    """A model that is made to say what a scene says, on the loop that all live calls are made on."""
+    """A model that is made to give a scripted reply, on the loop that all live calls are made on."""
 
-    def __init__(self, model: VLLMModel, scene: Scene, *, closes: bool) -> None:
+    def __init__(self, model: VLLMModel, reply: ScriptedReply, *, closes: bool) -> None:
         self.id = model.id
         self._model = model
-        self._scene = scene
+        self._reply = reply
         self._closes = closes
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
@@ -67,7 +67,7 @@ class OnProgress:
             await live(self._model.aclose)
 
     def _held(self, request: ChatRequest) -> ChatRequest:
-        reply, sampling = self._scene.reply, request.sampling
+        reply, sampling = self._reply, request.sampling
         if reply is None:
             return replace(request, extra={"ignore_eos": True})
         if isinstance(reply, ContextExceeded):
@@ -118,7 +118,7 @@ def models() -> Iterator[dict[str, VLLMModel]]:
 @pytest.fixture
 def tell(models: dict[str, VLLMModel], monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[ChatResponse]]:
     """Asks a model several things at once, and has its first answer cost no check its patience."""
-    monkeypatch.setattr(testing, "PATIENCE", 120.0)
+    monkeypatch.setattr(testing, "TIMEOUT", 120.0)
 
     def ask(name: str, *requests: ChatRequest) -> list[ChatResponse]:
         async def all_of_them() -> list[ChatResponse]:
@@ -135,7 +135,7 @@ CASES = [(way, check) for way in ("server", "in process") for check in checks(ca
 @pytest.mark.parametrize(("way", "check"), CASES, ids=lambda each: str(each).replace(" ", "-"))
 def test_conforms(way: str, check: Check, models: dict[str, VLLMModel], tell: Callable[..., Any]) -> None:
     tell(way, asked("Ready?"))
-    run_sync(check(lambda scene: OnProgress(models[way], scene, closes=False)))
+    run_sync(check(lambda reply: OnProgress(models[way], reply, closes=False)))
 
 
 PICTURE = ImagePart(Image.from_bytes(RED_SQUARE))
@@ -215,4 +215,4 @@ def test_conforms_when_it_is_closed(way: str, models: dict[str, VLLMModel], tell
     (check,) = [check for check in checks(cannot=CANNOT) if check.name == "closes"]
     tell(way, asked("Ready?"))
 
-    run_sync(check(lambda scene: OnProgress(models[way], scene, closes=True)))
+    run_sync(check(lambda reply: OnProgress(models[way], reply, closes=True)))

@@ -17,7 +17,6 @@ from askance.models.settings import Price, Vllm
 from askance.models.vllm import VLLMModel
 from askance.models.vllm.engine_args import folder_of, identity_of
 from askance.replay import MemoryStore
-from askance.testing import Scene
 from tests.far_side import played
 from tests.models.local.questions import asked
 from tests.models.vllm.conftest import MakeFolder
@@ -98,7 +97,7 @@ def serving(**entry: str) -> FakeEndpoint:
                 return Reply(body={"object": "list", "data": [{"id": "served", "object": "model", **entry}]})
             return super()._reply(seen)
 
-    return Listing(lambda seen: played(Scene(ChatResponse(text="red")), seen))
+    return Listing(lambda seen: played(ChatResponse(text="red"), seen))
 
 
 async def test_an_address_is_asked_by_the_servers_name_and_replayed_without_it(make_folder: MakeFolder) -> None:

@@ -1,4 +1,4 @@
-"""Looking after records: picking, counting and checking them, what differs between two stores, merging, pruning."""
+"""Maintenance of records: select, count, verify, compare two stores, merge, prune, and what replays save."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def select(
     keys: Collection[str] | None = None,
     since: str | None = None,
 ) -> Iterator[Record]:
-    """The records that answer every description given, in the order of `records` (keys: in their own order).
+    """The records that match every condition given, in the order of `records` (with `keys`: sorted by key).
 
     `model` is a part of the model's name, or a pattern with `*` and `?`; `since` is a date or a time in ISO form, UTC
     where it has no zone; a record without a date is older than any.
@@ -34,7 +34,7 @@ def select(
     Raises:
         UsageError: `since` is no date.
     """
-    start = "" if since is None else moment(since)
+    start = "" if since is None else utc_time(since)
     pattern = None if model is None else name_pattern(model)
     return (
         record
@@ -93,31 +93,31 @@ def _candidates(records: Iterable[Record], keys: Collection[str] | None) -> Iter
 
 
 def name_pattern(model: str) -> str:
-    """A pattern that matches whole names; only `*` and `?` mean anything in it."""
+    """A pattern for `fnmatchcase` with the wildcards `*` and `?` alone; plain text matches any part of a name."""
     folded = model.casefold().replace("[", "[[]")
     return folded if "*" in folded or "?" in folded else f"*{folded}*"
 
 
-def moment(text: str) -> str:
+def utc_time(text: str) -> str:
     """A date or a time in ISO form as records write it; UTC where it has no zone.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not a date.
     """
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError as error:
         msg = f"{text!r} is no date."
         raise UsageError(msg, hint="Write it as 2026-01-31 or 2026-01-31T12:00.") from error
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class ValidRecords(Records):
-    """The records of a holder without those that are damaged, which are counted; for reading only.
+    """A view of records without the damaged ones, which are counted; open for reading only.
 
     Args:
-        records: the holder.
-        check: leave out all that `verify` finds, as what is passed on should; otherwise only what cannot be read.
+        records: what is viewed.
+        check: leave out all that `verify` finds, as for an export; otherwise only what cannot be read.
     """
 
     def __init__(self, records: Records, *, check: bool = False) -> None:
@@ -127,7 +127,7 @@ class ValidRecords(Records):
 
     @property
     def left_out(self) -> int:
-        """How many damaged records were met so far."""
+        """How many damaged records were left out so far."""
         return len(self._damaged)
 
     @property
@@ -149,11 +149,11 @@ class ValidRecords(Records):
         return (record.key for record in self)
 
     def __iter__(self) -> Iterator[Record]:
-        """The valid records, in the order of their keys."""
+        """The valid records, sorted by key."""
         return self._valid(self._records.readable(damaged=self._damaged))
 
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
-        """The valid records of one kind, the first kept first."""
+        """The valid records of one kind, in the order in which they were added."""
         return self._valid(self._records.readable(kind, damaged=self._damaged))
 
     def _valid(self, records: Iterable[Record]) -> Iterator[Record]:
@@ -169,7 +169,7 @@ class ValidRecords(Records):
 
 @dataclass(frozen=True, slots=True)
 class RecordProblem:
-    """Something that is wrong with a store."""
+    """One thing that is wrong with a store."""
 
     key: str
     """Of the record; empty where it is the file itself."""
@@ -177,7 +177,7 @@ class RecordProblem:
 
 
 def verify(records: Records) -> Iterator[RecordProblem]:
-    """What is wrong: rows that cannot be read, keys that are not their request's, forms that do not fit the schema.
+    """What is wrong with records: unreadable rows, keys that are not their request's, violations of the schema.
 
     Raises:
         StoreError: the store cannot be read at all.
@@ -194,7 +194,7 @@ def verify(records: Records) -> Iterator[RecordProblem]:
 
 @dataclass(frozen=True, slots=True)
 class RecordDifference:
-    """One request that two holders of records do not answer alike."""
+    """One request that two stores do not answer alike."""
 
     key: str
     first: Record | None
@@ -202,14 +202,14 @@ class RecordDifference:
 
     @property
     def where(self) -> Literal["first", "second", "both"]:
-        """Who has an answer; `both` have one and they differ."""
+        """Which store has an answer; `both` where they differ."""
         if self.second is None:
             return "first"
         return "second" if self.first is None else "both"
 
 
 def diff(first: Records, second: Records) -> Iterator[RecordDifference]:
-    """The requests that only one of the two has on record, or that they answer differently, in the order of the keys.
+    """The requests that only one of the two has on record, or that they answer differently, sorted by key.
 
     Raises:
         StoreError: one of them cannot be read.
@@ -226,7 +226,7 @@ def _answers_differ(found: RecordDifference) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportCounts:
-    """What an import did."""
+    """How many records an import added, replaced and left out."""
 
     new: int = 0
     same: int = 0
@@ -234,17 +234,17 @@ class ImportCounts:
     conflicting: tuple[str, ...] = ()
     """Keys for which the store had another answer."""
     replaced: bool = False
-    """Whether the cassette's answer took the place of the store's where they conflict."""
+    """Whether the new answers replaced the store's where they conflict."""
     mended: int = 0
-    """Damaged records of the store whose place was taken."""
+    """Damaged records of the store that were replaced."""
     damaged: int = 0
     """Records that were left out because they are damaged; an import leaves none out."""
 
 
-def take_in(records: Iterable[Record], store: Records, *, overwrite: bool) -> ImportCounts:
-    """Put checked `records` into `store`; where both answer, the store's answer stays unless `overwrite`.
+def add_records(records: Iterable[Record], store: Records, *, overwrite: bool) -> ImportCounts:
+    """Adds checked `records` to `store`; where answers differ, the store's answer stays unless `overwrite`.
 
-    What is damaged in `store` answers nothing, and a record with the same key takes its place.
+    A damaged record of `store` is replaced by one with the same key.
     """
     new, same, mended, conflicting = 0, 0, 0, list[str]()
     for record in records:
@@ -272,10 +272,10 @@ _SKIP_HINT = (
 
 
 def merge(other: Records, into: Records, *, overwrite: bool = False, skip_damaged: bool = False) -> ImportCounts:
-    """Take the records of `other` into a store; where the two answer differently, its own stay unless `overwrite`.
+    """Adds the records of `other` to a store; where answers differ, the store's own stay unless `overwrite`.
 
-    Every record is checked before the first is written: a broken store changes nothing, unless `skip_damaged` says
-    to take what is valid of it all the same.
+    Every record is checked before the first is written: a damaged one changes nothing, unless `skip_damaged` says to
+    add the others all the same.
 
     Raises:
         DamagedRecord: a record of `other` cannot be read, or is not what it claims to be.
@@ -283,18 +283,18 @@ def merge(other: Records, into: Records, *, overwrite: bool = False, skip_damage
     """
     if skip_damaged:
         theirs = ValidRecords(other, check=True)
-        return replace(take_in(theirs, into, overwrite=overwrite), damaged=theirs.left_out)
+        return replace(add_records(theirs, into, overwrite=overwrite), damaged=theirs.left_out)
     try:
         for record in other:
             refuse_damaged(record, hint=_SKIP_HINT)
     except DamagedRecord as error:
         raise DamagedRecord(error.message, hint=_SKIP_HINT) from error
-    return take_in(other, into, overwrite=overwrite)
+    return add_records(other, into, overwrite=overwrite)
 
 
 @dataclass(frozen=True, slots=True)
 class PruneCounts:
-    """What was, or would be, taken out."""
+    """How many records were removed, or would be."""
 
     records: int
     size: int
@@ -310,47 +310,48 @@ def prune(
     damaged: bool = False,
     try_only: bool = False,
 ) -> PruneCounts:
-    """Take out the records that answer every description given; at least one has to be.
+    """Removes the records that match every condition given; at least one is required.
 
-    Damaged ones answer none but `damaged`, which stands alone.
+    Damaged records match `damaged` alone, which cannot be combined with another condition.
 
     Args:
-        store: what to take them out of.
+        store: where to remove them.
         older_than: a date, or an age such as `30d`, `12h`, `2w`; a record without a date is older than any.
         model: a part of the model's name, or a pattern with `*` and `?`.
-        used: keys of records that stay, such as those of a run. What endpoints can do stays as well: a replay needs it.
-        damaged: take out what `verify` finds to be no record, or not the one that it claims to be.
-        try_only: count, and take nothing out.
+        used: keys of records that stay, such as those of a run. Records of what endpoints can do stay as well, since
+            a replay needs them.
+        damaged: remove what `verify` finds.
+        try_only: count, and remove nothing.
 
     Raises:
-        UsageError: no description, or one that cannot be read; or `damaged` and another one.
+        UsageError: no condition, or one that cannot be read; or `damaged` and another one.
         StoreError: the store cannot be read or written.
     """
     if damaged:
         if (older_than, model, used) != (None, None, None):
             msg = "A damaged record has no date, model or run to go by."
             raise UsageError(msg, hint="Take the damaged ones out by themselves.")
-        return _taken_out(store, [problem.key for problem in verify(store) if problem.key], 0, try_only=try_only)
+        return _remove(store, [problem.key for problem in verify(store) if problem.key], 0, try_only=try_only)
     if older_than is None and model is None and used is None:
         msg = "Nothing says which records to take out."
         raise UsageError(msg, hint="Give an age, a model, or a run whose records are to stay.")
-    wanted = _prunable(older_than, model, used)
+    wanted = _prune_filter(older_than, model, used)
     keys, size = list[str](), 0
     for record in store.readable():
         if wanted(record):
             keys.append(record.key)
             size += len(record.to_json().encode())
-    return _taken_out(store, keys, size, try_only=try_only)
+    return _remove(store, keys, size, try_only=try_only)
 
 
-def _taken_out(store: Store, keys: list[str], size: int, *, try_only: bool) -> PruneCounts:
+def _remove(store: Store, keys: list[str], size: int, *, try_only: bool) -> PruneCounts:
     if not try_only:
         store.remove(keys)
     return PruneCounts(len(keys), size)
 
 
-def _prunable(older_than: str | None, model: str | None, used: Collection[str] | None) -> Callable[[Record], bool]:
-    end = None if older_than is None else _before(older_than)
+def _prune_filter(older_than: str | None, model: str | None, used: Collection[str] | None) -> Callable[[Record], bool]:
+    end = None if older_than is None else _end_of_age(older_than)
     pattern = None if model is None else name_pattern(model)
     kept = None if used is None else frozenset(used)
     return lambda record: (
@@ -363,20 +364,20 @@ def _prunable(older_than: str | None, model: str | None, used: Collection[str] |
 _UNITS: Mapping[str, timedelta] = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
-def _before(text: str) -> str:
-    """The moment that a date or an age stands for."""
+def _end_of_age(text: str) -> str:
+    """The time of a date or an age, as records write it."""
     number, unit = text[:-1], text[-1:]
     if unit in _UNITS and number.isascii() and number.isdigit() and len(number) < 7:
         try:
             return (datetime.now(UTC) - int(number) * _UNITS[unit]).strftime("%Y-%m-%dT%H:%M:%SZ")
         except OverflowError:
             return ""
-    return moment(text)
+    return utc_time(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Savings:
-    """What the answers on record have cost, and what replaying them saves."""
+    """What the recorded answers have cost, which is what replaying them saves."""
 
     dollars: float = 0.0
     models: Mapping[str, float] = field(default_factory=dict[str, float])
