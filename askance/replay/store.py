@@ -41,6 +41,9 @@ STORE_FOLDER = ".askance"
 PROJECT_MARKS = (".git", "pyproject.toml", "askance.toml")
 """What a project's root folder holds, any one of them."""
 
+PICTURES = "pictures"
+"""Folder beside the records, of pictures from the web and from tables."""
+
 _ROOM = 4096
 """Bytes that the other columns of a row may take."""
 
