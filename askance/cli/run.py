@@ -83,13 +83,13 @@ class RunOptions:
         ),
     ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Read only so many images, the first ones.")] = None
-    sample: Annotated[int | None, typer.Option(min=1, help="Read only so many images, drawn by --sample-seed.")] = None
-    sample_seed: Annotated[int | None, typer.Option(help="Seed of --sample; by default 0.")] = None
+    sample: Annotated[int | None, typer.Option(min=1, help="Read only so many images, drawn at random.")] = None
+    sample_seed: Annotated[int | None, typer.Option(help="Seed of the draw of --sample; by default 0.")] = None
     temperature: Annotated[
-        float | None, typer.Option(min=0, help="Of every model, before what askance.toml says; so the next two.")
+        float | None, typer.Option(min=0, help="Temperature of every model; goes before askance.toml.")
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of every model, for endpoints that take one.")] = None
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of an answer.")] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of every model, likewise; for endpoints that take one.")] = None
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of an answer, likewise.")] = None
     context: Annotated[
         str | None,
         typer.Option(

@@ -49,7 +49,7 @@ class NamedPicture:
 PictureKey: TypeAlias = Path | NamedPicture
 """A picture of a run, which its lines name by the path or the name."""
 
-PictureOptions: TypeAlias = Mapping[PictureKey, Sequence[str] | None]
+PictureOptions: TypeAlias = Mapping[Path, Sequence[str] | None] | Mapping[PictureKey, Sequence[str] | None]
 """By picture, the options to choose from; None if the chain takes none."""
 
 OnLine: TypeAlias = Callable[[PictureKey, Mapping[str, Any]], None]
