@@ -19,7 +19,7 @@ Fetch = Literal["missing", "always", "never"]
 
 @dataclass(frozen=True, slots=True)
 class PictureFolder:
-    """Pictures as files, each named by the sha256 of its address, or of its bytes where it has none.
+    """Pictures as files, each named by the sha256 of its address, or of its bytes where it has none, and by its format.
 
     Nothing is ever taken out; deleting the folder costs no more than fetching the pictures again.
     """
@@ -33,16 +33,16 @@ class PictureFolder:
             BadImage: it cannot be fetched, is no picture, or is not kept and may not be fetched.
             UsageError: the folder cannot be written.
         """
-        file = self.path / sha256(url.encode()).hexdigest()
-        if fetch != "always" and file.is_file():
-            return file
+        name = sha256(url.encode()).hexdigest()
+        kept = self._kept(name)
+        if fetch != "always" and kept is not None:
+            return kept
         if fetch == "never":
             raise BadImage(
                 f"The picture {url[:200]!r} is not kept in {str(self.path)!r}, and a replay fetches nothing.",
                 hint="Run it once without `--replay`, or name the folder of its records by `--store`.",
             )
-        self._write(file, Image.from_url(url).data)
-        return file
+        return self._write(name, Image.from_url(url), instead_of=kept)
 
     def of_bytes(self, data: bytes) -> Path:
         """The file of a picture whose bytes are at hand.
@@ -50,13 +50,15 @@ class PictureFolder:
         Raises:
             UsageError: the folder cannot be written.
         """
-        file = self.path / sha256(data).hexdigest()
-        if not file.is_file():
-            self._write(file, data)
-        return file
+        image = Image.from_bytes(data)
+        return self._kept(image.sha256) or self._write(image.sha256, image)
 
-    def _write(self, file: Path, data: bytes) -> None:
-        """Writes a file whole, or not at all."""
+    def _kept(self, name: str) -> Path | None:
+        return next(self.path.glob(f"{name}*"), None)
+
+    def _write(self, name: str, image: Image, *, instead_of: Path | None = None) -> Path:
+        """Writes a file whole, or not at all; `instead_of` is taken out."""
+        file = self.path / f"{name}{_suffix(image)}"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError), (self.path / ".gitignore").open("x") as ignored:
@@ -64,8 +66,10 @@ class PictureFolder:
             handle, part = tempfile.mkstemp(dir=self.path, prefix=".part-")
             try:
                 with os.fdopen(handle, "wb") as out:
-                    out.write(data)
+                    out.write(image.data)
                 Path(part).replace(file)
+                if instead_of is not None and instead_of != file:
+                    instead_of.unlink(missing_ok=True)
             except BaseException:
                 with suppress(OSError):
                     Path(part).unlink()
@@ -75,3 +79,12 @@ class PictureFolder:
                 f"A picture cannot be kept in {str(self.path)!r}: {error.strerror}.",
                 hint="Name another folder for records and pictures: --store FOLDER.",
             ) from error
+        return file
+
+
+def _suffix(image: Image) -> str:
+    """The ending of a file with this picture, by which it is found in a folder; none for what is no picture."""
+    try:
+        return f".{image.info.format}"
+    except BadImage:
+        return ""

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from askance.cli.inputs import find_pictures
 from askance.errors import BadImage, UsageError
 from askance.images import Image
 from askance.images.folder import PictureFolder
+from tests.cli.command import draw
 
 URL = "https://example.org/a.png"
 
@@ -64,6 +66,28 @@ def test_bytes_are_kept_under_their_digest(tmp_path: Path) -> None:
     assert (file.name, file.read_bytes()) == (sha256(b"picture").hexdigest(), b"picture")
     assert folder.of_bytes(b"picture") == file
     assert {each.name for each in folder.path.iterdir()} == {".gitignore", file.name}
+
+
+def test_a_file_has_the_ending_of_its_format(tmp_path: Path) -> None:
+    folder, files = PictureFolder(tmp_path / "pictures"), draw(tmp_path / "drawn", "a.png", "b.jpg")
+    kept = [folder.of_bytes(Path(file).read_bytes()) for file in files]
+    assert [file.suffix for file in kept] == [".png", ".jpeg"]
+    assert {*find_pictures([str(folder.path)])} == {*kept}, "a folder like any other: `--images .askance/pictures`"
+
+
+def test_a_picture_that_was_fetched_anew_takes_the_place_of_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, files = PictureFolder(tmp_path / "pictures"), draw(tmp_path / "drawn", "a.png", "b.jpg")
+    sources = iter(files)
+
+    def from_url(_: str) -> Image:
+        return Image.from_path(next(sources))
+
+    monkeypatch.setattr(Image, "from_url", from_url)
+    first, second = folder.of_address(URL), folder.of_address(URL, fetch="always")
+    assert (first.exists(), second.suffix) == (False, ".jpeg")
+    assert folder.of_address(URL) == second
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
