@@ -68,6 +68,8 @@ class Workspace:
     """Folder of the records; by default that of `ASKANCE_STORE`, of the settings file, or of the project."""
     prompts: Path | None = None
     """Folder with prompts of one's own; by default that of the settings file, or `./prompts`."""
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Settings of every model, as `temperature`; they go before those of the settings file."""
     local: Callable[[Config], str] | None = None
     """Gives the spec of a local model for roles without another; called when one is needed, as it may download it."""
     observers: list[Observer] = field(default_factory=list["Observer"])
@@ -158,7 +160,7 @@ class Workspace:
         """
         if name not in self._models:
             model = load_object(name) if is_python(name) else name
-            self._models[name] = get_model(model, engine=self.engine, config=self.config)
+            self._models[name] = get_model(model, engine=self.engine, config=self.config, **self.settings)
         return self._models[name]
 
     def described_model(self, form: Mapping[str, Any]) -> Model | None:

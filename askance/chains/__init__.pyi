@@ -1,5 +1,6 @@
 from .batch import read_in_batches as read_in_batches
 from .catalog import action_reason as action_reason
+from .catalog import ask as ask
 from .catalog import atypicality as atypicality
 from .catalog import end_to_end as end_to_end
 from .catalog import explain as explain

@@ -1,4 +1,4 @@
-"""The chains of the package: verbalize, atypicality, action_reason, end_to_end, explain and identify.
+"""The chains of the package: verbalize, atypicality, action_reason, end_to_end, explain, identify and ask.
 
 Each wires nodes of `askance.tools` and `askance.agents`. The VLM is asked where the picture has to be seen, the LLM
 where words are enough. `Chain.with_nodes` exchanges or drops the node of any link.
@@ -21,6 +21,7 @@ from askance.agents import (
 )
 from askance.agents.choose import COUNT, ActionReasonChooser
 from askance.agents.explain import Explainer, Identifier
+from askance.agents.vqa import ask_about_picture
 from askance.chains.chain import Chain, Step
 from askance.chains.context import Context, SeenContext, description_steps, statement_steps, text_of
 from askance.chains.link import ANSWERS, DESCRIPTION, REPLY, STATEMENT
@@ -29,7 +30,7 @@ from askance.errors import UsageError
 from askance.models import get_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from askance.agents.explain import Replier
     from askance.models import Model, ModelLike
@@ -122,6 +123,32 @@ def end_to_end(
     chooser = choose_from_picture(see, mode=mode, count=count, step_by_step=step_by_step, prompts=prompts)
     steps = _choice_steps(chooser, see, think, context=context, statement=statement, prompts=prompts)
     return Chain("end_to_end", target=ANSWERS, steps=steps, mode=see.mode)
+
+
+def ask(
+    vlm: ModelLike,
+    question: str | None = None,
+    *,
+    labels: Sequence[str] = (),
+    several: bool = False,
+    prompt: str | None = None,
+    prompts: PromptLibrary | None = None,
+) -> Chain:
+    """A picture to the answer to a question of the user's own, in one call.
+
+    Args:
+        vlm: sees the picture and answers.
+        question: what is asked.
+        labels: the answers that there are; none leaves the answer free.
+        several: whether several labels may be true.
+        prompt: name of a prompt of the user's own.
+        prompts: where prompts are looked up.
+
+    Raises:
+        UsageError: labels that cannot all be labels.
+    """
+    node = ask_about_picture(vlm, question=question, labels=labels, several=several, prompt=prompt, prompts=prompts)
+    return Chain("ask", target=REPLY, steps=[Step(link=REPLY, node=node, subject=picture)], mode=node.model.mode)
 
 
 def _models(vlm: ModelLike, llm: ModelLike | None) -> tuple[Model, Model]:

@@ -207,8 +207,8 @@ def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]])
     """The state that a chain starts from.
 
     Args:
-        source: a picture (anything that `Image.load` takes), a mapping with `image`, `name`, `options`, `question`
-            and given links, or a `Reading` whose answered links are kept.
+        source: a picture (anything that `Image.load` takes, or the `BadImage` over it), a mapping with `image`, `name`,
+            `options`, `question` and given links, or a `Reading` whose answered links are kept.
         target: the link that the chain is after.
         known: by name, the links of the chain in the order in which a picture travels.
 
@@ -264,8 +264,8 @@ def _check_numbers(chosen: Result[Any], options: tuple[str, ...] | None) -> None
 
 
 def _picture(source: Any) -> tuple[Image | None, str | None]:
-    if source is None:
-        return None, None
+    if source is None or isinstance(source, BadImage):
+        return None, None if source is None else str(source)
     try:
         return Image.load(source), None
     except BadImage as error:

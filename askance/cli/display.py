@@ -36,12 +36,20 @@ class ReadingDisplay:
         total: how many pictures there are.
         as_json: a line of JSON each, and nothing else on stdout.
         tally: the counts that stand beside the progress.
+        quiet: whether cards, progress and counts are left out; lines of JSON are printed all the same.
         engine: of the run, whose models on this machine say what they do.
         keep: whether readings are kept, as a page needs them.
     """
 
     def __init__(
-        self, total: int, *, as_json: bool, tally: Tally, engine: Engine | None = None, keep: bool = False
+        self,
+        total: int,
+        *,
+        as_json: bool,
+        tally: Tally,
+        quiet: bool = False,
+        engine: Engine | None = None,
+        keep: bool = False,
     ) -> None:
         self.total = total
         self.kept: list[tuple[Mapping[str, Any], Sequence[str]]] | None = [] if keep else None
@@ -52,7 +60,8 @@ class ReadingDisplay:
         self._tally = tally
         self._terminal = _console() if sys.stdout.isatty() else None
         # On the terminal of the cards, if they have one, so that the two know of each other.
-        self._progress = Progress("images", total, state=calls_state(tally, engine), console=self._terminal)
+        state = calls_state(tally, engine)
+        self._progress = None if quiet else Progress("images", total, state=state, console=self._terminal)
 
     def reading(
         self,
@@ -72,11 +81,14 @@ class ReadingDisplay:
             self._print(json_text(line))
         elif brief:
             self._print(brief_text(line, truth))
+        elif self._progress is None:
+            return
         elif self._terminal is not None:
             self._terminal.print(card_panel(line, options, truth))
         else:
             self._print(card_text(line, options, truth) + "\n")
-        self._progress.update(self.outcomes.total())
+        if self._progress is not None:
+            self._progress.update(self.outcomes.total())
 
     def _print(self, text: str) -> None:
         if self._terminal is not None:  # so that the bar below is drawn anew; nothing is wrapped
@@ -91,7 +103,8 @@ class ReadingDisplay:
 
     def close(self) -> None:
         """Ends the progress."""
-        self._progress.close()
+        if self._progress is not None:
+            self._progress.close()
 
     def summary(self, counts: Mapping[str, Counters]) -> None:
         """Prints the outcomes on stderr, and lists the pictures without an answer.
@@ -102,6 +115,8 @@ class ReadingDisplay:
         self.close()
         if self.unanswered:
             print(f"\n{table_of(self.unanswered)}\n", file=sys.stderr)
+        if self._progress is None:
+            return
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(self.outcomes.items()))
         done = f"{sum(self.outcomes.values()):,} of {self.total:,} images: {outcomes or 'none'}"
         print("\n".join([done, str(self._tally), *counts_text(counts)]), file=sys.stderr)

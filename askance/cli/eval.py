@@ -238,7 +238,7 @@ async def _plan(asked: EvaluationOptions, task: Evaluation, engine: Engine) -> i
 
     found = await plan_run(task, _sample_epochs(asked, task), engine)
     print_plan(found, engine, as_json=asked.as_json)
-    return OK
+    return SOME if found.unusable else OK
 
 
 def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:

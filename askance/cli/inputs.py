@@ -1,21 +1,208 @@
-"""The pictures and the options that a command line names."""
+"""The pictures and the options that a command line names: files, folders, patterns, addresses and tables."""
 
 from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from askance.errors import BadOptions, UsageError
+from askance.data_table import DataTable, as_list, names_data_table, open_data_table, picture_in
+from askance.documents import parse_yaml
+from askance.errors import BadData, BadImage, BadOptions, UsageError
 from askance.images import SUFFIXES
+
+if TYPE_CHECKING:
+    from askance.evals.picture_run import PictureKey
+    from askance.images.folder import Fetch, PictureFolder
 
 Options = tuple[str, ...]
 
+COLUMNS = ("image", "options")
+"""What can be taken from the columns of a table."""
+
+_FETCHED_AT_ONCE = 8
+
+
+def columns_named(texts: Sequence[str]) -> Mapping[str, str]:
+    """The columns that `--column NAME=COLUMN` names.
+
+    Raises:
+        UsageError: a text is no such pair, or names what no table is read for.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, _, column = text.partition("=")
+        if name not in COLUMNS or not column:
+            raise UsageError(f"`--column {text}` names no column.", hint="Write image=COLUMN or options=COLUMN.")
+        if name in found:
+            raise UsageError(f"`--column {name}=…` stands twice.", hint="Leave one of the two out.")
+        found[name] = column
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A sample of the pictures: how many of how many, and the seed."""
+
+    size: int
+    of: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One picture that was named."""
+
+    name: str
+    source: Path | str | bytes
+    """A file, an address, or bytes from a table."""
+    options: Options | None = None
+
+
+@dataclass(kw_only=True)
+class PictureFinder:
+    """Finds the pictures that a command line names, each once: folders and patterns sorted by name, tables row by row.
+
+    Pictures from the web and those within a table are kept as files.
+    """
+
+    named: Sequence[str]
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    """For tables: the columns of the image and of the options."""
+    limit: int | None = None
+    """Only so many, the first ones."""
+    sample: int | None = None
+    """Only so many, drawn with `seed`."""
+    seed: int = 0
+    folder: PictureFolder
+    fetch: Fetch = "missing"
+    drawn: Drawn | None = field(init=False, default=None)
+    """What was drawn, once `find` has been called."""
+
+    def find(self) -> dict[PictureKey, Options | None]:
+        """The pictures with their options, where a table brings some.
+
+        Raises:
+            UsageError: a name leads to no file, a folder or pattern to no picture, or no name is given.
+            BadData: a table cannot be read.
+        """
+        if not self.named:
+            raise UsageError(
+                "No image is named.", hint="Give files, folders or patterns: askance run verbalize ads/*.jpg"
+            )
+        if self.columns and not self._tables:
+            raise UsageError(
+                "`--column` goes with a table, and none is named.", hint="Name a CSV file, or leave it out."
+            )
+        chosen = self._chosen()
+        keys: dict[PictureKey, Options | None] = {}
+        with ThreadPoolExecutor(_FETCHED_AT_ONCE) as threads:
+            files = [self._key(found, threads) for found in chosen]
+            try:
+                keys.update((key.result() if isinstance(key, Future) else key, options) for key, options in files)
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
+        return keys
+
+    def _chosen(self) -> Iterator[_Found]:
+        """The pictures that are asked for; the bytes of one are held at a time."""
+        if self.sample is None:
+            return islice(self._once(), self.limit)
+        from askance.evals.suite.selection import draw_ids
+
+        names = [found.name for found in self._once()]
+        chosen = {*draw_ids(names, size=self.sample, seed=self.seed)}
+        self.drawn = Drawn(len(chosen), len(names), self.seed)
+        return (found for found in self._once() if found.name in chosen)
+
+    def _once(self) -> Iterator[_Found]:
+        """Every picture that is named, the first time that it is.
+
+        Raises:
+            BadOptions: it is named with different options.
+        """
+        seen: dict[str, Options | None] = {}
+        for name in self.named:
+            for found in self._named(name):
+                if found.name not in seen:
+                    seen[found.name] = found.options
+                    yield found
+                elif seen[found.name] != found.options:
+                    raise BadOptions(
+                        f"The picture {found.name!r} stands twice in {name!r}, with different options.",
+                        hint="Give each picture one row.",
+                    )
+
+    def _named(self, name: str) -> Iterator[_Found]:
+        if name in self._tables:
+            yield from self._rows(self._tables[name])
+        elif _is_address(name):
+            yield _Found(name, name)
+        else:
+            yield from (_Found(path.as_posix(), path) for path in _files(name))
+
+    @cached_property
+    def _tables(self) -> Mapping[str, DataTable]:
+        """The tables among what is named."""
+        named = [name for name in self.named if not _is_address(name) and names_data_table(name)]
+        return {name: open_data_table(name, offline=self.fetch == "never") for name in named}
+
+    def _rows(self, table: DataTable) -> Iterator[_Found]:
+        columns = {"image": "image", **self.columns}
+        if "image" not in self.columns and "image" not in table.columns:
+            shown = ", ".join(map(repr, table.columns[:20]))
+            raise BadData(
+                f"The table {table.source!r} has no column 'image'.",
+                hint=f"Say which column has the pictures: --column image=NAME. It has {shown}.",
+            )
+        for row in table.rows(columns):
+            picture = picture_in(row.get("image"))
+            if picture is None:
+                raise BadData(
+                    f"{row.where}: there is no picture in {columns['image']!r}.",
+                    hint="It should hold a path, an address or a picture; --column image=NAME takes another column.",
+                )
+            options = _row_options(row["options"], row.where) if "options" in row else None
+            if "options" in columns and options is None:
+                raise BadOptions(f"{row.where}: there are no options in {columns['options']!r}.", hint=_LIST)
+            if isinstance(picture, bytes):
+                yield _Found(f"{table.source}#{row.number}", picture, options)
+            elif _is_address(picture):
+                yield _Found(picture, picture, options)
+            else:
+                path = (table.home or Path()) / picture
+                yield _Found(path.as_posix(), path, options)
+
+    def _key(
+        self, found: _Found, threads: ThreadPoolExecutor
+    ) -> tuple[PictureKey | Future[PictureKey], Options | None]:
+        """What the picture is read by; an address is fetched by another thread."""
+        from askance.evals.picture_run import NamedPicture
+
+        if isinstance(found.source, Path):
+            return found.source, found.options
+        if isinstance(found.source, bytes):
+            return NamedPicture(found.name, self.folder.of_bytes(found.source)), found.options
+        return threads.submit(self._fetched, found.source), found.options
+
+    def _fetched(self, url: str) -> PictureKey:
+        from askance.evals.picture_run import NamedPicture
+
+        try:
+            return NamedPicture(url, self.folder.of_address(url, fetch=self.fetch))
+        except BadImage as error:
+            return NamedPicture(url, None, trouble=error)
+
 
 def find_pictures(named: Sequence[str]) -> list[Path]:
-    """The pictures that files, folders and patterns name: folders and patterns sorted by name, each picture once.
+    """The files that files, folders and patterns name: folders and patterns sorted by name, each file once.
 
     Raises:
         UsageError: a name leads to no file, a folder or pattern to no picture, or no name is given.
@@ -24,11 +211,15 @@ def find_pictures(named: Sequence[str]) -> list[Path]:
         raise UsageError("No image is named.", hint="Give files, folders or patterns: askance run verbalize ads/*.jpg")
     found: dict[Path, None] = {}
     for name in named:
-        found.update(dict.fromkeys(_named(name)))
+        found.update(dict.fromkeys(_files(name)))
     return list(found)
 
 
-def _named(name: str) -> list[Path]:
+def _is_address(name: str) -> bool:
+    return name.lower().startswith(("http://", "https://"))
+
+
+def _files(name: str) -> list[Path]:
     path = Path(name)
     if path.is_dir():
         inside = sorted(each for each in path.iterdir() if each.suffix.lower() in SUFFIXES and each.is_file())
@@ -49,40 +240,90 @@ def _named(name: str) -> list[Path]:
     return pictures
 
 
-def read_options(path: Path, pictures: Sequence[Path]) -> list[Options]:
-    """The options of each picture: one list for all (a line each, or JSON), or a JSON map by picture name.
+# --- options ---------------------------------------------------------------------------------------------------------
+
+_LIST = 'Give a JSON list of texts: ["tea", "bricks"].'
+
+
+def _row_options(value: Any, where: str) -> Options:
+    found = as_list(value)
+    if found is None:
+        raise BadOptions(f"{where}: this is no list of options: {str(value)[:80]!r}.", hint=_LIST)
+    return _checked(found, where)
+
+
+def read_options(path: Path, pictures: Sequence[str]) -> list[Options]:
+    """The options of each picture: one list for all (a line each, JSON, YAML), or a map or table by picture name.
+
+    Args:
+        path: of a text file with an option a line; of a JSON or YAML file with a list, or a map from picture to list;
+            of a table with the columns `image` and `options`.
+        pictures: their names.
 
     Raises:
-        BadOptions: the file cannot be read, is neither form, has none for a picture, or some that cannot be chosen
+        BadOptions: the file cannot be read, is none of these, has none for a picture, or some that cannot be chosen
             from.
     """
+    content = _table_content(path) if names_data_table(str(path)) else _content(_text(path), path)
+    if isinstance(content, Mapping):
+        options = cast("Mapping[str, Any]", content)
+        return [
+            _checked(_of_picture(options, picture, path), f"{str(path)!r}, {Path(picture).name!r}")
+            for picture in pictures
+        ]
+    return [_checked(content, repr(str(path)))] * len(pictures)
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadOptions(
             f"The options file {str(path)!r} cannot be read: {error.strerror}.", hint="Check the path of `--options`."
         ) from error
     except UnicodeDecodeError as error:
         raise BadOptions(f"The options file {str(path)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
-    content = _content(text, path)
-    if isinstance(content, Mapping):
-        options = cast("Mapping[str, Any]", content)
-        return [_checked(_of_picture(options, picture, path), path, picture) for picture in pictures]
-    return [_checked(content, path)] * len(pictures)
+
+
+def _table_content(path: Path) -> Mapping[str, Any]:
+    """The options of a table, by image name."""
+    table = open_data_table(path)
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        raise BadOptions(
+            f"The options file {str(path)!r} has no column {missing[0]!r}.",
+            hint="Each of its rows should have an image and its options, as "
+            '{"image": "a.jpg", "options": ["tea", "bricks"]}.',
+        )
+    found: dict[str, Any] = {}
+    for row in table.rows({"image": "image", "options": "options"}):
+        if row.keys() < {*COLUMNS}:
+            raise BadOptions(f"{row.where}: it has not both `image` and `options`.", hint="Mend the row.")
+        found[str(row["image"])] = _row_options(row["options"], row.where)
+    return found
 
 
 def _content(text: str, path: Path) -> Any:
+    suffix = path.suffix.lower()
+    if suffix in {".yaml", ".yml"}:
+        return _yaml_content(text, path)
     try:
         content: Any = json.loads(text)
     except ValueError as error:
-        if path.suffix.lower() != ".json":
-            return [line.strip() for line in text.split("\n") if line.strip()]
+        lines = [line.strip() for line in text.split("\n") if line.strip()]
+        if suffix != ".json" and lines and _is_object(lines[0]):
+            raise BadOptions(
+                f"The options file {str(path)!r} holds JSON lines, not an option a line.",
+                hint="Name it with the ending .jsonl if each of them has `image` and `options`.",
+            ) from error
+        if suffix != ".json":
+            return lines
         raise BadOptions(
             f"The options file {str(path)!r} is not JSON: {error}.", hint="Or give one option a line in a .txt file."
         ) from error
     if isinstance(content, (list, Mapping)):
         return cast("list[Any] | Mapping[str, Any]", content)
-    if path.suffix.lower() != ".json":
+    if suffix != ".json":
         return [text.strip()]
     raise BadOptions(
         f"The options file {str(path)!r} holds neither a list nor a map.",
@@ -90,22 +331,52 @@ def _content(text: str, path: Path) -> Any:
     )
 
 
-def _of_picture(options: Mapping[str, Any], picture: Path, path: Path) -> Any:
-    for name in (picture.as_posix(), picture.name, picture.stem):
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+_DEEPEST = 3
+"""Levels of a YAML file of options: a map of lists, and one that cannot be right but is worth a message."""
+
+
+def _yaml_content(text: str, path: Path) -> Any:
+    content, faults = parse_yaml(text, deepest=_DEEPEST)
+    for line, message in faults:
+        raise BadOptions(
+            f"The options file {str(path)!r}, line {line}: {message}.", hint="Write a list, one `- text` a line."
+        )
+    if not isinstance(content, (list, dict)):
+        raise BadOptions(
+            f"The options file {str(path)!r} holds neither a list nor a map.",
+            hint="Write a list for all images, one `- text` a line, or a map from image name to list.",
+        )
+    lists: list[Any] = [content] if isinstance(content, list) else list(cast("dict[str, Any]", content).values())
+    if any(isinstance(each, bool) for some in lists if isinstance(some, list) for each in cast("list[Any]", some)):
+        raise BadOptions(
+            f"The options file {str(path)!r} holds true or false where options should stand.",
+            hint='YAML reads yes, no, on and off so; write them in quotes: - "yes"',
+        )
+    return cast("Any", content)
+
+
+def _of_picture(options: Mapping[str, Any], picture: str, path: Path) -> Any:
+    for name in (picture, Path(picture).name, Path(picture).stem):
         if name in options:
             return options[name]
     names = f"It names {', '.join(map(repr, list(options)[:3]))}{' …' if len(options) > 3 else ''}."
     raise BadOptions(
-        f"The options file {str(path)!r} has none for {picture.name!r}.",
+        f"The options file {str(path)!r} has none for {Path(picture).name!r}.",
         hint=names if options else "Map each image's name to its list.",
     )
 
 
-def _checked(options: Any, path: Path, picture: Path | None = None) -> Options:
-    """The options, checked; an error names the file and the picture."""
+def _checked(options: Any, place: str) -> Options:
+    """The options, checked; an error names the place."""
     from askance.agents import check_options
 
-    place = f"{str(path)!r}, {picture.name!r}" if picture is not None else repr(str(path))
     if isinstance(options, Mapping) or not isinstance(options, Sequence):
         raise BadOptions(f"{place}: this is no list of options.", hint="Give a JSON list of texts.")
     try:

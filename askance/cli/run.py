@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from askance.chains import Chain
     from askance.chat import JsonObject
     from askance.cli.display import ReadingDisplay
+    from askance.cli.inputs import Drawn, PictureFinder
     from askance.evals import RunFolder
     from askance.evals.picture_run import PictureOptions
+    from askance.images.folder import Fetch
     from askance.models import Model
     from askance.prompts import PromptLibrary
     from askance.replay import Records, Store
     from askance.workspace import Workspace
 
 
-CHAINS = ("verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify")
+CHAINS = ("verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify", "ask")
 """The chains that ship."""
 
 
@@ -56,13 +58,38 @@ class RunOptions:
             autocompletion=lambda: list(CHAINS),
         ),
     ]
-    images: Annotated[list[str], typer.Argument(help="Files, folders and patterns.")]
+    images: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files, folders, patterns and addresses (https://…); a table: CSV, JSON lines, Parquet, or a data set "
+            "of Hugging Face (hf:OWNER/NAME). For `ask` the first is the question."
+        ),
+    ]
     vlm: Vlm = None
     llm: Llm = None
     options: Annotated[
         Path | None,
-        typer.Option(help="What can be chosen from: one a line, a JSON list, or a JSON map by image name."),
+        typer.Option(
+            help="What can be chosen from: one a line; a JSON or YAML list, or map by image name; or a table (CSV, "
+            "JSON lines) with the columns image and options."
+        ),
     ] = None
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN",
+            help="Of a table: image=COLUMN has the images (by default the column image), options=COLUMN what can be "
+            "chosen from.",
+        ),
+    ] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Read only so many images, the first ones.")] = None
+    sample: Annotated[int | None, typer.Option(min=1, help="Read only so many images, drawn at random.")] = None
+    sample_seed: Annotated[int | None, typer.Option(help="Seed of the draw of --sample; by default 0.")] = None
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Temperature of every model; goes before askance.toml.")
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of every model, likewise; for endpoints that take one.")] = None
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of an answer, likewise.")] = None
     context: Annotated[
         str | None,
         typer.Option(
@@ -84,7 +111,12 @@ class RunOptions:
         bool | None, typer.Option("--step-by-step", help="End to end: reason before the answer.")
     ] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False
-    out: Annotated[Path | None, typer.Option(help="Folder that keeps the run: lines, records, totals.")] = None
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no cards, no progress and no counts: only what went wrong.")
+    ] = False
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder that keeps the run: lines, records, totals.")
+    ] = None
     html: Annotated[
         Path | None,
         typer.Option(help="Also write a page: every image with what was said of it, every prompt and reply."),
@@ -94,6 +126,27 @@ class RunOptions:
         PolicyName | None,
         typer.Option(help="clean takes metadata out of what is sent; original sends files as they are."),
     ] = None
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Settings of every model."""
+        found = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def question(self) -> str | None:
+        """What `ask` asks."""
+        return self.images[0] if self.chain == "ask" else None
+
+    @property
+    def options_of_table(self) -> bool:
+        """Whether a table brings what can be chosen from."""
+        return any(column.startswith("options=") for column in self.column or ())
+
+    @property
+    def named(self) -> Sequence[str]:
+        """What names images."""
+        return self.images[1:] if self.chain == "ask" else self.images
 
 
 DEFAULT_COUNT = 3
@@ -106,6 +159,7 @@ _TAKES: Mapping[str, frozenset[str]] = {
     "end-to-end": frozenset({"context", "statement", "choose", "count", "options", "step_by_step"}),
     "explain": frozenset({"context"}),
     "identify": frozenset({"context"}),
+    "ask": frozenset(),
 }
 """Options by chain, of those that do not go for all."""
 _FLAGS = {"statement": "--statement or --no-statement", "step_by_step": "--step-by-step"}
@@ -125,6 +179,7 @@ def _check(asked: RunOptions, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
     if asked.chain not in CHAINS:
         _installed(asked.chain)
+    _check_pictures(asked)
     taken = _TAKES.get(asked.chain, frozenset({"options"}))
     for name in ("context", "statement", "choose", "count", "options", "step_by_step"):
         if getattr(asked, name) is not None and name not in taken:
@@ -132,7 +187,7 @@ def _check(asked: RunOptions, calls: Calls) -> None:
             raise UsageError(
                 f"`askance run {asked.chain}` takes no {flag}.", hint=f"Leave it out, or {_instead(name)}."
             )
-    if "options" in _TAKES.get(asked.chain, ()) and asked.options is None:
+    if "options" in _TAKES.get(asked.chain, ()) and asked.options is None and not asked.options_of_table:
         raise UsageError(
             f"`askance run {asked.chain}` chooses among options, and none are given.",
             hint="Give --options FILE: one option a line, a JSON list, or a JSON map by image name.",
@@ -151,6 +206,37 @@ def _check(asked: RunOptions, calls: Calls) -> None:
         )
     if asked.html is not None:
         _check_page(asked.html, calls)
+
+
+def _check_pictures(asked: RunOptions) -> None:
+    """Refuses options that name pictures, or choose among them, and go with no others."""
+    if asked.question is not None:
+        _check_question(asked.question, asked.named)
+    if asked.options_of_table and "options" not in _TAKES.get(asked.chain, frozenset({"options"})):
+        raise UsageError(f"`askance run {asked.chain}` takes no options.", hint="Leave `--column options=…` out.")
+    if asked.options_of_table and asked.options is not None:
+        raise UsageError("`--options` and `--column options=…` both bring the options.", hint="Leave one out.")
+    if asked.sample is not None and asked.limit is not None:
+        raise UsageError("`--sample` and `--limit` both say how many images are read.", hint="Leave one out.")
+    if asked.sample_seed is not None and asked.sample is None:
+        raise UsageError("`--sample-seed` goes with `--sample`.", hint="Say how many: --sample 20")
+
+
+def _check_question(question: str, images: Sequence[str]) -> None:
+    """Refuses an image in the place of the question, and a question without an image."""
+    from askance.images import SUFFIXES
+
+    path = Path(question)
+    if not question.strip() or path.suffix.lower() in SUFFIXES or path.is_dir():
+        raise UsageError(
+            f"{question!r} stands in the place of the question.",
+            hint='The question comes first: askance run ask "What is odd here?" photo.jpg',
+        )
+    if not images:
+        raise UsageError(
+            f"No image is named to ask about: {question!r} is the question.",
+            hint='Name one after it: askance run ask "What is odd here?" photo.jpg',
+        )
 
 
 def _instead(name: str) -> str:
@@ -188,26 +274,35 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
 
     from askance.chains import plan
     from askance.cli.display import ReadingDisplay
-    from askance.cli.inputs import find_pictures, read_options
+    from askance.cli.inputs import read_options
     from askance.cli.output import print_plan, say_budget
     from askance.cli.progress import BatchStatus
-    from askance.evals.picture_run import PictureRun, inputs_of, open_folder
+    from askance.evals.picture_run import PictureRun, inputs_of, name_of, open_folder
     from askance.evals.runner import BatchOptions
 
-    with calls.open(image_policy=asked.image_policy) as work:
+    with calls.open(image_policy=asked.image_policy, settings=asked.settings) as work:
         _ = work.config  # an error in the settings is said before one in the pictures
-        pictures = find_pictures(asked.images)
-        options = [*read_options(asked.options, pictures)] if asked.options is not None else [None] * len(pictures)
+        finder = _finder(asked, calls, work)
+        samples: PictureOptions = finder.find()
+        if asked.options is not None:
+            options = read_options(asked.options, [name_of(picture) for picture in samples])
+            samples = dict(zip(samples, options, strict=True))
         chain = _build(asked, work)
-        samples: PictureOptions = dict(zip(pictures, options, strict=True))
+        _say_pictures(samples, finder.drawn, quiet=asked.quiet)
         if calls.plan:
-            print_plan(asyncio.run(plan(chain, inputs_of(samples))), work.engine, as_json=asked.as_json)
-            return OK
-        configuration = _configuration(asked, chain, samples)
-        folder = open_folder(asked.out, configuration) if asked.out else None
+            found = asyncio.run(plan(chain, inputs_of(samples)))
+            print_plan(found, work.engine, as_json=asked.as_json)
+            return SOME if found.unusable else OK
+        configuration = _configuration(asked, chain, samples, finder.drawn)
+        folder = open_folder(asked.out, configuration, samples) if asked.out else None
         work.use_ledger(_ledger(folder, work.records, configuration))
         show = ReadingDisplay(
-            len(pictures), as_json=asked.as_json, tally=work.tally, engine=work.engine, keep=asked.html is not None
+            len(samples),
+            as_json=asked.as_json,
+            quiet=asked.quiet,
+            tally=work.tally,
+            engine=work.engine,
+            keep=asked.html is not None,
         )
         batches = (
             BatchOptions(folder=_batches(folder, work.records, configuration), on_progress=BatchStatus())
@@ -226,26 +321,58 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
                 "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
                 file=sys.stderr,
             )
-            _write_page(asked, chain, work.records, show=show, folder=folder, interrupted=True)
+            _write_page(asked, chain, work.records, samples, show=show, folder=folder, interrupted=True)
             return INTERRUPTED
         finally:
             show.close()
             if folder is not None:
                 folder.close()
         show.summary(run.counters)
-        if folder is not None:
+        if folder is not None and not asked.quiet:
             print(f"The run is in {folder.path}.", file=sys.stderr)
-        if work.engine.budget is not None:
+        if work.engine.budget is not None and (run.left or not asked.quiet):
             left = plan(chain, inputs_of(run.left)) if run.left else None
             asyncio.run(say_budget(work.engine.budget, left))
-        _write_page(asked, chain, work.records, show=show, folder=folder)
+        _write_page(asked, chain, work.records, samples, show=show, folder=folder)
         return SOME if show.unanswered or run.left else OK
+
+
+def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
+    """What finds the pictures; those that are fetched, or stand in a table, are kept beside the records."""
+    from askance.cli.inputs import PictureFinder, columns_named
+    from askance.images.folder import PictureFolder
+    from askance.replay.store import PICTURES
+
+    modes: Mapping[str, Fetch] = {"replay": "never", "live": "always", "refresh": "always"}
+    return PictureFinder(
+        named=asked.named,
+        columns=columns_named(asked.column or ()),
+        limit=asked.limit,
+        sample=asked.sample,
+        seed=asked.sample_seed or 0,
+        folder=PictureFolder(work.records.folder / PICTURES),
+        fetch=modes.get(calls.record_mode, "missing"),
+    )
+
+
+def _say_pictures(samples: PictureOptions, drawn: Drawn | None, *, quiet: bool) -> None:
+    """Says on stderr which pictures were drawn, and what could not be fetched.
+
+    Raises:
+        BadImage: no picture at all could be.
+    """
+    troubles = [picture.trouble for picture in samples if not isinstance(picture, Path) and picture.trouble]
+    if troubles and len(troubles) == len(samples):
+        raise troubles[0]
+    if drawn is not None and not quiet:
+        print(f"{drawn.size:,} of {drawn.of:,} images are drawn, with the seed {drawn.seed}.", file=sys.stderr)
 
 
 def _write_page(
     asked: RunOptions,
     chain: Chain,
     records: Records,
+    samples: PictureOptions,
     *,
     show: ReadingDisplay,
     folder: RunFolder | None,
@@ -259,6 +386,7 @@ def _write_page(
         asked: names the file and the chain.
         chain: that read the pictures.
         records: where the answers are.
+        samples: the pictures, and where they lie.
         show: has kept the readings.
         folder: the run's folder, which may have answers of its own.
         interrupted: whether pictures are left because of Ctrl-C, and not because of the budget. The command then ends
@@ -270,7 +398,7 @@ def _write_page(
     if asked.html is None:
         return
     try:
-        _write_readings(asked, asked.html, chain, records, show=show, folder=folder, interrupted=interrupted)
+        _write_readings(asked, asked.html, chain, records, samples, show=show, folder=folder, interrupted=interrupted)
     except AskanceError as error:
         if not interrupted:
             raise
@@ -291,6 +419,7 @@ def _write_readings(
     out: Path,
     chain: Chain,
     records: Records,
+    samples: PictureOptions,
     *,
     show: ReadingDisplay,
     folder: RunFolder | None,
@@ -300,7 +429,12 @@ def _write_readings(
     from askance.evals.run_folder import records_of
     from askance.terminal import printable
 
-    read = [PictureReading(line=line, options=tuple(options)) for line, options in show.kept or ()]
+    files = {picture.name: picture.file for picture in samples if not isinstance(picture, Path) and picture.file}
+
+    read = [
+        PictureReading(line=line, options=tuple(options), file=files.get(line["image"]))
+        for line, options in show.kept or ()
+    ]
     if not read:
         print(printable(f"No picture was read, so no page is written to {out}."), file=sys.stderr)
         return
@@ -314,6 +448,8 @@ def _write_readings(
         notes=[_left(left, interrupted=interrupted)] if left else (),
     )
     some = f" of {len(read):,} of {show.total:,} pictures" if left else ""
+    if asked.quiet:
+        return
     print(printable(f"The page{some} is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
 
 
@@ -399,6 +535,8 @@ def _chain(asked: RunOptions, vlm: Model, llm: Model, prompts: PromptLibrary) ->
                 step_by_step=bool(asked.step_by_step),
                 prompts=prompts,
             )
+        case "ask":
+            return chains.ask(vlm, asked.question, prompts=prompts)
         case _:
             return _installed(asked.chain)(vlm, llm, prompts=prompts)
 
@@ -415,8 +553,8 @@ def _installed(name: str) -> Callable[..., Chain]:
     return make
 
 
-def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions) -> JsonObject:
-    """Everything that decides the lines of a run folder."""
+def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions, drawn: Drawn | None) -> JsonObject:
+    """Everything that decides the lines of a run folder, and how its pictures were drawn."""
     from askance.evals.picture_run import samples_form
 
     models = dict.fromkeys(node.model for node in chain.nodes)
@@ -429,5 +567,7 @@ def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions) -> 
         "step_by_step": asked.step_by_step,
         "models": [model.form() for model in models],
         "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
+        **({} if asked.question is None else {"question": asked.question}),
+        **({} if drawn is None else {"drawn": asdict(drawn)}),
         "samples": samples_form(samples),
     }

@@ -7,7 +7,7 @@ import os
 import sys
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from askance.cli.options import ModelCalls, PromptCalls, Protocol
 from askance.cli.tally import Tally
@@ -16,6 +16,7 @@ from askance.terminal import printable
 from askance.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from askance.cli.options import Calls
@@ -37,7 +38,9 @@ class CommandWorkspace(Workspace):
         self.observers.append(self.tally)
 
 
-def open_workspace(calls: Calls, *, name: str, ledger: Path | None, image_policy: str | None) -> CommandWorkspace:
+def open_workspace(
+    calls: Calls, *, name: str, ledger: Path | None, image_policy: str | None, settings: Mapping[str, Any]
+) -> CommandWorkspace:
     """The workspace that the options ask for; see `Calls.open`."""
     print_warnings()
     return CommandWorkspace(
@@ -52,6 +55,7 @@ def open_workspace(calls: Calls, *, name: str, ledger: Path | None, image_policy
         tpm=calls.tpm,
         protocol="paper" if isinstance(calls, PromptCalls) and calls.protocol is Protocol.paper else None,
         image_policy=image_policy,
+        settings=settings,
         store=calls.store,
         prompts=calls.prompts,
         local=partial(_local_model, yes=calls.yes) if isinstance(calls, ModelCalls) and calls.local else None,

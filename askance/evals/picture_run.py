@@ -10,8 +10,10 @@ The same call finishes a run that was interrupted: pictures with an answer in th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -33,10 +35,24 @@ if TYPE_CHECKING:
     from askance.evals.runner import BatchOptions
     from askance.models import Counters, Model
 
-PictureOptions: TypeAlias = Mapping[Path, Sequence[str] | None]
+
+@dataclass(frozen=True, slots=True)
+class NamedPicture:
+    """A picture that is called otherwise than its file: by the address that it is from, or its row of a table."""
+
+    name: str
+    file: Path | None
+    trouble: BadImage | None = field(default=None, compare=False)
+    """Why there is no file."""
+
+
+PictureKey: TypeAlias = Path | NamedPicture
+"""A picture of a run, which its lines name by the path or the name."""
+
+PictureOptions: TypeAlias = Mapping[Path, Sequence[str] | None] | Mapping[PictureKey, Sequence[str] | None]
 """By picture, the options to choose from; None if the chain takes none."""
 
-OnLine: TypeAlias = Callable[[Path, Mapping[str, Any]], None]
+OnLine: TypeAlias = Callable[[PictureKey, Mapping[str, Any]], None]
 """Called with each picture and its line, in the order of the pictures."""
 
 
@@ -63,7 +79,7 @@ class PictureRun:
         self.folder = folder
         self.outcomes: Counter[str] = Counter()
         """How many pictures ended in which outcome."""
-        self.left: dict[Path, Sequence[str] | None] = {}
+        self.left: dict[PictureKey, Sequence[str] | None] = {}
         """Pictures without an answer because the budget was used up, with their options."""
         self.counters: Mapping[str, Counters] = {}
         """What models on this machine computed, by name of the model."""
@@ -97,26 +113,26 @@ class PictureRun:
             if self.folder is not None:
                 self.folder.close()
 
-    def _add(self, path: Path, line: Mapping[str, Any]) -> None:
+    def _add(self, path: PictureKey, line: Mapping[str, Any]) -> None:
         if self.folder is not None:
             self.folder.add(line)
         self.outcomes[line["outcome"]] += 1
         if self._on_line is not None:
             self._on_line(path, line)
 
-    async def _lines(self, pictures: PictureOptions) -> AsyncGenerator[tuple[Path, Mapping[str, Any]], None]:
+    async def _lines(self, pictures: PictureOptions) -> AsyncGenerator[tuple[PictureKey, Mapping[str, Any]], None]:
         """Every picture with its line, in order: lines of the folder, and lines of pictures that are read now.
 
         Once the budget is used up, no further picture is started; those without an answer go to `left`.
         """
         finished: Mapping[str, Mapping[str, Any]] = {} if self.folder is None else self.folder.finished
-        unread = {path: options for path, options in pictures.items() if path.as_posix() not in finished}
+        unread = {path: options for path, options in pictures.items() if name_of(path) not in finished}
         for model in self.models if unread else ():
             await model.output_mode()
         reached = False
         async with aclosing(self._readings(unread)) as readings:
             for path, options in pictures.items():
-                line: Mapping[str, Any] | None = finished.get(path.as_posix())
+                line: Mapping[str, Any] | None = finished.get(name_of(path))
                 if line is None:
                     reading = await anext(readings, None)
                     if reading is None or any(each.error == OverBudget.__name__ for each in reading.links.values()):
@@ -155,7 +171,7 @@ async def aread_pictures(
         CallError: a model cannot be reached at all, or the first picture failed in a way that all others would.
         StoreError: the records or the folder cannot be read or written.
     """
-    folder = None if out is None else open_folder(out, configuration_of(chain, pictures))
+    folder = None if out is None else open_folder(out, configuration_of(chain, pictures), pictures)
     run = PictureRun(chain, folder=folder, on_line=on_line)
     await run.read(pictures)
     return run
@@ -168,14 +184,20 @@ def read_pictures(
     return run_sync(aread_pictures(chain, pictures, out=out, on_line=on_line))
 
 
-def open_folder(path: Path, configuration: JsonObject) -> RunFolder:
+def open_folder(path: Path, configuration: JsonObject, pictures: Iterable[PictureKey] = ()) -> RunFolder:
     """The folder of a run over pictures. A line in it is valid as long as its picture has not changed.
+
+    Args:
+        path: of the folder.
+        configuration: of the run.
+        pictures: those of the run; one that is not among them is looked for at the path that is its name.
 
     Raises:
         UsageError: it holds another run, or something else.
         StoreError: another process is writing it, or it cannot be written.
     """
-    return RunFolder(path, configuration, keeps=_same_picture)
+    files = {picture.name: picture.file for picture in pictures if isinstance(picture, NamedPicture)}
+    return RunFolder(path, configuration, keeps=partial(_same_picture, files=files))
 
 
 def configuration_of(chain: Chain, pictures: PictureOptions) -> JsonObject:
@@ -185,18 +207,25 @@ def configuration_of(chain: Chain, pictures: PictureOptions) -> JsonObject:
 
 def samples_form(pictures: PictureOptions) -> JsonObject:
     """Pictures and their options, as the configuration of a run has them."""
-    return {path.as_posix(): list(options) if options else None for path, options in pictures.items()}
+    return {name_of(picture): list(options) if options else None for picture, options in pictures.items()}
+
+
+def name_of(picture: PictureKey) -> str:
+    """What lines call a picture."""
+    return picture.as_posix() if isinstance(picture, Path) else picture.name
 
 
 def inputs_of(pictures: PictureOptions) -> Iterator[Given]:
     """Pictures and their options, as a chain takes them."""
-    items = pictures.items()
-    return ({"image": path, "name": path.as_posix(), "options": options} for path, options in items)
+    for picture, options in pictures.items():
+        image = picture if isinstance(picture, Path) else picture.file or picture.trouble
+        yield {"image": image, "name": name_of(picture), "options": options}
 
 
-def _same_picture(line: Mapping[str, Any]) -> bool:
+def _same_picture(line: Mapping[str, Any], *, files: Mapping[str, Path | None]) -> bool:
     """Whether the picture of a line is still the same file content."""
+    file = files.get(line["image"], Path(line["image"]))
     try:
-        return Image.from_path(Path(line["image"])).sha256 == line["sha256"]
+        return file is not None and Image.from_path(file).sha256 == line["sha256"]
     except BadImage:
         return False

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from typing_extensions import override
 
-from askance.agents.vqa import ask_about_picture
-from askance.chains import REPLY, Chain, Context, Step, action_reason, end_to_end, picture, verbalize
+from askance.chains import Chain, Context, action_reason, ask, end_to_end, verbalize
 from askance.chains.catalog import installed_chain
 from askance.documents import read_yaml
 from askance.errors import UsageError
@@ -287,16 +286,10 @@ class YamlTask(Task):
 
     def _asking(self) -> Chain:
         told = self.declaration
-        node = ask_about_picture(
-            self.vlm,
-            question=told.question,
-            labels=told.labels,
-            several=told.several or told.score == "labels",
-            prompt=told.prompt,
-            prompts=self.prompts,
+        several = told.several or told.score == "labels"
+        return ask(
+            self.vlm, told.question, labels=told.labels, several=several, prompt=told.prompt, prompts=self.prompts
         )
-        step = Step(link=REPLY, node=node, subject=picture)
-        return Chain("ask", target=REPLY, steps=[step], mode=node.model.mode)
 
 
 def read_task(path: Path) -> type[YamlTask]:

@@ -42,6 +42,9 @@ STORE_FOLDER = ".askance"
 PROJECT_MARKS = (".git", "pyproject.toml", "askance.toml")
 """The root folder of a project holds one of these."""
 
+PICTURES = "pictures"
+"""Folder beside the records, of pictures from the web and from tables."""
+
 _ROW_OVERHEAD = 4096
 """Most bytes of the other columns of a row."""
 

@@ -59,8 +59,8 @@ USAGE = {
         said("There is no image '*.gif'.", "Check the name; folders and patterns work as well."),
     ),
     "address": (
-        ["run", "verbalize", "https://example.org/a.png", "--vlm", "openai:gpt-4o"],
-        said("There is no image 'https://example.org/a.png'.", "Download it first."),
+        ["run", "verbalize", "ftp://example.org/a.png", "--vlm", "openai:gpt-4o"],
+        said("There is no image 'ftp://example.org/a.png'.", "Download it first."),
     ),
     "folder without images": (
         ["run", "verbalize", "empty", "--vlm", "openai:gpt-4o"],
@@ -557,4 +557,7 @@ def test_an_unknown_chain_names_the_known_ones(askance: Command) -> None:
 
     assert done.code == 2
     assert "There is no chain 'action-reasons'." in done.err
-    assert "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, or install" in done.err
+    assert (
+        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, or install"
+        in done.err
+    )

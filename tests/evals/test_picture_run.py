@@ -12,7 +12,7 @@ import pytest
 from askance.chains import Chain, end_to_end
 from askance.chat import ChatRequest
 from askance.errors import AuthError, UsageError
-from askance.evals.picture_run import aread_pictures, read_pictures
+from askance.evals.picture_run import PictureKey, aread_pictures, read_pictures
 from askance.models import Model, ScriptedModel
 from tests.evals.odd import write_pictures
 from tests.scripted import ENFORCED, model_of
@@ -40,7 +40,7 @@ def chain_of(model: Model) -> Chain:
 
 
 def test_every_picture_has_a_line_in_order(pictures: dict[Path, tuple[str, ...]]) -> None:
-    lines: list[tuple[Path, Mapping[str, Any]]] = []
+    lines: list[tuple[PictureKey, Mapping[str, Any]]] = []
 
     run = read_pictures(chain_of(scripted()), pictures, on_line=lambda path, line: lines.append((path, line)))
 

@@ -39,6 +39,8 @@ class PictureReading:
     """As `askance.chains.output_line.line_of` gives it."""
     options: tuple[str, ...] = ()
     """The options to choose from."""
+    file: Path | None = None
+    """Where the picture lies, if not at the path that the line calls it by."""
 
 
 def part_of_readings(
@@ -183,7 +185,7 @@ def write_readings(
     solver = ChainSolver(chain)
     configuration = {"task": f"askance run {name}", "chain": name, "solver": solver.form()}
     part = part_of_readings(read, configuration, records=MemoryStore(_selected(read, records)))
-    pictures = Thumbnails.of([part], [Path(each.line["image"]) for each in read])
+    pictures = Thumbnails.of([part], [each.file or Path(each.line["image"]) for each in read])
     title = f"{name} · {many(len(read), 'picture')}"
     return write_page(
         out, lambda _: readings_page(part, title=title, prompts=solver.prompts, pictures=pictures, notes=notes)

@@ -1,0 +1,90 @@
+"""A folder that keeps pictures from the web and from tables, so that they need to be fetched once only."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from askance.errors import BadImage, UsageError
+from askance.images.image import Image
+
+Fetch = Literal["missing", "always", "never"]
+"""Which pictures are fetched from the web: those that are not kept yet, all, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFolder:
+    """Pictures as files, each named by the sha256 of its address, or of its bytes where it has none, and by its format.
+
+    Nothing is ever taken out; deleting the folder costs no more than fetching the pictures again.
+    """
+
+    path: Path
+
+    def of_address(self, url: str, *, fetch: Fetch = "missing") -> Path:
+        """The file of the picture at an http(s) address; see `Image.from_url` for what is refused.
+
+        Raises:
+            BadImage: it cannot be fetched, is no picture, or is not kept and may not be fetched.
+            UsageError: the folder cannot be written.
+        """
+        name = sha256(url.encode()).hexdigest()
+        kept = self._kept(name)
+        if fetch != "always" and kept is not None:
+            return kept
+        if fetch == "never":
+            raise BadImage(
+                f"The picture {url[:200]!r} is not kept in {str(self.path)!r}, and a replay fetches nothing.",
+                hint="Run it once without `--replay`, or name the folder of its records by `--store`.",
+            )
+        return self._write(name, Image.from_url(url), instead_of=kept)
+
+    def of_bytes(self, data: bytes) -> Path:
+        """The file of a picture whose bytes are at hand.
+
+        Raises:
+            UsageError: the folder cannot be written.
+        """
+        image = Image.from_bytes(data)
+        return self._kept(image.sha256) or self._write(image.sha256, image)
+
+    def _kept(self, name: str) -> Path | None:
+        return next(self.path.glob(f"{name}*"), None)
+
+    def _write(self, name: str, image: Image, *, instead_of: Path | None = None) -> Path:
+        """Writes a file whole, or not at all; `instead_of` is taken out."""
+        file = self.path / f"{name}{_suffix(image)}"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError), (self.path / ".gitignore").open("x") as ignored:
+                ignored.write("*\n")
+            handle, part = tempfile.mkstemp(dir=self.path, prefix=".part-")
+            try:
+                with os.fdopen(handle, "wb") as out:
+                    out.write(image.data)
+                Path(part).replace(file)
+                if instead_of is not None and instead_of != file:
+                    instead_of.unlink(missing_ok=True)
+            except BaseException:
+                with suppress(OSError):
+                    Path(part).unlink()
+                raise
+        except OSError as error:
+            raise UsageError(
+                f"A picture cannot be kept in {str(self.path)!r}: {error.strerror}.",
+                hint="Name another folder for records and pictures: --store FOLDER.",
+            ) from error
+        return file
+
+
+def _suffix(image: Image) -> str:
+    """The ending of a file with this picture, by which it is found in a folder; none for what is no picture."""
+    try:
+        return f".{image.info.format}"
+    except BadImage:
+        return ""
