@@ -16,6 +16,11 @@ except ImportError:  # pragma: no cover  # not a POSIX system
     fcntl = None
 
 
+def has_locks() -> bool:
+    """Whether this system has such locks."""
+    return fcntl is not None
+
+
 class ProcessLock:
     """The lock on a file or a folder, held from now until `close` or the end of this process.
 
@@ -56,8 +61,8 @@ def has_ended(path: Path) -> bool:
 
 def _locked(path: Path, create: int = 0) -> int:
     """The descriptor of the file, open and locked."""
-    if fcntl is None:  # pragma: no cover
-        raise OSError(errno.ENOTSUP, "This system has no POSIX locks")
+    if fcntl is None:
+        raise OSError(errno.ENOTSUP, "this system has no POSIX locks")
     # A pipe that somebody laid there would keep one waiting.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | create, 0o600)
     try:
