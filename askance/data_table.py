@@ -154,6 +154,16 @@ def open_data_table(source: str | Path, *, offline: bool = False) -> DataTable:
     return _JsonLines(path) if suffix in {".jsonl", ".ndjson"} else _CsvTable(path)
 
 
+def open_json_lines(path: Path) -> DataTable:
+    """A file of JSON lines, whatever its name ends in.
+
+    Raises:
+        BadData: there is no such file.
+    """
+    _check_file(path)
+    return _JsonLines(path)
+
+
 def as_list(value: Any) -> list[Any] | None:
     """A list that stands in a table: as such, or as the text of a JSON list, which is how CSV files keep one.
 

@@ -17,6 +17,11 @@ except ImportError:  # pragma: no cover  # not a POSIX system
     fcntl = None
 
 
+def has_locks() -> bool:
+    """Whether this system has such locks."""
+    return fcntl is not None
+
+
 class ProcessLock:
     """The lock on a file or a folder, held from now until `close` or the end of this process.
 
@@ -57,7 +62,7 @@ def has_ended(path: Path) -> bool:
 
 def _locked(path: Path, create: int = 0) -> int:
     """The descriptor of the file, open and locked."""
-    if fcntl is None:  # pragma: no cover
+    if fcntl is None:
         raise OSError(errno.ENOTSUP, "This system has no POSIX locks")
     # Non-blocking, since opening a pipe could hang.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | create, 0o600)

@@ -1,13 +1,17 @@
-"""The data of a task with no Python: JSON lines with their pictures beside them, or a folder of pictures."""
+"""The data of a task with no Python: a table of rows with their pictures, or a folder of pictures."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import UnionType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from askance.agents import check_options
+from askance.data_table import as_list, names_data_table, open_data_table, open_json_lines, picture_in
+from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, BadOptions, UsageError
 from askance.evals.sample import Sample
 from askance.evals.yaml_scorer import folded
@@ -15,11 +19,11 @@ from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Link
+    from askance.data_table import DataRow, DataTable
     from askance.evals.yaml_scorer import ScoreName
 
-MOST_LINE = 1_000_000
-"""Most characters of a line."""
-MOST_ROWS = 1_000_000
+MOST_HELD = 4_000_000_000
+"""Most bytes of pictures that stand in a table itself, and so are held in memory."""
 
 KEYS = ("id", "image", "options", "target", "group", "tags")
 """What a row may say beside the links of the chain."""
@@ -43,6 +47,16 @@ class Wanted(Protocol):
         """What can be chosen from where a row brings nothing of its own."""
         ...
 
+    @property
+    def first_option(self) -> int:
+        """The number of the first option in a target."""
+        ...
+
+    @property
+    def columns(self) -> Mapping[str, str | tuple[str, ...]]:
+        """By key of a row, the column of a table that holds it, or several."""
+        ...
+
 
 class Rows:
     """Reads the samples that a declaration speaks of.
@@ -56,17 +70,73 @@ class Rows:
         self._wanted = wanted
         self._chain = chain
         self._links = [link for link in chain.links.values() if not link.chooses]
+        self._keys = (*KEYS, *(link.name for link in self._links))
+        self._held = 0
 
-    def read(self, place: Path) -> list[Sample]:
-        """The samples of a JSONL file, or of a folder of pictures.
+    def read(self, source: str | Path) -> list[Sample]:
+        """The samples of a table, or of a folder of pictures.
+
+        Args:
+            source: what `askance.data_table` opens, a file of JSON lines of any name, or a folder of pictures.
 
         Raises:
-            BadData: it is not there or holds none, or a row is none; the message has file, line and what was expected.
+            BadData: it is not there or holds none, or a row is none; the message has the place and what was expected.
+            MissingExtra: what reads the table is not installed.
         """
-        if place.is_dir():
-            return self._of_folder(place)
-        keys = (*KEYS, *(link.name for link in self._links))
-        return [self._sample(row, where, place.parent) for where, row in _rows(place, keys)]
+        named, path = str(source), Path(source)
+        known = names_data_table(named)
+        if not known and path.is_dir():
+            return self._of_folder(path)
+        table = open_data_table(named, offline=self._chain.mode == "replay") if known else open_json_lines(path)
+        self._check_columns(table)
+        self._held = 0
+        if not known or path.suffix.lower() in _LINES:
+            return [self._sample(row, where, table.home) for where, row in self._lines(table)]
+        return [self._sample(row, where, table.home) for where, row in self._cells(table)]
+
+    def _check_columns(self, table: DataTable) -> None:
+        unknown = [key for key in self._wanted.columns if key not in self._keys]
+        if unknown:
+            raise BadData(
+                f"{table.source!r}: `columns` names `{unknown[0]}`, which a row does not have.",
+                hint=f"A row has {', '.join(self._keys)}.",
+            )
+
+    def _lines(self, table: DataTable) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The rows of JSON lines: any of them may have a key that the first has not."""
+        columns = self._wanted.columns
+        if not columns:
+            yield from ((row.where, self._checked(row)) for row in table.rows())
+            return
+        unseen = {column for _, column in _pairs(columns)}
+        for row in table.rows():
+            unseen -= row.keys()
+        if unseen:
+            raise BadData(
+                f"{table.source!r} has {min(unseen)!r} in no row.",
+                hint=f"Its first row has {', '.join(map(repr, table.columns))}.",
+            )
+        for row in table.rows():
+            own = {key: row[key] for key in self._keys if key in row and key not in columns}
+            yield row.where, _typed({**own, **_joined(row, columns, {name: name for name in row})}, row.number)
+
+    def _checked(self, row: DataRow) -> Mapping[str, Any]:
+        unknown = [name for name in row if name not in self._keys]
+        if unknown:
+            raise BadData(
+                f"{row.where}: `{unknown[0]}` is not known.",
+                hint=f"A row has {', '.join(self._keys)}. What is called otherwise is named under `columns`.",
+            )
+        return row
+
+    def _cells(self, table: DataTable) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The rows of a table whose columns are known: those that are named, and those that have a key's own name."""
+        columns = self._wanted.columns
+        own = {key: key for key in self._keys if key in table.columns and key not in columns}
+        places = {column: f"column {column}" for _, column in _pairs(columns)}
+        for row in table.rows({**own, **{place: column for column, place in places.items()}}):
+            cells = {**{key: row[key] for key in own if key in row}, **_joined(row, columns, places)}
+            yield row.where, _typed(cells, row.number)
 
     def _of_folder(self, place: Path) -> list[Sample]:
         images = sorted(each for each in place.iterdir() if each.suffix.lower() in SUFFIXES and each.is_file())
@@ -80,24 +150,38 @@ class Rows:
             )
         return [self._sample({"image": each.name}, repr(str(each)), place) for each in images]
 
-    def _sample(self, row: Mapping[str, Any], where: str, home: Path) -> Sample:
+    def _sample(self, row: Mapping[str, Any], where: str, home: Path | None) -> Sample:
         for name, kind in _TYPES.items():
             if name in row and not isinstance(row[name], kind):
-                raise BadData(f"{where}: `{name}` is {row[name]!r}.", hint=f"It is {_WORDS[kind]}.")
+                raise BadData(f"{where}: `{name}` is {row[name]!r}.", hint=f"It is {_WORDS.get(kind, 'a text')}.")
         options = self._options(row, where)
         given = {link.name: _given(link, row[link.name], where) for link in self._links if link.name in row}
         if "image" not in row and not given:
             raise BadData(f"{where} names no `image`, and nothing that stands for it.", hint="Give `image`, or a link.")
         if not row.keys() & {"id", "image"}:
             raise BadData(f"{where} has no `id`.", hint="A row without an `image` needs one.")
+        image = self._image(row["image"], home, where) if "image" in row else None
+        named = row["image"] if isinstance(row.get("image"), str) else ""
         return Sample(
-            id=row.get("id") or row["image"],
-            image=_image(row["image"], home, where) if "image" in row else None,
+            id=row.get("id") or named,
+            image=image,
             inputs={**({} if options is None else {"options": list(options)}), **given},
             target=self._target(row.get("target"), options or (), where),
-            group=row.get("group", row.get("image", "")),
+            group=row.get("group", named),
             tags=row.get("tags", {}),
         )
+
+    def _image(self, found: str | _Picture, home: Path | None, where: str) -> Image:
+        """The picture that stands in a row, or lies beside the file; a name that leads out of its folder is refused."""
+        if isinstance(found, str):
+            return _image(found, home, where)
+        self._held += len(found.data)
+        if self._held > MOST_HELD:
+            raise BadData(
+                f"{where}: with this one there are more than {MOST_HELD:,} bytes of pictures in the table.",
+                hint="Save the pictures as files and name those, or give the data in several tables.",
+            )
+        return Image.from_bytes(found.data, name=found.name or None)
 
     def _options(self, row: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
         if not self._chain.target.chooses:
@@ -118,7 +202,7 @@ class Rows:
         """What is right, in the form that the scoring compares."""
         match self._wanted.score:
             case "choice":
-                return _numbers(_several(target, where), options, where)
+                return _numbers(_several(target, where), options, where, first=self._wanted.first_option)
             case "labels":
                 return self._labels(_several(target, where, empty=True), where)
             case "exact":
@@ -137,61 +221,87 @@ class Rows:
         return sorted({known[folded(str(each))] for each in target})
 
 
-_TYPES: Mapping[str, type] = {"id": str, "image": str, "group": str, "tags": dict}
-_WORDS: Mapping[type, str] = {str: "a text", dict: "a map"}
+_LINES = frozenset({".jsonl", ".ndjson"})
+_WORDS: Mapping[type | UnionType, str] = {dict: "a map"}
 
 
-def _rows(path: Path, keys: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each row with the place where it stands."""
-    count = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="\n") as lines:
-            number = 0
-            while text := lines.readline(MOST_LINE + 1):
-                number += 1
-                where = f"{str(path)!r}, line {number}"
-                if len(text) > MOST_LINE:
-                    raise BadData(f"{where} is longer than {MOST_LINE:,} characters.", hint="Give a row a line.")
-                if text.strip():
-                    count += 1
-                    yield where, _row(text, where, keys)
-                if count > MOST_ROWS:
-                    raise BadData(
-                        f"{str(path)!r} has more than {MOST_ROWS:,} rows.", hint="Give the data in several files."
-                    )
-    except OSError as error:
-        raise BadData(f"The data {str(path)!r} cannot be read: {error.strerror}.", hint="Check `data`.") from error
-    except UnicodeDecodeError as error:
-        raise BadData(f"The data {str(path)!r} are not UTF-8 text.", hint="Save them as UTF-8.") from error
-    if not count:
-        raise BadData(f"The data {str(path)!r} hold no row.", hint="Write a JSON object a line.")
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """A picture that stands in a table."""
+
+    data: bytes
+    name: str
+    """Of the file that it was; empty where that is not known."""
 
 
-_LIKE = 'A row reads like {"image": "a.jpg", "target": 1}.'
+_TYPES: Mapping[str, type | UnionType] = {"id": str, "image": str | _Picture, "group": str, "tags": dict}
 
 
-def _row(text: str, where: str, keys: Sequence[str]) -> Mapping[str, Any]:
-    try:
-        row: Any = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise BadData(
-            f"{where} is not JSON: {error}.", hint='A row reads like {"image": "a.jpg", "target": 1}.'
-        ) from error
-    if not isinstance(row, dict):
-        raise BadData(f"{where} is no JSON object.", hint=_LIKE)
-    found = cast("dict[str, Any]", row)
-    unknown = [name for name in found if name not in keys]
-    if unknown:
-        raise BadData(f"{where}: `{unknown[0]}` is not known.", hint=f"A row has {', '.join(keys)}.")
-    return {name: value for name, value in found.items() if value is not None}
+def _pairs(columns: Mapping[str, str | tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """Each key with each of its columns."""
+    for key, named in columns.items():
+        for column in (named,) if isinstance(named, str) else named:
+            yield key, column
 
 
-def _no_number(name: str) -> float:
-    raise ValueError(name)
+def _joined(row: DataRow, columns: Mapping[str, str | tuple[str, ...]], places: Mapping[str, str]) -> Mapping[str, Any]:
+    """The keys that stand in columns of other names; several columns are a list, and as `tags` a map by column.
+
+    Args:
+        row: of the table.
+        columns: by key, which.
+        places: by column, its name in the row.
+    """
+    found: dict[str, Any] = {}
+    for key, named in columns.items():
+        several = (named,) if isinstance(named, str) else named
+        cells = {column: row[places[column]] for column in several if places.get(column) in row}
+        if cells:
+            values = [*cells.values()]
+            found[key] = values[0] if isinstance(named, str) else cells if key == "tags" else values
+    return found
 
 
-def _image(name: str, home: Path, where: str) -> Image:
+def _typed(row: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    """A row of somebody's table in the types of a row: numbers as names, lists and maps that are texts, pictures.
+
+    What has neither a name nor the name of a picture goes by its number.
+    """
+    found = {key: _of_text(cell) if key in {"options", "target", "tags"} else cell for key, cell in row.items()}
+    for key in ("id", "group"):
+        if isinstance(found.get(key), int):
+            found[key] = str(found[key])
+    if "image" in found:
+        image, data = found["image"], picture_in(found["image"])
+        path = cast("Mapping[str, Any]", image).get("path") if isinstance(image, Mapping) else None
+        name = PurePosixPath(path).name if isinstance(path, str) else ""
+        found["image"] = _Picture(data, name) if isinstance(data, bytes) else image if data is None else data
+    if "id" not in found and not isinstance(found.get("image"), str):
+        found["id"] = str(number)
+    return found
+
+
+def _of_text(cell: Any) -> Any:
+    """A cell, or the list or map of JSON that its text is."""
+    listed = as_list(cell)
+    if listed is not None or not isinstance(cell, str) or not cell.lstrip().startswith("{"):
+        return cell if listed is None else listed
+    with suppress(UnreadableDocument):
+        return parse_json(cell)
+    return cell
+
+
+def _image(name: str, home: Path | None, where: str) -> Image:
     """The picture beside the file; a name that leads out of its folder is refused."""
+    if "://" in name:
+        raise BadData(
+            f"{where}: `image` is an address: {name[:200]!r}.", hint="Save the pictures, and name their files."
+        )
+    if home is None:
+        raise BadData(
+            f"{where}: `image` is the name of a file, {name[:200]!r}, and the data have no folder.",
+            hint="Name the column that holds the pictures themselves: `columns: {image: …}`.",
+        )
     place = home / name
     if Path(name).is_absolute() or not place.resolve().is_relative_to(home.resolve()):
         raise BadData(
@@ -208,17 +318,33 @@ def _given(link: Link[Any], value: Any, where: str) -> Any:
     return value
 
 
-def _numbers(target: Sequence[Any], options: Sequence[str], where: str) -> list[int]:
-    """Numbers of the right options, from 1; they may be given by their texts."""
-    known: Mapping[Any, Any] = {option: number for number, option in enumerate(options, start=1)}
-    found = [known.get(each, each) for each in target if not isinstance(each, (list, dict))]
-    wrong = [each for each in found if type(each) is not int or not 1 <= each <= len(options)]
+def _numbers(target: Sequence[Any], options: Sequence[str], where: str, *, first: int) -> list[int]:
+    """Numbers of the right options, from 1; they may be given by their texts, and numbers as texts.
+
+    Args:
+        target: what is right.
+        options: what there is to choose from.
+        where: the place, for messages.
+        first: the number that the target has for the first option.
+    """
+    known: Mapping[Any, Any] = {option: number for number, option in enumerate(options, start=first)}
+    named = [known.get(each, each) for each in target if not isinstance(each, (list, dict))]
+    found = [_number(each) for each in named]
+    wrong = [each for each, number in zip(named, found, strict=True) if not first <= number < first + len(options)]
     if wrong or len(found) < len(target):
         raise BadData(
             f"{where}: `target` {(wrong or target)[0]!r} is none of the {len(options)} options.",
-            hint="Give numbers, counted from 1, or the texts of options.",
+            hint=f"Give numbers, counted from {first}, or the texts of options. "
+            f"`first_option: {1 - first}` in the task's file says that they are counted from {1 - first}.",
         )
-    return sorted(set(found))
+    return sorted({number + 1 - first for number in found})
+
+
+def _number(target: Any) -> int:
+    """A number, also one that is a text; -1 for what is none."""
+    if isinstance(target, str) and target.isascii() and target.isdecimal() and len(target) < 9:
+        return int(target)
+    return target if type(target) is int else -1
 
 
 def _several(target: Any, where: str, *, empty: bool = False) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Tasks with no Python: a YAML file says what is asked and how it is scored, a JSONL file or a folder what of.
+"""Tasks with no Python: a YAML file says what is asked and how it is scored, a table or a folder what of.
 
 ```yaml
 name: posters
@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from askance.chains import Chain, Context, action_reason, ask, end_to_end, verbalize
 from askance.chains.catalog import installed_chain
+from askance.data_table import HUB
 from askance.documents import read_yaml
 from askance.errors import UsageError
 from askance.evals.solver import ChainSolver
@@ -42,8 +43,8 @@ CHAINS: tuple[ChainName, ...] = get_args(ChainName)
 
 TAKES: Mapping[ChainName, frozenset[str]] = {
     "verbalize": frozenset({"context"}),
-    "action-reason": frozenset({"context", "statement", "choose", "count", "options"}),
-    "end-to-end": frozenset({"context", "statement", "choose", "count", "options", "step_by_step"}),
+    "action-reason": frozenset({"context", "statement", "choose", "count", "options", "first_option"}),
+    "end-to-end": frozenset({"context", "statement", "choose", "count", "options", "first_option", "step_by_step"}),
     "ask": frozenset({"question", "labels", "several", "prompt"}),
 }
 """What a file may say by chain, of what does not go for all."""
@@ -51,13 +52,14 @@ TAKES: Mapping[ChainName, frozenset[str]] = {
 
 def takes(chain: str) -> frozenset[str]:
     """What a file may say of a chain, beside what goes for all."""
-    return TAKES.get(cast("ChainName", chain), frozenset({"options"}))
+    return TAKES.get(cast("ChainName", chain), frozenset({"options", "first_option"}))
 
 
-_OF_ALL = frozenset({"name", "summary", "data", "chain", "score", "metrics", "labels"})
+_OF_ALL = frozenset({"name", "summary", "data", "columns", "chain", "score", "metrics", "labels"})
 
 Text: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S", strict=True)]
 Texts: TypeAlias = Annotated[tuple[Text, ...], Field(min_length=1)]
+Columns: TypeAlias = Annotated[Mapping[Text, Text | Texts], "a map from what a row has to the names of columns"]
 Flag: TypeAlias = Annotated[bool, Field(strict=True)]
 
 
@@ -86,13 +88,17 @@ class Declaration(BaseModel):
     score: ScoreName
     summary: Text = ""
     data: Text | None = None
-    """A JSONL file, or a folder of pictures, in the folder of the YAML file."""
+    """A table or a folder of pictures in the folder of the YAML file, or `hf:OWNER/NAME`; see `askance.data_table`."""
+    columns: Columns = Field(default_factory=dict[str, str | tuple[str, ...]])
+    """By key of a row, the column of the table that holds it, where that is called otherwise; or a list of columns."""
     metrics: Texts = ()
     """Names of those to show, the first stands for the task; none is all."""
     labels: Texts = ()
     """A closed set of answers."""
     options: Texts = ()
     """What can be chosen from, for samples that bring none of their own."""
+    first_option: Literal[0, 1] = 1
+    """The number that targets have for the first option."""
     context: Context | None = None
     statement: Flag | None = None
     choose: Literal["multi", "single"] = "multi"
@@ -192,7 +198,7 @@ class YamlTask(Task):
     """None where the file is gone, and a run tells of the task."""
 
     data: Path | None = None
-    """A JSONL file or a folder of pictures; by default what the file names."""
+    """A table (JSON lines, CSV, Parquet, `hf:OWNER/NAME`) or a folder of pictures; by default what the file names."""
     vlm: ModelLike
     """Sees the picture."""
     llm: ModelLike | None = None
@@ -232,23 +238,26 @@ class YamlTask(Task):
         place: JsonObject = {} if cls.file is None else {"task": cls.file.as_posix()}
         return {"declaration": cls.declaration.form(), **place}
 
-    def _place(self) -> Path:
+    def _place(self) -> Path | str:
         told, file = self.declaration, self.file
         if self.data is not None:
             return self.data
         if told.data is None or file is None:
             raise UsageError(
                 f"The task {told.name!r} names no data.",
-                hint="Give `--data`: a JSONL file, or a folder of pictures; or write `data: FILE` into its file.",
+                hint="Give `--data`: a JSONL or CSV file, or a folder of pictures; or write `data: FILE` into it.",
             )
-        home = file.resolve().parent
-        place = (home / told.data).resolve()
+        home, of_hub = file.resolve().parent, told.data.startswith(HUB)
+        # What `datasets` loads may be a folder, too.
+        place = Path(told.data.removeprefix(HUB)).resolve() if of_hub else (home / told.data).resolve()
+        if of_hub and not place.exists():
+            return told.data
         if not place.is_relative_to(home):
             raise UsageError(
                 f"{str(file)!r}: `data` leads out of the folder of its file: {told.data!r}.",
                 hint="Put the data beside it, or name them with `--data`.",
             )
-        return file.parent / told.data
+        return told.data if of_hub else file.parent / told.data
 
     def _chain(self) -> Chain:
         """The chain that the file tells of."""

@@ -23,9 +23,9 @@ from uuid import uuid4
 
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
-from askance.errors import OverBudget, StoreError
+from askance.errors import ConfigError, OverBudget, StoreError
 from askance.models.budget import NOTHING, Budget, Cost
-from askance.process_lock import ProcessLock, has_ended
+from askance.process_lock import ProcessLock, has_ended, has_locks
 
 VERSION = 1
 _BUSY_SECONDS = 60.0
@@ -140,9 +140,17 @@ class SqliteLedger:
     Args:
         path: the file; it and its folder are made by the first reservation.
         budget: see `Ledger`.
+
+    Raises:
+        ConfigError: this system has no POSIX locks, by which it is known that a process has ended.
     """
 
     def __init__(self, path: Path, budget: Budget) -> None:
+        if not has_locks():
+            raise ConfigError(
+                f"The budget of {budget} cannot be held: its ledger needs POSIX locks, which this system has not.",
+                hint="Run without a budget; on Windows, run askance in WSL.",
+            )
         self.path = path
         self.budget = budget
         self._lock = RLock()

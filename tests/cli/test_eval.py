@@ -363,7 +363,7 @@ REFUSED = {
     "data missing": (
         ["posters.yaml", "--vlm", "openai:m@http://127.0.0.1:1/v1", "--data", "gone"],
         2,
-        "askance: The data 'gone' cannot be read: No such file",
+        "askance: There is no file 'gone'.",
     ),
     "no replay": (
         ["posters.yaml", "--vlm", "openai:m@http://127.0.0.1:1/v1", "--replay"],

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from askance.chat import ChatRequest, key_of
+from askance.data_table import DataTable, open_data_table
 from askance.errors import BadData, UsageError
 from askance.evals import Figure, Run, aevaluate, evaluate, find_task, rescore
 from askance.evals.analysis.rescore import rerun
@@ -109,8 +110,8 @@ def test_a_folder_of_images_gives_outcomes_alone() -> None:
 
 
 BAD_ROWS: dict[str, tuple[Any, str]] = {
-    "no JSON": ("{", r"'posters.jsonl', line 1 is not JSON"),
-    "no number": ('{"image": "a.png", "target": NaN}', r"'posters.jsonl', line 1 is not JSON: NaN"),
+    "no JSON": ("{", r"'posters.jsonl', line 1 is no JSON \(Expecting property name"),
+    "no number": ('{"image": "a.png", "target": NaN}', r"'posters.jsonl', line 1 holds NaN, which is no JSON"),
     "no object": ("[1]", r"'posters.jsonl', line 1 is no JSON object"),
     "unknown key": ({"imgae": "a.png"}, r"line 1: `imgae` is not known\. A row has id, image, options, target"),
     "outside": ({"image": "../secret.png", "options": OPTIONS, "target": 1}, r"`image` leads out of the folder"),
@@ -144,6 +145,148 @@ def test_a_row_that_is_none_is_told_with_its_place(row: Any, message: str) -> No
         definition(vlm=answering()).evaluation()
 
 
+TABLES: dict[str, tuple[str, str, str]] = {
+    "CSV, under their own names": (
+        "ads.csv",
+        'id,image,options,target,split\none,a.png,"[""tea"",""sleep""]",2,test\ntwo,b.png,"[""tea"",""sleep""]",tea,test\n',
+        "",
+    ),
+    "CSV, under other names": (
+        "ads.csv",
+        "number,path,a,b,answer,group\none,a.png,tea,sleep,1,x\ntwo,b.png,tea,sleep,0,x\n",
+        "columns: {id: number, image: path, options: [a, b], target: answer}\nfirst_option: 0\n",
+    ),
+    "tabs": (
+        "ads.tsv",
+        "id\timage\ta\tb\ttarget\none\ta.png\ttea\tsleep\tsleep\ntwo\tb.png\ttea\tsleep\ttea\n",
+        "columns: {options: [a, b]}\n",
+    ),
+    "JSON lines, under other names": (
+        "ads.jsonl",
+        '{"image": "a.png", "nr": "one", "answer": 2, "more": 1}\n{"image": "b.png", "nr": "two", "answer": 1}\n',
+        "columns: {id: nr, target: answer}\noptions: [tea, sleep]\n",
+    ),
+    "JSON lines of another ending": (
+        "ads.txt",
+        '{"image": "a.png", "id": "one", "target": 2}\n{"image": "b.png", "id": "two", "target": 1}\n',
+        "options: [tea, sleep]\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "keys"), TABLES.values(), ids=TABLES)
+def test_rows_may_lie_in_a_table(name: str, text: str, keys: str) -> None:
+    Path(name).write_text(text, encoding="utf-8")
+    path = write(POSTERS.replace("posters.jsonl", name) + keys)
+
+    samples = read_task(path)(vlm=answering()).samples()
+
+    assert [
+        (sample.id, sample.image and sample.image.path, sample.inputs["options"], sample.target) for sample in samples
+    ] == [("one", Path("a.png"), ["tea", "sleep"], [2]), ("two", Path("b.png"), ["tea", "sleep"], [1])]
+
+
+def test_pictures_may_stand_in_a_table_themselves() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    data = [Path(name).read_bytes() for name in ("a.png", "b.png")]
+    rows = {
+        "picture": [{"bytes": data[0], "path": "where/a.png"}, {"bytes": data[1], "path": None}],
+        "odd": [True, False],
+        "kind": ["TR1", "OR"],
+        "label": [7, 8],
+    }
+    parquet.write_table(pyarrow.table(rows), "weird.parquet")
+    path = write(
+        "name: weird\ndata: weird.parquet\nchain: ask\nquestion: Which?\nscore: exact\n"
+        "columns: {image: picture, target: label, tags: [odd, kind]}\n"
+    )
+
+    first, second = read_task(path)(vlm=answering()).samples()
+
+    assert [(each.id, each.target, each.tags) for each in (first, second)] == [
+        ("1", ["7"], {"odd": True, "kind": "TR1"}),
+        ("2", ["8"], {"odd": False, "kind": "OR"}),
+    ]
+    assert first.image is not None
+    assert second.image is not None
+    assert (first.image.name, first.image.data, second.image.data) == ("a.png", *data)
+
+
+BAD_TABLES: dict[str, tuple[str, str, str]] = {
+    "no such column": (
+        "columns: {image: pth}\n",
+        "image,target\na.png,1\n",
+        r"'t.csv' has no column 'pth'. It has 'image'",
+    ),
+    "no such key": (
+        "columns: {imgae: image}\n",
+        "image\na.png\n",
+        "`columns` names `imgae`, which a row does not have",
+    ),
+    "outside": ("", "image,target\n../secret.png,1\n", "`image` leads out of the folder"),
+    "address": ("", "image,target\nhttps://x.org/a.png,1\n", "line 2: `image` is an address: 'https://x.org/a.png'"),
+    "from 0": (
+        "",
+        "image,target\na.png,0\n",
+        "`target` '0' is none of the 3 options.*`first_option: 0` in the task's file",
+    ),
+    "beyond": ("first_option: 0\n", "image,target\na.png,3\n", "`target` '3' is none of the 3 options.*counted from 0"),
+}
+
+
+@pytest.mark.parametrize(("keys", "text", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
+def test_a_table_that_does_not_fit_is_told(keys: str, text: str, message: str) -> None:
+    Path("t.csv").write_text(text, encoding="utf-8")
+    path = write(POSTERS.replace("posters.jsonl", "t.csv") + keys + f"options: {OPTIONS}\n")
+
+    with pytest.raises(BadData, match=message):
+        read_task(path)(vlm=answering()).samples()
+
+
+def test_a_column_of_no_row_is_told() -> None:
+    path = write(POSTERS + f"columns: {{target: right}}\noptions: {OPTIONS}\n", {"image": "a.png", "target": 1})
+
+    with pytest.raises(BadData, match=r"'posters.jsonl' has 'right' in no row\. Its first row has 'image', 'target'"):
+        read_task(path)(vlm=answering()).samples()
+
+
+def test_a_data_set_of_the_hub_is_opened_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[str, bool]] = []
+
+    def table(source: str, *, offline: bool) -> DataTable:
+        opened.append((source, offline))
+        Path("hub.csv").write_text("image,target\na.png,1\n", encoding="utf-8")
+        return open_data_table("hub.csv")
+
+    monkeypatch.setattr("askance.evals.yaml_rows.open_data_table", table)
+    path = write(POSTERS.replace("posters.jsonl", "hf:owner/ads?split=test") + f"options: {OPTIONS}\n")
+    given = read_task(write(POSTERS + f"options: {OPTIONS}\n", name="other"))
+
+    for task in (read_task(path)(vlm=answering()), given(data=Path("hf:owner/more"), vlm=answering())):
+        assert [sample.target for sample in task.samples()] == [[1]]
+    assert opened == [("hf:owner/ads?split=test", False), ("hf:owner/more", False)]
+
+
+def test_a_folder_of_datasets_leads_not_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    path = write(POSTERS.replace("posters.jsonl", f"hf:{tmp_path / 'elsewhere'}"))
+
+    with pytest.raises(UsageError, match="`data` leads out of the folder of its file"):
+        read_task(path)(vlm=answering()).samples()
+
+
+def test_too_many_bytes_of_pictures_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    data = Path("a.png").read_bytes()
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"image": [data, data]}), "two.parquet")
+    monkeypatch.setattr("askance.evals.yaml_rows.MOST_HELD", 2 * len(data) - 1)
+    path = write("name: two\ndata: two.parquet\nchain: verbalize\nscore: none\n")
+
+    with pytest.raises(BadData, match=r"row 2: with this one there are more than [\d,]+ bytes of pictures"):
+        read_task(path)(vlm=answering()).samples()
+
+
 def test_a_link_out_of_the_folder_is_no_way_out(tmp_path: Path) -> None:
     (tmp_path / "secret.png").write_bytes(Path("a.png").read_bytes())
     Path("mine.png").symlink_to(tmp_path / "secret.png")
@@ -155,8 +298,8 @@ def test_a_link_out_of_the_folder_is_no_way_out(tmp_path: Path) -> None:
 BAD_PLACES: dict[str, tuple[str, str | None, str]] = {
     "none": (POSTERS.replace("data: posters.jsonl\n", ""), None, "The task 'posters' names no data"),
     "outside": (POSTERS.replace("posters.jsonl", "../x.jsonl"), None, "`data` leads out of the folder of its file"),
-    "missing": (POSTERS, "gone.jsonl", "The data 'gone.jsonl' cannot be read: No such file"),
-    "empty": (POSTERS, "posters.jsonl", "The data 'posters.jsonl' hold no row"),
+    "missing": (POSTERS, "gone.jsonl", "There is no file 'gone.jsonl'"),
+    "empty": (POSTERS, "posters.jsonl", "'posters.jsonl' has no row"),
     "folder with a scoring": (POSTERS, ".", "A folder of images says nothing of what is right, and `score: choice`"),
     "folder without images": (POSTERS, "none", "There are no images in the folder 'none'"),
 }
@@ -172,16 +315,19 @@ def test_data_that_cannot_be_had_are_told(text: str, data: str | None, message: 
 
 
 def test_a_line_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askance.evals.yaml_rows.MOST_LINE", 100)
+    monkeypatch.setattr("askance.data_table.MOST_LINE", 100)
 
-    with pytest.raises(BadData, match="line 1 is longer than 100 characters"):
+    with pytest.raises(BadData, match="line 1: it is longer than 100 characters"):
         read_task(write(POSTERS, "x" * 1000))(vlm=answering()).evaluation()
 
 
 # --- the file ---
 
 BAD_FILES = {
-    "unknown key": ("chian: ask\n", r"`chian` is not known\. A task has name, chain, score, summary, data, metrics"),
+    "unknown key": (
+        "chian: ask\n",
+        r"`chian` is not known\. A task has name, chain, score, summary, data, columns, metrics",
+    ),
     "no chain": ("score: choice\n", "`chain` is missing. It is one of `verbalize`, `action-reason`"),
     "unknown chain": ("chain: guess\nscore: none\n", "`chain` is one of `verbalize`, .*, not 'guess'"),
     "of another chain": ("chain: verbalize\nscore: none\ncount: 2\n", "the chain `verbalize` takes no `count`"),

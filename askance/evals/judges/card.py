@@ -307,8 +307,8 @@ def _all_counts(counts: Mapping[str, Counters], file: Path | None) -> JsonObject
     """What models computed, with what `file` has of earlier starts; it is added there."""
     earlier: JsonObject = {}
     if file is not None:
-        with suppress(OSError, TypeError, ValueError):  # if it cannot be read, these counts alone are lost
-            earlier |= parse_json(file.read_bytes())
+        with suppress(OSError, ValueError, AttributeError):  # if it cannot be read, these counts alone are lost
+            earlier = {name: form for name, form in parse_json(file.read_bytes()).items() if isinstance(form, dict)}
     total = counts_form(counts, earlier)
     if file is not None and counts:
         write_whole(file, json.dumps(total) + "\n")

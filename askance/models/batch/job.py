@@ -192,7 +192,9 @@ class Job:
         return None if found is None or (found.again and self._sent[key] < self.tries) else found
 
     def sync(self) -> None:
-        """Has the names of new files on the disk."""
+        """Has the names of new files on the disk; nothing on a system where folders cannot be opened."""
+        if not hasattr(os, "O_DIRECTORY"):
+            return
         folder = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
-EXTRA = "pip install 'askance[local]'"
+EXTRA = (
+    "pip install 'askance[local]'. On Linux that brings CUDA; without it, for a machine with no such GPU: "
+    "uv pip install 'askance[local]' --torch-backend=cpu"
+)
+"""The way out where torch, or what runs on it, is not installed."""
 
 _log = logging.getLogger("askance")
 

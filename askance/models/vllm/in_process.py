@@ -20,7 +20,7 @@ from askance.errors import AskanceError, BadRequest, ModelError, ServerFault
 from askance.models.local.inputs import decoded
 from askance.models.vendor_errors import ErrorContext, ErrorDetails, error_of, one_line
 from askance.models.vllm import process
-from askance.models.vllm.log import EngineLog, last_words, not_installed, start_error
+from askance.models.vllm.log import EngineLog, check_system, last_words, not_installed, start_error
 from askance.models.vllm.metrics import CacheHits, cache_hits
 from askance.models.vllm.payload import from_output, to_messages, to_sampling, to_structured_outputs
 
@@ -68,6 +68,7 @@ class InProcessEngine:
             ConfigError: it does not start.
             MissingExtra: vLLM is not installed.
         """
+        check_system(spec)
         log = EngineLog.opened()
         before = {child.pid for child in multiprocessing.active_children()}
         try:

@@ -201,6 +201,19 @@ def not_installed(spec: str, python: str) -> MissingExtra:
     return MissingExtra(f"The model {spec!r} needs vLLM, which {python} has not installed.", hint=EXTRA)
 
 
+def check_system(spec: str) -> None:
+    """Refuses to start vLLM on a system that is not POSIX.
+
+    Raises:
+        ConfigError: the system has no process groups, by which its processes are ended.
+    """
+    if not hasattr(os, "killpg"):
+        raise ConfigError(
+            f"The model {spec!r} would start vLLM, which runs on POSIX systems alone.",
+            hint="On Windows, run askance in WSL; or name a server that runs elsewhere: vllm:NAME@http://HOST:8000/v1.",
+        )
+
+
 def start_error(log: str, *, spec: str, vllm: Vllm, code: int | None = None) -> AskanceError:
     """The error for an engine that did not start, by what its log says."""
     if port_taken(log):

@@ -33,7 +33,14 @@ from askance.models.local.folder import is_identity
 from askance.models.openai.openai_model import OpenAIModel, at_loopback, from_settings
 from askance.models.vllm import process
 from askance.models.vllm.engine_args import OFFLINE, folder_of, identity_of
-from askance.models.vllm.log import LOGGING_VARIABLE, last_words, not_installed, port_taken, start_error
+from askance.models.vllm.log import (
+    LOGGING_VARIABLE,
+    check_system,
+    last_words,
+    not_installed,
+    port_taken,
+    start_error,
+)
 from askance.models.vllm.metrics import CacheHits, cache_hits, metric_samples
 from askance.models.vllm.payload import with_extensions
 
@@ -108,6 +115,7 @@ class ServerProcess:
             ConfigError: it does not start; the message says why as far as its log does.
             MissingExtra: vLLM is not installed.
         """
+        check_system(self.spec)
         atexit.register(self.stop)
         for tried in range(1, PORTS_TRIED + 1):
             error = await self._start_once()

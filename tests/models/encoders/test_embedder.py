@@ -442,7 +442,7 @@ async def test_a_package_that_is_not_there_is_named(
 
     with pytest.raises(MissingExtra) as caught:
         await embedder.embed(["a cup"])
-    assert str(caught.value).endswith(message)
+    assert message in str(caught.value)
 
 
 async def test_a_digest_alone_can_be_replayed_and_not_asked() -> None:

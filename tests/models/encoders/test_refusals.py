@@ -83,7 +83,8 @@ async def test_a_package_that_is_not_there_is_named(folder: Path, monkeypatch: p
     with pytest.raises(MissingExtra) as caught:
         await get_scorer(f"clip:{folder}", engine=engine()).score(Image.load(PICTURE), ["a cup"])
     assert str(caught.value).endswith(
-        "needs torch and transformers, and torch is not installed. pip install 'askance[local]'"
+        "needs torch and transformers, and torch is not installed. pip install 'askance[local]'. On Linux that brings "
+        "CUDA; without it, for a machine with no such GPU: uv pip install 'askance[local]' --torch-backend=cpu"
     )
 
 

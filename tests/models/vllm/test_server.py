@@ -124,6 +124,18 @@ async def test_a_server_that_does_not_start_says_why(
     assert said.format(python=python) in str(error.value)
 
 
+@pytest.mark.parametrize("in_process", [False, True], ids=["server", "in process"])
+async def test_a_system_without_process_groups_starts_none(
+    make_folder: MakeFolder, player: Player, monkeypatch: pytest.MonkeyPatch, *, in_process: bool
+) -> None:
+    vllm = Vllm(in_process=True) if in_process else Vllm(python=str(player()))
+    model = VLLMModel(make_folder(), vllm=vllm)
+    monkeypatch.delattr(os, "killpg")
+
+    with pytest.raises(ConfigError, match=r"would start vLLM, which runs on POSIX systems alone\. On Windows, run"):
+        await model.generate(asked("Which colour?"))
+
+
 async def test_a_port_that_is_taken_is_named(make_folder: MakeFolder, player: Player) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
