@@ -25,6 +25,12 @@ def test_unlike_texts_are_shown_whole() -> None:
     assert word_diff(old, new) == [Stretch("old", old), Stretch("new", new)]
 
 
+def test_words_that_were_only_added_stand_in_their_place() -> None:
+    assert (
+        marked(word_diff("Look.", "Look, and look again, at all of it.")) == "Look{+, and look again, at all of it+}."
+    )
+
+
 def test_equal_and_empty_texts_have_no_change() -> None:
     assert (word_diff("a b", "a b"), word_diff("", "")) == ([Stretch("same", "a b")], [])
     assert word_diff("", "new words") == [Stretch("new", "new words")]
