@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from askance.evals.analysis.word_diff import MOST_PIECES, Stretch, excerpt, marked, word_diff
+from askance.prompts.word_diff import MOST_PIECES, Stretch, excerpt, marked, word_diff
 
 
 def test_changed_words_stand_between_those_that_stayed() -> None:
