@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from askance.chains.context import concatenate
 from askance.chains.link import LINKS_BY_NAME, TYPICAL_BYTES
+from askance.chains.prompt_change import MOST_TRIED, PromptChange, prompt_change
 from askance.chat import canonical_json
 from askance.errors import BadImage, UsageError
 from askance.images import Image
@@ -45,6 +46,8 @@ from askance.tools import ImageTool
 from askance.tools.ocr import RapidOcr
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from langchain_core.runnables import RunnableConfig
 
     from askance.chains.chain import Chain, NodeLike, Step
@@ -114,6 +117,8 @@ class Plan:
     """What `images` counts."""
     troubles: tuple[str, ...] = ()
     """Why pictures cannot be used, of the first `MOST_TROUBLES`."""
+    changed_prompts: tuple[PromptChange, ...] = ()
+    """Prompt files whose edit is why calls are made anew."""
 
     @property
     def hits(self) -> int:
@@ -348,7 +353,20 @@ class Planner:
             without_model=dict(without_model),
             unit=self._unit,
             troubles=max((tuple(walk.troubles) for walk in self.walks), key=len, default=()),
+            changed_prompts=tuple(self._changed_prompts()),
         )
+
+    def _changed_prompts(self) -> Iterator[PromptChange]:
+        """The prompt files that were edited, each once."""
+        found: dict[Path, PromptChange] = {}
+        for counter in self._counters.values():
+            records = counter.node.model.engine.recorder.records
+            change = prompt_change(counter.name, counter.node, counter.missed, records=records)
+            if change is not None:
+                before = found.get(change.file)
+                links = dict.fromkeys((*(before.links if before else ()), *change.links))
+                found[change.file] = replace(before or change, links=tuple(links))
+        yield from found.values()
 
     def _statistics(self) -> Mapping[int, Mapping[CallKind, TokenStatistics]]:
         """By engine, since each has records of its own: what calls like those to be made took on record."""
@@ -524,6 +542,8 @@ class CallCounter:
     """Calls to be made that depend on those, and the bytes of their texts that are known."""
     limit: int = 0
     """Most tokens of an answer."""
+    missed: list[ChatRequest] = field(default_factory=list["ChatRequest"])
+    """The first calls that are not on record."""
 
     def counting_copy(self, node: AnyNode) -> AnyNode:
         """A copy of `node` whose calls are counted here; those of `node` itself are not."""
@@ -571,6 +591,8 @@ class CallCounter:
             self.counted.add(request.key)
             self.known += 1
             self.limit = max(self.limit, answer_limit(request))
+            if len(self.missed) < MOST_TRIED:
+                self.missed.append(request)
 
     def _add_hits(self, result: Result[Any]) -> None:
         for call in result.calls:

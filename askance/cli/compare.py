@@ -151,7 +151,7 @@ def _differing(found: RunsComparison) -> Iterator[str]:
 def _changed(each: DifferenceRow) -> Iterator[str]:
     """The words of a prompt that changed."""
     from askance.evals.analysis.compare import letter
-    from askance.evals.analysis.word_diff import marked
+    from askance.prompts.word_diff import marked
 
     yield f"  {each.place}:"
     several = len(each.changes) > 2

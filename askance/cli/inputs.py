@@ -338,12 +338,12 @@ def _is_object(line: str) -> bool:
         return False
 
 
-_DEEPEST = 3
+_MAX_DEPTH = 3
 """Levels of a YAML file of options: a map of lists, and one that cannot be right but is worth a message."""
 
 
 def _yaml_content(text: str, path: Path) -> Any:
-    content, faults = parse_yaml(text, deepest=_DEEPEST)
+    content, faults = parse_yaml(text, max_depth=_MAX_DEPTH)
     for line, message in faults:
         raise BadOptions(
             f"The options file {str(path)!r}, line {line}: {message}.", hint="Write a list, one `- text` a line."

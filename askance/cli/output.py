@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from askance.amounts import duration, many, money
 from askance.errors import UsageError
+from askance.prompts.word_diff import marked
 from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.chains import LinkPlan, Plan
+    from askance.chains.prompt_change import PromptChange
     from askance.chat import JsonObject
     from askance.models import Engine
     from askance.models.budget import BudgetGuard
@@ -31,7 +33,23 @@ def plan_text(plan: Plan, engine: Engine) -> str:
     lines += _table(plan) if plan.links else []
     if plan.calls:
         lines += ["", *_costs(plan), f"time        {_time(plan, engine)}"]
-    return "\n".join([*lines, *(f"· {note}" for note in _notes(plan))])
+    lines += [f"· {note}" for note in _notes(plan)]
+    return "\n".join([*lines, *_changed_prompts(plan)])
+
+
+def _changed_prompts(plan: Plan) -> Iterator[str]:
+    """The prompt files whose edit is why calls are made anew, with the words that changed."""
+    for change in plan.changed_prompts:
+        yield f"· {_file(change)} has other words than when {', '.join(change.links)} was recorded:"
+        yield from (_filled(f"    {printable(marked(each))}", width=WIDTH, indent=4) for each in change.changes)
+
+
+def _file(change: PromptChange) -> str:
+    """What a prompt file is called: its place, or whose it is."""
+    if not change.overlay:
+        return f"The package's prompt {change.file.name}"
+    here = Path.cwd()
+    return printable(str(change.file.relative_to(here) if change.file.is_relative_to(here) else change.file))
 
 
 def print_plan(plan: Plan, engine: Engine, *, as_json: bool) -> None:
@@ -55,6 +73,10 @@ def plan_form(plan: Plan, engine: Engine) -> JsonObject:
         "prices": list(plan.price_dates),
         "seconds": round(_seconds(plan, engine), 1),
         "probes": plan.probes,
+        "changed_prompts": [
+            {"file": str(each.file), "links": list(each.links), "changes": [marked(one) for one in each.changes]}
+            for each in plan.changed_prompts
+        ],
         "links": {link.link: _link_form(link) for link in plan.links},
     }
 

@@ -12,9 +12,18 @@ import typer
 from askance.amounts import many
 from askance.cli.options import AsJson, TaskPlace
 from askance.cli.process import SOME, Process
+from askance.cli.report import ImagesOption
 
 if TYPE_CHECKING:
     from askance.evals.analysis.watch import RunStatus, Watcher
+
+
+PAGE_EVERY = 5.0
+"""Seconds between two pages of a run that goes on."""
+PAGE_SHARE = 10
+"""A page that takes long to make is made again after so many times as long."""
+MEGABYTES = 24.0
+"""Most megabytes of pictures in the page."""
 
 
 def watch(
@@ -23,6 +32,10 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Say how it stands, and end.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
     task: TaskPlace = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also keep a page of the run, which an open browser follows.")
+    ] = None,
+    images: ImagesOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a run while another process writes it: rate, outcomes, score so far, cost, slow calls, last errors.
@@ -31,17 +44,24 @@ def watch(
     thing, at the end; the exit code is 1 if the run was left without one.
     """
     Process.of(context_).without_langchain()
+    from askance.errors import UsageError
     from askance.evals.analysis.watch import Watcher
 
+    if images and html is None:
+        raise UsageError("`--images` is for a page, and none is asked for.", hint="Add `--html page.html`.")
+    page = None if html is None else RunPage(html, folder, images)
     if once:
-        _say(Watcher(folder, task=task).status(), as_json=as_json)
+        status = Watcher(folder, task=task).status()
+        _say(status, as_json=as_json)
+        _write(page, status, last=True)
         return
     try:
         _wait_for(folder, every=every)
-        status = _follow(Watcher(folder, task=task), every=every)
+        status = _follow(Watcher(folder, task=task), every=every, page=page)
     except KeyboardInterrupt:
         return  # to stop watching is no failure
     _say(status, as_json=as_json)
+    _write(page, status, last=True)
     if not status.finished and status.abandoned:
         raise typer.Exit(SOME)
 
@@ -61,13 +81,65 @@ def _inside(folder: Path) -> list[Path]:
     return [*folder.iterdir()] if folder.is_dir() else []
 
 
-def _follow(watcher: Watcher, *, every: float) -> RunStatus:
+class RunPage:
+    """The page of a run that goes on, written again now and then.
+
+    Args:
+        out: the file.
+        folder: of the run.
+        images: where its pictures are.
+    """
+
+    def __init__(self, out: Path, folder: Path, images: list[Path] | None) -> None:
+        self.out = out
+        self._folder = folder
+        self._images = images
+        self._next = 0.0
+
+    def write(self, status: RunStatus, *, last: bool = False) -> None:
+        """Writes the page, unless that was done a moment ago.
+
+        Args:
+            status: of the run.
+            last: whether the run is not followed any more; then the page is written in any case.
+        """
+        import time
+
+        from askance.cli.report import pictures_of
+        from askance.evals.report import build_report, report_page
+        from askance.evals.report.html import write_page
+        from askance.evals.report.run_report import PageFollowing
+        from askance.evals.run import Run
+
+        start = time.monotonic()
+        if start < self._next and not last:
+            return
+        found = build_report([Run.open(self._folder)])
+        pictures = pictures_of(found.runs, self._images, megabytes=MEGABYTES)
+        took = time.monotonic() - start
+        wait = max(PAGE_EVERY, PAGE_SHARE * took)
+        following = (
+            None if status.finished else PageFollowing(lines=[*lines_of(status)], seconds=None if last else wait)
+        )
+        write_page(self.out, lambda files: report_page(found, pictures=pictures, files=files, following=following))
+        self._next = time.monotonic() + wait
+
+
+def _write(page: RunPage | None, status: RunStatus, *, last: bool = False) -> None:
+    if page is not None:
+        page.write(status, last=last)
+        if last:
+            print(f"The page is in {page.out}.", file=sys.stderr)
+
+
+def _follow(watcher: Watcher, *, every: float, page: RunPage | None) -> RunStatus:
     """Shows the run until it is finished or Ctrl-C is pressed; in a pipe, until no process writes it any more."""
     import time
 
     status = watcher.status()
     if not sys.stdout.isatty():
         while not status.finished and not status.abandoned:
+            _write(page, status)
             time.sleep(every)
             status = watcher.status()
         return status
@@ -79,6 +151,7 @@ def _follow(watcher: Watcher, *, every: float) -> RunStatus:
         with Live(console=Console(), auto_refresh=False, transient=True) as live:
             while not status.finished:
                 live.update(Text("\n".join(lines_of(status)), no_wrap=True, overflow="ellipsis"), refresh=True)
+                _write(page, status)
                 time.sleep(every)
                 status = watcher.status()
     except KeyboardInterrupt:

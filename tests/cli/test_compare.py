@@ -106,6 +106,26 @@ def test_several_runs_stand_in_a_table_with_a_letter_each(askance: Command) -> N
     assert "samples.count: 20 → 20 → 5" in lines
 
 
+def test_of_a_prompt_the_words_that_changed_are_told(askance: Command, own_place: Path) -> None:
+    askance("eval", "run", "own.py", "-T", "right=19", "--out", "again")
+    for name, words in (("good", "in one sentence"), ("again", "in two short sentences")):
+        description = own_place / name / "run.json"
+        form: Any = json.loads(description.read_text(encoding="utf-8"))
+        form["configuration"]["solver"]["prompts"] = {"caption.json.prompt": words[3:6] * 8}
+        description.write_text(json.dumps(form), encoding="utf-8")
+        (own_place / name / "prompts").mkdir(exist_ok=True)
+        text = f"user:\nDescribe the whole image {words}, as it is.\n"
+        (own_place / name / "prompts" / "caption.json.prompt").write_text(text, encoding="utf-8")
+
+    done = askance("compare", "good", "again")
+
+    assert done.out.splitlines()[-3:] == [
+        "What differs:",
+        "  prompt caption.json.prompt:",
+        "    user: Describe the whole image in [-one sentence-]{+two short sentences+}, as it is.",
+    ]
+
+
 def test_every_two_may_be_compared(askance: Command) -> None:
     form: Any = json.loads(askance("compare", "good", "bad", "short", "--all-pairs", "--json").out)
 

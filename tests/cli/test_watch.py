@@ -61,6 +61,35 @@ def test_a_folder_of_something_else_is_refused_and_not_waited_for(askance: Comma
     assert askance("watch", "there").err.startswith("askance: The folder 'there' holds no run.\n")
 
 
+def test_a_page_follows_a_run_until_it_is_finished(
+    askance: Command, finished: str, between: list[Callable[[], object]]
+) -> None:
+    whole = Path("run/run.json").read_text(encoding="utf-8")
+    seen: list[str] = []
+
+    def end() -> None:
+        seen.append(Path("page.html").read_text(encoding="utf-8"))
+        Path("run/run.json").write_text(whole, encoding="utf-8")
+
+    form = json.loads(whole)
+    del form["finished"]
+    Path("run/run.json").write_text(json.dumps(form), encoding="utf-8")
+    between += [end]
+    done = askance("watch", "run", "--html", "page.html")
+
+    assert (done.code, done.err) == (0, "The page is in page.html.\n")
+    assert "4 of 4 samples: 4 answered." in seen[0]
+    assert '"follows":5.0' in seen[0]
+    assert '"follows"' not in Path("page.html").read_text(encoding="utf-8")
+    assert finished[:10] in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_pictures_without_a_page_are_refused(askance: Command, finished: str) -> None:
+    assert askance("watch", "run", "--once", "--images", ".").err == (
+        "askance: `--images` is for a page, and none is asked for.\n  → Add `--html page.html`.\n"
+    )
+
+
 @pytest.fixture
 def between(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
     """What happens between one look and the next, instead of waiting; when nothing is left it waits for a moment."""

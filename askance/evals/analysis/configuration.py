@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from askance.evals.analysis.word_diff import Stretch, excerpt, word_diff
 from askance.evals.tables import NONE
+from askance.prompts.word_diff import Stretch, excerpt, word_diff
 
 if TYPE_CHECKING:
     from askance.evals.run import Run

@@ -27,6 +27,7 @@ from askance.evals.report.run_part import part_of
 from askance.evals.report.samples import SampleBrowser
 from askance.evals.report.summary import summary_of, tables_of_runs
 from askance.evals.report.thumbnails import Thumbnails
+from askance.evals.tables import shown_value
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -194,12 +195,18 @@ def _index(report: ComparisonReport, browser: SampleBrowser) -> JsonObject:
         "names": list(report.names),
         "letters": [letter(place) for place in range(len(report.parts))],
         "share": report.share,
+        "figures": [_main_figure(part) for part in report.parts],
         "lower": not all(row.higher for row in report.rows),
         "rows": [_row(row, browser) for row in report.rows],
         "runs": [],
         "words": {},
         "sorts": ["order", "worst", "best"],
     }
+
+
+def _main_figure(part: RunPart) -> str:
+    figure = next(iter(part.run.figures), None)
+    return "" if figure is None else f"{figure.metric} {shown_value(figure.value, percent=figure.percent)}"
 
 
 def _row(row: ChangeRow, browser: SampleBrowser) -> JsonObject:

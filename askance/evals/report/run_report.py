@@ -102,18 +102,37 @@ class PublishedView:
     source: str
 
 
-def report_page(report: RunReport, *, pictures: Thumbnails | None = None, files: Sequence[str] | None = None) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFollowing:
+    """What makes a page follow a run that goes on."""
+
+    lines: Sequence[str]
+    """Where the run stands."""
+    seconds: float | None
+    """After how long a browser reads the page again; None is never."""
+
+
+def report_page(
+    report: RunReport,
+    *,
+    pictures: Thumbnails | None = None,
+    files: Sequence[str] | None = None,
+    following: PageFollowing | None = None,
+) -> str:
     """The page of a report; equal reports give equal pages.
 
     Args:
         report: of one or several runs.
         pictures: thumbnails; None is none.
         files: addresses of the thumbnails where they lie beside the page, in their order.
+        following: of a run that goes on; None is of one that does not.
     """
     browser = SampleBrowser(pictures=pictures or Thumbnails(), files=files)
     for part in report.runs:
         browser.add([part], [(answer,) for answer in part.answers])
     index = {**index_of(report.runs, browser), "kind": "report"}
+    if following is not None and following.seconds is not None:
+        index["follows"] = following.seconds
     judges = [note for part in report.runs for note in part.judges]
     return document(
         "report.html",
@@ -121,6 +140,7 @@ def report_page(report: RunReport, *, pictures: Thumbnails | None = None, files:
         blocks=browser.blocks(index),
         count=sum(len(part.rows) for part in report.runs),
         beside=files is not None,
+        following=following,
         summaries=[summary_of(part) for part in report.runs],
         runs_table=runs_table(report.runs),
         letters=[(letter(place), part.name) for place, part in enumerate(report.runs)],

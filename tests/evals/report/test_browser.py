@@ -15,6 +15,7 @@ from askance.errors import ModelError
 from askance.evals import compare
 from askance.evals.report import Thumbnails, build_comparison, build_report, comparison_page, report_page
 from askance.evals.report.html import write_page
+from askance.evals.report.run_report import PageFollowing
 from askance.images import Image
 from tests.evals.pittads import worlds
 from tests.evals.report.browser import launched, opened, showing
@@ -358,3 +359,132 @@ SCROLLING = """async () => {
   }
   return slowest;
 }"""
+
+
+def test_unlike_answers_stand_below_each_other_as_a_whole(browser: Browser, tmp_path: Path) -> None:
+    data, out = worlds.world(tmp_path / "data"), tmp_path / "pair.html"
+    old, new = "A cat sleeps on a chair.", "Nobody knows what stands behind those trees."
+    runs = [chain_run(tmp_path / said[0], data, narration={"description": said}) for said in (old, new)]
+    write_page(out, lambda _: comparison_page(build_comparison(compare(*runs))))
+    with opened(browser, out, "#samples") as seen:
+        seen.page.keyboard.press("j")
+
+        assert (seen.texts(".link-diff[open] del"), seen.texts(".link-diff[open] ins")) == ([old], [new])
+
+
+def test_the_better_run_is_not_red(browser: Browser, tmp_path: Path) -> None:
+    data, out = worlds.world(tmp_path / "data"), tmp_path / "pair.html"
+    worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
+    runs = [chain_run(tmp_path / "a", data), chain_run(tmp_path / "b", data, choose_action_reasons=worse)]
+    write_page(out, lambda _: comparison_page(build_comparison(compare(*runs))))
+    with opened(browser, out, "#samples") as seen:
+        badge = "getComputedStyle(document.querySelector('.row .mark')).color"
+
+        assert seen.texts(".row .mark")[0] == "A better"
+        red, green, blue = (float(each) for each in seen.do(badge).partition("(")[2].rstrip(")").split(",")[:3])
+        assert blue > max(red, green)
+
+
+def test_notes_of_the_reader_stay_in_the_address_and_are_saved(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain, "#sample=s0003") as seen:
+        seen.page.click("[data-rating=bad]")
+        seen.page.fill("textarea", "=SUM(1) no, it is “yes” & more")
+        seen.until("location.hash.includes('notes=') && location.hash.includes('more')")
+        seen.page.keyboard.press("Escape")
+        seen.page.keyboard.press("j")
+        seen.page.keyboard.press("1")
+        seen.until("document.getElementById('save-notes').textContent === 'Save notes (2)'")
+        seen.page.click("#to-overview")
+        seen.until(showing("overview"))
+        seen.page.reload()
+        seen.page.wait_for_selector("html[data-ready]", state="attached")
+        seen.page.click("#to-samples")
+        seen.page.select_option('select[title="Your note"]', "bad")
+        assert seen.texts(ROWS) == ["s0003 · ✎ bad"]
+        seen.page.click(".row")
+        assert seen.do("document.querySelector('textarea').value") == "=SUM(1) no, it is “yes” & more"
+        with seen.page.expect_download() as saved:
+            seen.page.click("#save-notes")
+        lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+
+        assert lines == [
+            '"run","id","epoch","rating","note"',
+            '"plain","s0003","0","bad","\'=SUM(1) no, it is “yes” & more"',
+            '"plain","s0004","0","good",""',
+        ]
+        assert saved.value.suggested_filename == "tests-plain-notes.csv"
+        assert seen.complaints == []
+
+
+BROKEN = [
+    "notes=%7B",
+    "notes=%5B1,%5B%22x%22%5D%5D",
+    "notes=%5B%5B0,%22s0000%22,0,%22evil%22,7%5D%5D",
+    "samples&notes=%ZZ",
+]
+
+
+@pytest.mark.parametrize("anchor", BROKEN)
+def test_notes_that_are_none_are_passed_over(browser: Browser, plain: Path, anchor: str) -> None:
+    with opened(browser, plain, f"#{anchor}") as seen:
+        seen.page.click("#to-samples")
+
+        assert (len(seen.texts(ROWS)), seen.page.is_visible("#save-notes"), seen.complaints) == (12, False, [])
+
+
+def test_a_grid_shows_every_sample_in_every_run(browser: Browser, tmp_path: Path) -> None:
+    data, out = worlds.world(tmp_path / "data"), tmp_path / "three.html"
+    worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
+    runs = [
+        chain_run(tmp_path / "a", data),
+        chain_run(tmp_path / "b", data, narration={"description": "ANOTHER."}),
+        chain_run(tmp_path / "c", data, choose_action_reasons=worse),
+    ]
+    report = build_comparison(compare(*runs))
+    pictures = Thumbnails.of(report.parts, [data])
+    write_page(out, lambda _: comparison_page(report, pictures=pictures))
+    with opened(browser, out) as seen:
+        seen.page.click("#to-grid")
+        seen.until("document.querySelectorAll('.cells tbody tr').length === 3")
+        assert [text.split()[1] for text in seen.texts(".cells thead th")[1:]] == ["a", "b", "c"]
+        assert seen.texts(".cells tbody tr:first-child .mark") == ["100 %", "100 %", "0 %"]
+        assert seen.do("document.querySelectorAll('.cells td.other').length") == 3
+        seen.until("[...document.querySelectorAll('.cells img')].every((image) => image.naturalWidth > 0)")
+        seen.page.fill("#grid input", runs[0].answers[1].sample.id)
+        seen.until("document.querySelectorAll('.cells tbody tr').length === 1")
+        assert seen.do("location.hash").startswith("#grid&q=")
+        seen.page.reload()
+        seen.page.wait_for_selector("html[data-ready]", state="attached")
+        seen.until("document.querySelectorAll('.cells tbody tr').length === 1")
+        seen.page.click(".cells td:last-child .mark")
+        seen.until(showing("samples"))
+
+        assert seen.texts(".detail h1") == [runs[0].answers[1].sample.id]
+        assert seen.texts(".in-all .shown .letter") == ["A", "C"]
+        assert seen.complaints == []
+
+
+def test_a_page_that_follows_a_run_is_read_again_but_not_while_its_reader_types(
+    browser: Browser, tmp_path: Path
+) -> None:
+    out, report = tmp_path / "page.html", build_report([plain_run(tmp_path / "plain")])
+
+    def write(words: str) -> None:
+        following = PageFollowing(lines=[words], seconds=0.3)
+        write_page(out, lambda _: report_page(report, following=following))
+
+    write("5 of 12 samples")
+    with opened(browser, out, "#sample=s0003") as seen:
+        seen.page.focus("textarea")
+        write("9 of 12 samples")
+        seen.page.wait_for_timeout(1500)
+        assert "5 of 12" in (seen.page.text_content(".follows") or "")
+        seen.page.evaluate("document.activeElement.blur()")
+        for _ in range(200):
+            if "9 of 12" in (seen.page.text_content(".follows") or ""):
+                break
+            seen.page.wait_for_timeout(50)
+
+        assert "9 of 12" in (seen.page.text_content(".follows") or "")
+        seen.page.wait_for_selector("html[data-ready]", state="attached")
+        assert seen.page.inner_text(".detail h1") == "s0003"

@@ -68,6 +68,35 @@ def test_the_page_says_verdict_counts_and_what_differs(chains: tuple[Run, Run]) 
         assert words in text
 
 
+def test_counts_are_by_the_metric_that_is_asked_for(chains: tuple[Run, Run]) -> None:
+    a, b = chains
+    found = build_comparison(compare(a, b, metric=["acc@1", "p@1"]))
+    text = Parsed(comparison_page(found)).text
+
+    values = found.comparison.values
+    assert values is not None
+    assert (values.metric, found.comparison.metrics[0].by_sample) == ("acc@1", (3, 0, 0))
+    assert [row.worths for row in found.rows] == [(1.0, 0.0)] * 3
+    assert "Samples by change of acc@1 change samples A better 3 B better 0" in text
+    assert Parsed(comparison_page(found)).data("index")["rows"][0]["worths"] == [1.0, 0.0]
+
+
+def test_the_configuration_stands_below_the_figures_by_words_that_changed(tmp_path: Path) -> None:
+    data = worlds.world(tmp_path / "data")
+    a = chain_run(tmp_path / "a", data)
+    b = chain_run(tmp_path / "b", data)
+    file = b.path / "prompts" / "narration.json.prompt"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("Describe the image in detail.", "Describe the image in <b>two</b> words."), "utf-8")
+    b.configuration["solver"]["prompts"]["narration.json.prompt"] = "0" * 64
+    page = comparison_page(build_comparison(compare(a, b)))
+
+    words = Parsed(page).text
+    assert words.index("What differs in the configuration") > words.index("Figures")
+    assert "prompt narration.json.prompt" in words
+    assert "<del>detail</del><ins>&lt;b&gt;two&lt;/b&gt; words</ins>" in page
+
+
 def test_both_sides_of_a_pair_are_there_with_their_calls(chains: tuple[Run, Run]) -> None:
     parsed = Parsed(comparison_page(difference_of(*chains)))
     samples, calls = parsed.samples()

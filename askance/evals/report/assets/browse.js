@@ -12,6 +12,7 @@ const FILTERS = [
   { name: "kind", label: "Kind of error", all: "Any error" },
   { name: "mark", label: "Label or tag", all: "Any label" },
   { name: "blame", label: "Link to blame", all: "Any link" },
+  { name: "note", label: "Your note", all: "Noted or not" },
 ];
 const SORTS = {
   order: ["In order", null],
@@ -23,7 +24,7 @@ const SORTS = {
   tries: ["Most tries", (row) => [-(row.again || 0)]],
 };
 
-const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", blame: "", sort: "order", sample: null, epoch: 0 };
+const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", blame: "", note: "", sort: "order", sample: null, epoch: 0 };
 let seen = [];
 let list, spacer, detail, count, search;
 const inputs = {};
@@ -95,7 +96,13 @@ function fits(row) {
     && (!state.kind || row.kinds.includes(state.kind))
     && (!state.mark || row.marks.includes(state.mark))
     && (!state.blame || (row.blame || []).includes(state.blame))
+    && (!state.note || notesOn(row).includes(state.note))
     && (!state.q || haystacks.texts[row.at].includes(state.q.toLowerCase()));
+}
+
+function notesOn(row) {
+  const note = noteOf(row);
+  return note ? ["noted", note.rating].filter(Boolean) : [];
 }
 
 function valuesOf(name) {
@@ -105,6 +112,7 @@ function valuesOf(name) {
     if (name === "kind") row.kinds.forEach(add);
     else if (name === "mark") row.marks.forEach(add);
     else if (name === "blame") (row.blame || []).forEach(add);
+    else if (name === "note") notesOn(row).forEach(add);
     else add(row[name]);
   }
   return [...counts].sort((a, b) => (a[0] < b[0] ? -1 : 1));
@@ -117,7 +125,7 @@ function fill(filter) {
     select.hidden = index.runs.length < 2;
   } else {
     const values = valuesOf(filter.name);
-    const words = (value) => wordsOf()[value] || value;
+    const words = (value) => (filter.name === "note" ? { noted: "Noted", ...RATINGS } : wordsOf())[value] || value;
     const extra = filter.name === "result" && index.kind === "pair" ? [h("option", { value: "changed" }, "All that differ")] : [];
     select.replaceChildren(
       h("option", { value: "" }, filter.all), ...extra,
@@ -176,7 +184,7 @@ function rowElement(row, place) {
     class: index.anyPicture ? "row" : "row bare", role: "option", id: `row-${place}`, "aria-selected": isOpen(row), "aria-posinset": place + 1, "aria-setsize": seen.length,
   },
     thumbnail(row, { loading: "lazy" }) || (index.anyPicture ? h("span", { class: "blank" }) : null),
-    h("div", {}, h("div", { class: "id" }, h("bdi", {}, row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null), h("div", { class: "said" }, h("bdi", {}, row.said))),
+    h("div", {}, h("div", { class: "id" }, h("bdi", {}, row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null, noteMark(row)), h("div", { class: "said" }, h("bdi", {}, row.said))),
     h("div", { class: "worth" }, h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), h("div", { class: "soft" }, index.kind === "pair" ? row.figures : row.result === "partly" || row.result === "scored" ? worth(row.worth, share) : "")),
   );
   made.style.transform = `translateY(${place * ROW}px)`;
@@ -268,27 +276,30 @@ async function drawDetail(row, run) {
 
 function remember() {
   const parts = new URLSearchParams();
-  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "blame", "sort"]) {
+  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "blame", "note", "sort"]) {
     const value = String(state[name] ?? "");
     const usual = { run: "0", sort: "order", epoch: "0" }[name] || "";
     if (value !== usual && value !== "") parts.set(name, value);
   }
   const written = parts.toString().replaceAll("+", "%20");
-  history.replaceState(null, "", `#${written || "samples"}`);
+  setAddress(root.dataset.view === "overview" && !written ? "" : written || "samples");
 }
 
 function recall() {
-  const hash = location.hash.slice(1);
-  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|blame|sort)=/.test(hash);
+  const hash = readNotes(location.hash.slice(1));
+  if (noted.size && !location.hash.includes("notes=")) setAddress(hash); // a link of the page does not name them
+  if (index.kind === "pair" && /^grid(&|$)/.test(hash)) return gridRecall(hash);
+  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|blame|note|sort)=/.test(hash);
   view(known ? "samples" : "overview");
   if (!known) return;
   const parts = new URLSearchParams(hash === "samples" ? "" : hash);
-  for (const name of ["q", "result", "outcome", "kind", "mark", "blame"]) state[name] = parts.get(name) || "";
+  for (const name of ["q", "result", "outcome", "kind", "mark", "blame", "note"]) state[name] = parts.get(name) || "";
   state.run = index.runs[Number(parts.get("run"))] ? String(Number(parts.get("run"))) : "0";
   state.sort = Object.hasOwn(SORTS, parts.get("sort") || "") ? parts.get("sort") : "order";
   state.epoch = Number(parts.get("epoch")) || 0;
   state.sample = parts.get("sample");
   refill();
+  showNotes();
   apply();
   document.getElementById("samples").classList.toggle("opened", Boolean(showOpen()));
 }
@@ -305,17 +316,19 @@ function showOpen() {
 
 function view(name) {
   root.dataset.view = name;
-  const here = { overview: "to-overview", samples: "to-samples" };
+  const here = { overview: "to-overview", samples: "to-samples", grid: "to-grid" };
   for (const [each, id] of Object.entries(here)) {
-    if (each === name) document.getElementById(id).setAttribute("aria-current", "page");
-    else document.getElementById(id).removeAttribute("aria-current");
+    const link = document.getElementById(id);
+    if (each === name) link.setAttribute("aria-current", "page");
+    else if (link) link.removeAttribute("aria-current");
   }
   document.getElementById("samples").hidden = name !== "samples";
+  document.getElementById("grid").hidden = name !== "grid";
 }
 
 // --- keys ---
 
-const KEYS = [["j / k", "next and previous sample"], ["Enter", "read the sample from its beginning"], ["/", "search"], ["o", "open or close every call"], ["Esc", "back to the list, and to the overview"], ["?", "these keys"]];
+const KEYS = [["j / k", "next and previous sample"], ["Enter", "read the sample from its beginning"], ["/", "search"], ["o", "open or close every call"], ["1 / 2 / 3", "rate the sample: good, bad, unsure"], ["Esc", "back to the list, and to the overview"], ["?", "these keys"]];
 
 function help() {
   const dialog = document.getElementById("help");
@@ -334,7 +347,7 @@ function pressed(event) {
   if (event.key === "Escape") {
     if (typing) event.target.blur();
     else if (state.sample !== null && root.dataset.view === "samples") close();
-    else location.hash = "";
+    else toOverview();
     return;
   }
   if (typing) return;
@@ -343,15 +356,21 @@ function pressed(event) {
     ArrowDown: () => document.activeElement === list && step(1), ArrowUp: () => document.activeElement === list && step(-1),
     Enter: () => state.sample !== null && [list, document.body].includes(document.activeElement) && detail.focus(),
     "/": () => { toSamples(); search.focus(); search.select(); },
-    "?": help, o: openAll,
+    "?": help, o: openAll, 1: () => rateOpen(0), 2: () => rateOpen(1), 3: () => rateOpen(2),
   }[event.key];
   if (!does || (event.key.startsWith("Arrow") && document.activeElement !== list)) return;
   if (event.key !== "Enter") event.preventDefault();
   does();
 }
 
+function toOverview() {
+  setAddress("");
+  recall();
+}
+
 function toSamples() {
   if (root.dataset.view !== "samples") {
+    root.dataset.view = "samples";
     remember();
     recall();
     list.focus({ preventScroll: true });
@@ -368,7 +387,11 @@ async function openAll() {
 // --- the beginning ---
 
 function startSamples() {
-  if (index.kind === "pair") index.runs = pairRuns();
+  if (index.kind === "pair") {
+    index.runs = pairRuns();
+    startGrid();
+  }
+  startNotes();
   for (const run of index.runs) run.rows.forEach((row, at) => { row.at = at; });
   const place = document.getElementById("samples");
   search = h("input", { type: "search", placeholder: "Search (/)", "aria-label": "Search in everything that was said", autocomplete: "off", spellcheck: "false" });
@@ -396,14 +419,16 @@ function startSamples() {
   spacer = h("div", { role: "presentation" });
   list.append(spacer);
   detail = h("div", { class: "detail", tabindex: "-1", role: "region", "aria-label": "Sample" });
-  place.replaceChildren(h("h1", { class: "heard" }, "Samples"), h("div", { class: "filters", role: "search" }, search, FILTERS.map((each) => inputs[each.name]), inputs.sort, count), list, detail);
+  place.replaceChildren(h("h1", { class: "heard" }, "Samples"), h("div", { class: "filters", role: "search" }, search, FILTERS.map((each) => inputs[each.name]), inputs.sort, h("button", { type: "button", id: "save-notes", hidden: true, on: { click: saveNotes } }), count), list, detail);
   list.addEventListener("scroll", () => draw(false), { passive: true });
   new ResizeObserver(() => draw(true)).observe(list);
   document.addEventListener("keydown", pressed);
   document.getElementById("keys").addEventListener("click", help);
   document.getElementById("to-samples").addEventListener("click", (event) => { event.preventDefault(); toSamples(); });
+  document.getElementById("to-overview").addEventListener("click", (event) => { event.preventDefault(); toOverview(); });
   window.addEventListener("hashchange", recall);
   window.addEventListener("beforeprint", () => { for (const each of document.querySelectorAll(".detail details")) setOpen(each, true); });
+  readNotes(location.hash.slice(1));
   refill();
   showNothing();
   const [first, ...more] = index.opens && !location.hash ? rowsOf(state.run) : [];

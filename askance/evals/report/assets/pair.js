@@ -48,9 +48,9 @@ function diffElement(a, b) {
   const names = { "=": "span", "-": "del", "+": "ins" };
   const found = changes(pieces(a), pieces(b));
   const words = (some) => some.reduce((sum, piece) => sum + (/[\p{L}\p{N}_]/u.test(piece) ? 1 : 0), 0);
-  const alike = found.reduce((sum, [sign, some]) => sum + (sign === "=" ? words(some) : 0), 0);
-  const most = Math.max(words(pieces(a)), words(pieces(b)));
-  if (alike < LEAST_ALIKE * most && a.trim() && b.trim()) return h("div", { class: "diff" }, h("del", {}, a), "\n", h("ins", {}, b));
+  const count = (which) => found.reduce((sum, [sign, some]) => sum + (sign === which ? words(some) : 0), 0);
+  const [alike, old, fresh] = ["=", "-", "+"].map(count);
+  if (old && fresh && alike < LEAST_ALIKE * (alike + Math.max(old, fresh))) return h("div", { class: "diff" }, h("del", {}, a), "\n", h("ins", {}, b));
   return h("div", { class: "diff" }, found.map(([sign, some]) => h(names[sign], {}, some.join(""))));
 }
 
@@ -98,7 +98,7 @@ function pairDetail(row, { detail: { sides: all }, calls }) {
   const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
   const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another picture, options or target.") : null;
   const score = h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides(scoreValues, a, b));
-  return [unlike, inAll(row), top, reasonsOf(a, b), upstream(pair, a, b, calls), score];
+  return [unlike, inAll(row), top, reasonsOf(a, b), noteElement(row), upstream(pair, a, b, calls), score];
 }
 
 /** What the sample is worth in every run, where there are more than the two that are shown. */

@@ -7,7 +7,7 @@ function linkTitle(name) {
 
 function sampleDetail(row, { detail: one, calls }) {
   const share = index.runs[Number(state.run)].share;
-  return [about(row, one), reasons(one), verbalizations(one), scored(row, one, share), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
+  return [about(row, one), reasons(one), noteElement(row), verbalizations(one), scored(row, one, share), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
 }
 
 function about(row, one) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from askance.evals.analysis.word_diff import MOST_PIECES, Stretch, excerpt, marked, word_diff
+from askance.prompts.word_diff import MOST_PIECES, Stretch, excerpt, marked, word_diff
 
 
 def test_changed_words_stand_between_those_that_stayed() -> None:
@@ -23,6 +23,12 @@ def test_unlike_texts_are_shown_whole() -> None:
     old, new = "A cat sleeps on a red chair.", "Nobody knows what stands behind those dark trees."
 
     assert word_diff(old, new) == [Stretch("old", old), Stretch("new", new)]
+
+
+def test_words_that_were_only_added_stand_in_their_place() -> None:
+    assert (
+        marked(word_diff("Look.", "Look, and look again, at all of it.")) == "Look{+, and look again, at all of it+}."
+    )
 
 
 def test_equal_and_empty_texts_have_no_change() -> None:

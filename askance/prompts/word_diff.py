@@ -43,7 +43,8 @@ def word_diff(old: str, new: str) -> list[Stretch]:
             return _whole(old, new)
     matched = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     alike = sum(_words(a[start:end]) for tag, start, end, _, _ in matched if tag == "equal")
-    if old.strip() and new.strip() and alike < LEAST_ALIKE * max(_words(a), _words(b)):
+    most, least = max(_words(a), _words(b)), min(_words(a), _words(b))
+    if alike < least and alike < LEAST_ALIKE * most:  # words of both are changed, and few are not
         return _whole(old, new)
     return [*_stretches(a, b, matched)]
 
@@ -64,6 +65,10 @@ def _cut(text: str, around: int, *, first: bool, last: bool) -> str:
     tail = "" if last else text[-around:]
     if len(text) <= len(head) + len(tail) + 3:
         return text
+    head, line_end, _ = head.partition("\n")
+    _, line_start, tail = tail.rpartition("\n")
+    if line_end or line_start:  # the lines of a change are enough
+        return f"{head}{line_end}…{line_start}{tail}"
     return f"{_TORN_END.sub('', head)}…{_TORN_START.sub('', tail)}"
 
 
@@ -78,7 +83,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _words(pieces: Sequence[str]) -> int:
-    return sum(not piece.isspace() for piece in pieces)
+    return sum(any(map(str.isalnum, piece)) for piece in pieces)
 
 
 def _whole(old: str, new: str) -> list[Stretch]:

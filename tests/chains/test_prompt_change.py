@@ -1,0 +1,91 @@
+"""Prompt files that were edited since their calls were recorded: a plan says which, and what changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image as Pillow
+
+from askance.agents.combine import Combiner, Verbalizations
+from askance.chains import Plan, action_reason, plan
+from askance.chains.prompt_change import PromptChange, prompt_change
+from askance.prompts import PromptLibrary
+from askance.prompts.word_diff import marked
+from askance.replay import MemoryStore
+from tests.scripted import OPTIONS, PICTURE, model_of, scripted
+
+GIVEN = {"image": PICTURE, "options": OPTIONS}
+
+
+def edited(folder: Path, name: str, old: str, new: str) -> PromptLibrary:
+    file = PromptLibrary([]).eject(name, form="json", to=folder)
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    return PromptLibrary([folder])
+
+
+async def planned(store: MemoryStore, *, prompts: PromptLibrary | None = None, image: Path = PICTURE) -> Plan:
+    chain = action_reason(model_of(scripted(), store), prompts=prompts)
+    return await plan(chain, [{**GIVEN, "image": image}])
+
+
+@pytest.fixture
+async def recorded() -> MemoryStore:
+    store = MemoryStore()
+    await action_reason(model_of(scripted(), store)).ainvoke(GIVEN)
+    return store
+
+
+def words(change: PromptChange) -> list[str]:
+    return [marked(each) for each in change.changes]
+
+
+async def test_the_file_and_the_words_that_changed_are_told(recorded: MemoryStore, tmp_path: Path) -> None:
+    prompts = edited(
+        tmp_path, "narration", "Describe the image in detail.", "Describe the image in one short sentence."
+    )
+    (change,) = (await planned(recorded, prompts=prompts)).changed_prompts
+
+    assert (change.file, change.links, change.overlay) == (tmp_path / "narration.json.prompt", ("narration",), True)
+    assert words(change) == ["Describe the image in [-detail-]{+one short sentence+}. …"]
+
+
+async def test_a_prompt_with_values_in_it_is_told_too(recorded: MemoryStore, tmp_path: Path) -> None:
+    prompts = edited(tmp_path, "choose_action_reasons", "Based on the context", "By the context alone")
+    (change,) = (await planned(recorded, prompts=prompts)).changed_prompts
+
+    assert change.links == ("answers",)
+    assert "[-Based on-]{+By+} the context{+ alone+}" in words(change)[0]
+
+
+async def test_a_word_that_was_taken_out_is_told(recorded: MemoryStore, tmp_path: Path) -> None:
+    prompts = edited(tmp_path, "unusual", "What is unusual about this image?", "What is unusual?")
+    (change,) = (await planned(recorded, prompts=prompts)).changed_prompts
+
+    assert words(change) == ["What is unusual[- about this image-]? …"]
+
+
+async def test_nothing_is_said_where_nothing_or_something_else_changed(recorded: MemoryStore, tmp_path: Path) -> None:
+    Pillow.new("RGB", (20, 20)).save(tmp_path / "new.png")
+    same = edited(tmp_path / "same", "narration", "Describe", "Describe")
+    told = await planned(recorded, prompts=same)
+    new_picture = await planned(recorded, image=tmp_path / "new.png")
+    nothing = await planned(MemoryStore())
+
+    assert (told.calls, told.changed_prompts) == (0, ())
+    assert (new_picture.calls, new_picture.changed_prompts) == (7, ())
+    assert (nothing.calls, nothing.changed_prompts) == (7, ())
+
+
+async def test_another_value_in_a_prompt_is_no_edit_of_it() -> None:
+    store = MemoryStore()
+    node = Combiner(model_of(scripted(), store))
+    await node.ask({"narration": "A dog sits on a chair.", "unusual": "The chair stands on the ceiling."})
+    asked = Verbalizations.model_validate(
+        {"narration": "A dog sleeps beneath a table.", "unusual": "The chair stands on the ceiling."}
+    )
+
+    request = node.request(asked, "json_schema")
+    assert prompt_change("description", node, [request], records=store) is None
